@@ -12,7 +12,7 @@ Inductive line :=
   | pool_lemma (b : Z) (refs : list reference) (st : list (Z * lows)).
 
 Record part := Part {
-  claimed : list Z; lines : list line; last : reference; nowhere : option Z
+  claimed : list Z; lines : list line; closing : reference; nowhere : option Z
 }.
 
 Record certificate := Certificate { sizes : list (option Z); says : claim; proofs : list part }.
@@ -47,7 +47,7 @@ Section Lines.
     end.
 
   Definition is_proof p := match take_all nothing_known (lines p) with
-    | Some K => refuted ends K (at_first I ends) (last p) match nowhere p with Some i => [i] | None => [] end
+    | Some K => refuted ends K (at_first I ends) (closing p) match nowhere p with Some i => [i] | None => [] end
     | None => false
     end.
 
@@ -95,32 +95,21 @@ Section Lines.
   Qed.
 End Lines.
 
-(* The capacities that must be claimed: of what is used, the last pool first. *)
-Definition expected p c := match c with
-  | used tops => rev (flat_map (fun qt => if 0 <? snd qt then [below_top p tops (fst qt) (snd qt)] else []) (numbered tops))
-  | _ => [capacities p]
-  end.
-
 Fixpoint same_list (k l : list Z) := match k, l with
   | [], [] => true
   | a :: k, b :: l => (a =? b) && same_list k l
   | _, _ => false
   end.
 
-Lemma same_list_sound k : forall l, same_list k l = true -> k = l.
-Proof.
-  induction k as [|a k IH]; intros [|b l]; simpl; try discriminate; auto.
-  rewrite andb_true_iff, Z.eqb_eq. intros [-> H]. now rewrite (IH l H).
-Qed.
-
-Fixpoint are_proofs I value expected parts := match expected, parts with
+Fixpoint are_proofs I value (expected : list (list Z * option Z)) parts := match expected, parts with
   | [], [] => true
-  | e :: es, p :: ps => same_list e (claimed p) && is_proof I e (value e) p && are_proofs I value es ps
+  | e :: es, p :: ps =>
+      same_list (fst e) (claimed p) && is_proof I (fst e) (value (fst e) (snd e)) p && are_proofs I value es ps
   | _, _ => false
   end.
 
 Lemma are_proofs_sound I value es : forall ps, are_proofs I value es ps = true ->
-  forall e, In e es -> exists p, is_proof I e (value e) p = true.
+  forall e, In e es -> exists p, is_proof I (fst e) (value (fst e) (snd e)) p = true.
 Proof.
   induction es as [|a es IH]; intros [|p ps]; simpl; try discriminate; [intros _ e []|].
   rewrite !andb_true_iff. intros [[_ H] T] e [<-|He]; eauto.

@@ -6,27 +6,21 @@ Open Scope Z_scope.
 
 Definition check p c := match compile p with
   | None => false
-  | Some inst => same_sizes (map capacity (pools p)) (sizes c) && match says c with
-      | costs _ _ => false
-      | used tops => Nat.eqb (length tops) (length (pools p)) &&
-          are_proofs inst (fun _ _ _ _ => None) (expected p (says c)) (proofs c)
-      | infeasible => are_proofs inst (fun _ _ _ _ => None) (expected p (says c)) (proofs c)
-      end
+  | Some inst => same_sizes (map capacity (pools p)) (sizes c) &&
+      match says c with
+      | infeasible => true
+      | used tops => Nat.eqb (length tops) (length (pools p))
+      | costs _ _ _ _ => false
+      end && are_proofs inst (fun _ _ _ _ _ => None) (claims p (says c)) (proofs c)
   end.
 
 Theorem check_sound p c : check p c = true -> holds p (says c).
 Proof.
-  unfold check. destruct (compile p) as [inst|] eqn:E; [|discriminate]. rewrite andb_true_iff. intros [_ H].
-  destruct (compile_sound p inst E) as [S G].
-  assert (K : are_proofs inst (fun _ _ _ _ => None) (expected p (says c)) (proofs c) = true ->
-    forall x e, is_plan p x -> In e (expected p (says c)) -> ~ ends_by p x e).
-  { intros A x e P He L. destruct (are_proofs_sound _ _ _ _ A e He) as [pr R].
-    eapply (proof_sound inst e _ x S (G x e P L)); [|exact R]. discriminate. }
-  destruct (says c) as [|tops|k d] eqn:C; [| |discriminate].
-  - intros x P. apply K; auto. now left.
-  - apply andb_true_iff in H as [_ H]. intros x q top P N T. apply K; auto. simpl. apply -> in_rev.
-    apply in_flat_map. exists (q, top). split; [now apply numbered_in|]. cbn [fst snd].
-    rewrite (proj2 (Z.ltb_lt _ _) T). now left.
+  unfold check. destruct (compile p) as [inst|] eqn:E; [|discriminate]. rewrite !andb_true_iff. intros [[_ K] H].
+  destruct (compile_sound p inst E) as [S G]. intros ends least x He P L.
+  destruct (are_proofs_sound _ _ _ _ H _ He) as [pr R]. cbn [fst snd] in R.
+  assert (False) as [].
+  eapply (proof_sound inst ends _ x S (G x ends P L)); [|exact R]. discriminate.
 Qed.
 
 Print Assumptions check_sound.

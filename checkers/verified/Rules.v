@@ -189,9 +189,7 @@ Section Rules.
     end) (M.elements m).
 
   Definition raise a q at_ m (e : Z * lows * Z * item) := let '(j, l, v, c) := e in
-    if at_ <? v + bytes c then
-      M.add j (put q (match legal c q (at_ + bytes a) with Some w => Some (Z.max v w) | None => None end) l) m
-    else m.
+    M.add j (put q (match legal c q (at_ + bytes a) with Some w => Some (Z.max v w) | None => None end) l) m.
 
   Definition least_end (es : list (Z * lows * Z * item)) := fold_right (fun e least =>
     let '(_, _, v, c) := e in
@@ -202,7 +200,6 @@ Section Rules.
         | [(q, Some at_)] =>
             let es := near a q m in
             let lifted := match least_end es with Some w => legal a q (Z.max at_ w) | None => None end in
-            match legal a q at_ with Some v => v =? at_ | None => false end &&
             (let resting := fold_left (raise a q at_) es (M.remove b m) in
              refuted K (fun i => M.find i resting) rests (map (fun e => fst (fst (fst e))) es)) &&
             refuted K (override (fun i => M.find i m) b (put q lifted l)) lifts [b]

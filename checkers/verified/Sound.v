@@ -382,13 +382,13 @@ Section Sound.
   Qed.
 
   Lemma raised_sound a q at_ es : forall m, above (in_map m) ->
-    (forall j l v c, In (j, l, v, c) es -> at_ < v + bytes c ->
+    (forall j l v c, In (j, l, v, c) es ->
       placed j (put q (match legal ends c q (at_ + bytes a) with Some w => Some (Z.max v w) | None => None end) l)) ->
     above (in_map (fold_left (raise ends a q at_) es m)).
   Proof using.
     induction es as [|[[[j l] v] c] t IH]; intros m A H; [exact A|]. simpl fold_left. apply IH.
-    - destruct (at_ <? v + bytes c) eqn:E; [|exact A]. apply Z.ltb_lt in E. intros i k. unfold in_map. rewrite F.add_o.
-      destruct (OrderedTypeEx.Z_as_OT.eq_dec j i) as [<-|_]; [|apply A]. intros [= <-]. now apply (H j l v c); [left|].
+    - intros i k. unfold in_map. rewrite F.add_o.
+      destruct (OrderedTypeEx.Z_as_OT.eq_dec j i) as [<-|_]; [|apply A]. intros [= <-]. apply (H j l v c). now left.
     - intros; eapply H; eauto. now right.
   Qed.
 
@@ -409,7 +409,7 @@ Section Sound.
     destruct (index_sound _ S_ b a Ea) as [Sa Ia].
     destruct (filter _ _) as [|[q [at_|]] [|? ?]] eqn:Fl; try discriminate.
     destruct (one_place l q at_ b Fl (A b l El)) as (Q & L & N). cbv zeta in H.
-    rewrite !andb_true_iff in H. destruct H as [[_ H1] H2].
+    rewrite !andb_true_iff in H. destruct H as [H1 H2].
     set (es := near I a q m) in *. rewrite <- Ia in Q, L.
     assert (Case : (exists w, least_end es = Some w /\ w <= offset x (id a)) \/
       (forall w, least_end es = Some w -> offset x (id a) < w)).
@@ -422,7 +422,7 @@ Section Sound.
     - refine (refuted_sound _ _ _ _ HK _ H1). change (fun i => M.find i _) with (in_map (fold_left (raise ends a q at_) es (M.remove b m))).
       apply raised_sound.
       + intros i k. unfold in_map. rewrite F.remove_o. destruct (OrderedTypeEx.Z_as_OT.eq_dec b i); [discriminate|]. apply A.
-      + intros j k v c Hj Lt. destruct (near_in _ _ _ _ _ _ _ Hj) as (Nk & Sc & Ic & Mt).
+      + intros j k v c Hj. destruct (near_in _ _ _ _ _ _ _ Hj) as (Nk & Sc & Ic & Mt).
         assert (Aj : placed j k).
         { apply in_flat_map in Hj as ([i k'] & Hi & Hj). simpl in Hj. destruct (nth_error k' q) as [[v'|]|]; try destruct Hj.
           destruct (M.find i (index I)); [|destruct Hj]. destruct (meets _ _ _); [|destruct Hj]. destruct Hj as [[= <- <- <- <-]|[]].

@@ -94,25 +94,48 @@ Definition ends_by p (x : plan) (ends : list Z) := forall r, In r (rows p) -> 0 
 
 Definition capacities p := map (fun q => match capacity q with Some c => c | None => 2 ^ 63 - 1 end) (pools p).
 
-(* What a plan costs, in parts of a unit. *)
-Definition cost p (x : plan) := fold_right Z.add 0
-  (map (fun r => match nth_error (pools p) (pool_of x (number r)) with
-     | Some q => if 0 <? size r then traffic r * price q else 0
-     | None => 0
-     end) (rows p)).
-
-(* What certificates claim. *)
+(* What certificates claim; the tops are the bytes used of each pool, unless nothing is said of it. *)
+Inductive kind := plain | speed | balanced.
 Inductive claim :=
-  | infeasible               (* nothing fits *)
-  | used (tops : list Z)     (* where the peaks are the least, last pool first *)
-  | costs (k d : Z).         (* nothing costs less than k / d *)
+  | infeasible
+  | used (tops : list (option Z))
+  | costs (by_ : kind) (k d : Z) (tops : list (option Z)).
 
-(* The capacities under which nothing fits where no plan uses fewer bytes of pool q, given those after it. *)
-Definition below_top p tops q top := firstn q (capacities p) ++ (top - 1) :: skipn (S q) tops.
+(* Profiles count 0, 1, 2, ... where all pools cost the same. *)
+Definition prices p by_ := match by_ with
+  | plain => map price (pools p)
+  | _ => match pools p with
+      | q :: t => if forallb (fun o => price o =? price q) t
+          then map (fun k => Z.of_nat k * parts p) (seq 0 (length (pools p))) else map price (pools p)
+      | [] => []
+      end
+  end.
 
-Definition holds p c := match c with
-  | infeasible => forall x, is_plan p x -> ~ ends_by p x (capacities p)
-  | used tops => forall x q top, is_plan p x -> nth_error tops q = Some top -> 0 < top ->
-      ~ ends_by p x (below_top p tops q top)
-  | costs k d => forall x, is_plan p x -> ends_by p x (capacities p) -> k * parts p <= d * cost p x
+(* What a plan costs, in parts of a unit. *)
+Definition cost_of p by_ (x : plan) := fold_right Z.add 0
+  (map (fun r => if 0 <? size r then traffic r * nth (pool_of x (number r)) (prices p by_) 0 else 0) (rows p)).
+
+(* The claims, each the ends of the pools, and what nothing with these ends costs less than; with None, nothing has them.
+   Those of tops say that no less is used of a pool, given what is used of those after it. *)
+Definition top (o : option Z) := match o with Some u => u | None => 0 end.
+Definition with_last (ends : list Z) u := removelast ends ++ [u].
+Definition by_tops p tops count (least : option Z) := flat_map (fun q =>
+  let u := top (nth q tops None) in
+  if 0 <? u then [(firstn q (capacities p) ++ (u - 1) :: map top (skipn (S q) tops), least)] else [])
+  (rev (seq 0 count)).
+
+Definition claims p c := match c with
+  | infeasible => [(capacities p, None)]
+  | used tops => by_tops p tops (length tops) None
+  | costs balanced k d tops =>
+      let u := top (last tops None) in
+      (if 0 <? u then [(with_last (capacities p) (u - 1), None)] else []) ++
+      (with_last (capacities p) u, Some k) :: by_tops p tops (length tops - 1) (Some (k + 1))
+  | costs _ k d tops => (capacities p, Some k) :: by_tops p tops (length tops) (Some (k + 1))
+  end.
+
+Definition holds p c := forall ends least x, In (ends, least) (claims p c) -> is_plan p x -> ends_by p x ends ->
+  match c, least with
+  | costs by_ _ d _, Some k => k * parts p <= d * cost_of p by_ x   (* the cost is k / d or more *)
+  | _, _ => False
   end.

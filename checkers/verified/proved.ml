@@ -1,0 +1,4081 @@
+
+type __ = Obj.t
+let __ = let rec f _ = Obj.repr f in Obj.repr f
+
+(** val negb : bool -> bool **)
+
+let negb = function
+| true -> false
+| false -> true
+
+type nat =
+| O
+| S of nat
+
+(** val fst : ('a1 * 'a2) -> 'a1 **)
+
+let fst = function
+| (x, _) -> x
+
+(** val snd : ('a1 * 'a2) -> 'a2 **)
+
+let snd = function
+| (_, y) -> y
+
+(** val length : 'a1 list -> nat **)
+
+let rec length = function
+| [] -> O
+| _ :: l' -> S (length l')
+
+(** val app : 'a1 list -> 'a1 list -> 'a1 list **)
+
+let rec app l m =
+  match l with
+  | [] -> m
+  | a :: l1 -> a :: (app l1 m)
+
+type comparison =
+| Eq
+| Lt
+| Gt
+
+module Coq__1 = struct
+ (** val add : nat -> nat -> nat **)
+ let rec add n0 m =
+   match n0 with
+   | O -> m
+   | S p -> S (add p m)
+end
+include Coq__1
+
+(** val sub : nat -> nat -> nat **)
+
+let rec sub n0 m =
+  match n0 with
+  | O -> n0
+  | S k -> (match m with
+            | O -> n0
+            | S l -> sub k l)
+
+module type EqLtLe =
+ sig
+  type t
+ end
+
+module type TotalLeBool' =
+ sig
+  type t
+
+  val leb : t -> t -> bool
+ end
+
+module MakeOrderTac =
+ functor (O:EqLtLe) ->
+ functor (P:sig
+ end) ->
+ struct
+ end
+
+module Nat =
+ struct
+  (** val add : nat -> nat -> nat **)
+
+  let rec add n0 m =
+    match n0 with
+    | O -> m
+    | S p -> S (add p m)
+
+  (** val mul : nat -> nat -> nat **)
+
+  let rec mul n0 m =
+    match n0 with
+    | O -> O
+    | S p -> add m (mul p m)
+
+  (** val eqb : nat -> nat -> bool **)
+
+  let rec eqb n0 m =
+    match n0 with
+    | O -> (match m with
+            | O -> true
+            | S _ -> false)
+    | S n' -> (match m with
+               | O -> false
+               | S m' -> eqb n' m')
+ end
+
+module Pos =
+ struct
+  type mask =
+  | IsNul
+  | IsPos of Big_int_Z.big_int
+  | IsNeg
+ end
+
+module Coq_Pos =
+ struct
+  (** val succ : Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let rec succ = Big_int_Z.succ_big_int
+
+  (** val add :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let rec add = Big_int_Z.add_big_int
+
+  (** val add_carry :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  and add_carry x y =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q ->
+        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+        (add_carry p q))
+        (fun q -> Big_int_Z.mult_int_big_int 2 (add_carry p q))
+        (fun _ ->
+        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+        (succ p))
+        y)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q -> Big_int_Z.mult_int_big_int 2 (add_carry p q))
+        (fun q ->
+        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+        (add p q))
+        (fun _ -> Big_int_Z.mult_int_big_int 2 (succ p))
+        y)
+      (fun _ ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q ->
+        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+        (succ q))
+        (fun q -> Big_int_Z.mult_int_big_int 2 (succ q))
+        (fun _ ->
+        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+        Big_int_Z.unit_big_int)
+        y)
+      x
+
+  (** val pred_double : Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let rec pred_double x =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p ->
+      (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+      (Big_int_Z.mult_int_big_int 2 p))
+      (fun p ->
+      (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+      (pred_double p))
+      (fun _ -> Big_int_Z.unit_big_int)
+      x
+
+  (** val pred_N : Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let pred_N x =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p -> (Big_int_Z.mult_int_big_int 2 p))
+      (fun p -> (pred_double p))
+      (fun _ -> Big_int_Z.zero_big_int)
+      x
+
+  type mask = Pos.mask =
+  | IsNul
+  | IsPos of Big_int_Z.big_int
+  | IsNeg
+
+  (** val succ_double_mask : mask -> mask **)
+
+  let succ_double_mask = function
+  | IsNul -> IsPos Big_int_Z.unit_big_int
+  | IsPos p ->
+    IsPos ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+      p)
+  | IsNeg -> IsNeg
+
+  (** val double_mask : mask -> mask **)
+
+  let double_mask = function
+  | IsPos p -> IsPos (Big_int_Z.mult_int_big_int 2 p)
+  | x0 -> x0
+
+  (** val double_pred_mask : Big_int_Z.big_int -> mask **)
+
+  let double_pred_mask x =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p -> IsPos (Big_int_Z.mult_int_big_int 2
+      (Big_int_Z.mult_int_big_int 2 p)))
+      (fun p -> IsPos (Big_int_Z.mult_int_big_int 2
+      (pred_double p)))
+      (fun _ -> IsNul)
+      x
+
+  (** val sub_mask : Big_int_Z.big_int -> Big_int_Z.big_int -> mask **)
+
+  let rec sub_mask x y =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q -> double_mask (sub_mask p q))
+        (fun q -> succ_double_mask (sub_mask p q))
+        (fun _ -> IsPos (Big_int_Z.mult_int_big_int 2 p))
+        y)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q -> succ_double_mask (sub_mask_carry p q))
+        (fun q -> double_mask (sub_mask p q))
+        (fun _ -> IsPos (pred_double p))
+        y)
+      (fun _ ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun _ -> IsNeg)
+        (fun _ -> IsNeg)
+        (fun _ -> IsNul)
+        y)
+      x
+
+  (** val sub_mask_carry : Big_int_Z.big_int -> Big_int_Z.big_int -> mask **)
+
+  and sub_mask_carry x y =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q -> succ_double_mask (sub_mask_carry p q))
+        (fun q -> double_mask (sub_mask p q))
+        (fun _ -> IsPos (pred_double p))
+        y)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q -> double_mask (sub_mask_carry p q))
+        (fun q -> succ_double_mask (sub_mask_carry p q))
+        (fun _ -> double_pred_mask p)
+        y)
+      (fun _ -> IsNeg)
+      x
+
+  (** val sub :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let sub = (fun n m -> Big_int_Z.max_big_int
+  Big_int_Z.unit_big_int (Big_int_Z.sub_big_int n m))
+
+  (** val mul :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let rec mul = Big_int_Z.mult_big_int
+
+  (** val iter : ('a1 -> 'a1) -> 'a1 -> Big_int_Z.big_int -> 'a1 **)
+
+  let rec iter f x n0 =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun n' -> f (iter f (iter f x n') n'))
+      (fun n' -> iter f (iter f x n') n')
+      (fun _ -> f x)
+      n0
+
+  (** val size_nat : Big_int_Z.big_int -> nat **)
+
+  let rec size_nat p =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p0 -> S (size_nat p0))
+      (fun p0 -> S (size_nat p0))
+      (fun _ -> S O)
+      p
+
+  (** val compare_cont :
+      comparison -> Big_int_Z.big_int -> Big_int_Z.big_int -> comparison **)
+
+  let rec compare_cont = (fun c x y -> let s = Big_int_Z.compare_big_int x y in
+  if s = 0 then c else if s < 0 then Lt else Gt)
+
+  (** val compare : Big_int_Z.big_int -> Big_int_Z.big_int -> comparison **)
+
+  let compare = (fun x y -> let s = Big_int_Z.compare_big_int x y in
+  if s = 0 then Eq else if s < 0 then Lt else Gt)
+
+  (** val eqb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let rec eqb p q =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p0 ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q0 -> eqb p0 q0)
+        (fun _ -> false)
+        (fun _ -> false)
+        q)
+      (fun p0 ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun _ -> false)
+        (fun q0 -> eqb p0 q0)
+        (fun _ -> false)
+        q)
+      (fun _ ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun _ -> false)
+        (fun _ -> false)
+        (fun _ -> true)
+        q)
+      p
+
+  (** val gcdn :
+      nat -> Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let rec gcdn n0 a b =
+    match n0 with
+    | O -> Big_int_Z.unit_big_int
+    | S n1 ->
+      ((fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+         (fun a' ->
+         (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+           (fun b' ->
+           match compare a' b' with
+           | Eq -> a
+           | Lt -> gcdn n1 (sub b' a') a
+           | Gt -> gcdn n1 (sub a' b') b)
+           (fun b0 -> gcdn n1 a b0)
+           (fun _ -> Big_int_Z.unit_big_int)
+           b)
+         (fun a0 ->
+         (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+           (fun _ -> gcdn n1 a0 b)
+           (fun b0 -> Big_int_Z.mult_int_big_int 2 (gcdn n1 a0 b0))
+           (fun _ -> Big_int_Z.unit_big_int)
+           b)
+         (fun _ -> Big_int_Z.unit_big_int)
+         a)
+
+  (** val gcd :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let gcd a b =
+    gcdn (Coq__1.add (size_nat a) (size_nat b)) a b
+
+  (** val testbit : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let rec testbit p n0 =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p0 ->
+      (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
+        (fun _ -> true)
+        (fun n1 -> testbit p0 (pred_N n1))
+        n0)
+      (fun p0 ->
+      (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
+        (fun _ -> false)
+        (fun n1 -> testbit p0 (pred_N n1))
+        n0)
+      (fun _ ->
+      (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
+        (fun _ -> true)
+        (fun _ -> false)
+        n0)
+      p
+
+  (** val of_succ_nat : nat -> Big_int_Z.big_int **)
+
+  let rec of_succ_nat = function
+  | O -> Big_int_Z.unit_big_int
+  | S x -> succ (of_succ_nat x)
+
+  (** val eq_dec : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let rec eq_dec p x0 =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p0 ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun p1 -> eq_dec p0 p1)
+        (fun _ -> false)
+        (fun _ -> false)
+        x0)
+      (fun p0 ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun _ -> false)
+        (fun p1 -> eq_dec p0 p1)
+        (fun _ -> false)
+        x0)
+      (fun _ ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun _ -> false)
+        (fun _ -> false)
+        (fun _ -> true)
+        x0)
+      p
+ end
+
+module N =
+ struct
+  (** val testbit : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let testbit a n0 =
+    (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
+      (fun _ -> false)
+      (fun p -> Coq_Pos.testbit p n0)
+      a
+ end
+
+module Z =
+ struct
+  (** val double : Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let double x =
+    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
+  if s = 0 then fO () else if s > 0 then fp z
+  else fn (Big_int_Z.minus_big_int z))
+      (fun _ -> Big_int_Z.zero_big_int)
+      (fun p -> (Big_int_Z.mult_int_big_int 2 p))
+      (fun p -> Big_int_Z.minus_big_int (Big_int_Z.mult_int_big_int 2 p))
+      x
+
+  (** val succ_double : Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let succ_double x =
+    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
+  if s = 0 then fO () else if s > 0 then fp z
+  else fn (Big_int_Z.minus_big_int z))
+      (fun _ -> Big_int_Z.unit_big_int)
+      (fun p ->
+      ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+      p))
+      (fun p -> Big_int_Z.minus_big_int (Coq_Pos.pred_double p))
+      x
+
+  (** val pred_double : Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let pred_double x =
+    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
+  if s = 0 then fO () else if s > 0 then fp z
+  else fn (Big_int_Z.minus_big_int z))
+      (fun _ -> Big_int_Z.minus_big_int Big_int_Z.unit_big_int)
+      (fun p -> (Coq_Pos.pred_double p))
+      (fun p -> Big_int_Z.minus_big_int
+      ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x)) p))
+      x
+
+  (** val pos_sub :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let rec pos_sub x y =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q -> double (pos_sub p q))
+        (fun q -> succ_double (pos_sub p q))
+        (fun _ -> (Big_int_Z.mult_int_big_int 2 p))
+        y)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q -> pred_double (pos_sub p q))
+        (fun q -> double (pos_sub p q))
+        (fun _ -> (Coq_Pos.pred_double p))
+        y)
+      (fun _ ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun q -> Big_int_Z.minus_big_int (Big_int_Z.mult_int_big_int 2
+        q))
+        (fun q -> Big_int_Z.minus_big_int (Coq_Pos.pred_double q))
+        (fun _ -> Big_int_Z.zero_big_int)
+        y)
+      x
+
+  (** val add :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let add = Big_int_Z.add_big_int
+
+  (** val opp : Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let opp = Big_int_Z.minus_big_int
+
+  (** val sub :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let sub = Big_int_Z.sub_big_int
+
+  (** val mul :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let mul = Big_int_Z.mult_big_int
+
+  (** val pow_pos :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let pow_pos z0 =
+    Coq_Pos.iter (mul z0) Big_int_Z.unit_big_int
+
+  (** val pow :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let pow x y =
+    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
+  if s = 0 then fO () else if s > 0 then fp z
+  else fn (Big_int_Z.minus_big_int z))
+      (fun _ -> Big_int_Z.unit_big_int)
+      (fun p -> pow_pos x p)
+      (fun _ -> Big_int_Z.zero_big_int)
+      y
+
+  (** val compare : Big_int_Z.big_int -> Big_int_Z.big_int -> comparison **)
+
+  let compare = (fun x y -> let s = Big_int_Z.compare_big_int x y in
+  if s = 0 then Eq else if s < 0 then Lt else Gt)
+
+  (** val leb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let leb = Big_int_Z.le_big_int
+
+  (** val ltb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let ltb = Big_int_Z.lt_big_int
+
+  (** val eqb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let eqb = Big_int_Z.eq_big_int
+
+  (** val max :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let max = Big_int_Z.max_big_int
+
+  (** val min :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let min = Big_int_Z.min_big_int
+
+  (** val abs : Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let abs = Big_int_Z.abs_big_int
+
+  (** val of_nat : nat -> Big_int_Z.big_int **)
+
+  let of_nat = function
+  | O -> Big_int_Z.zero_big_int
+  | S n1 -> (Coq_Pos.of_succ_nat n1)
+
+  (** val pos_div_eucl :
+      Big_int_Z.big_int -> Big_int_Z.big_int ->
+      Big_int_Z.big_int * Big_int_Z.big_int **)
+
+  let rec pos_div_eucl a b =
+    (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      (fun a' ->
+      let (q, r) = pos_div_eucl a' b in
+      let r' =
+        add (mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) r)
+          Big_int_Z.unit_big_int
+      in
+      if ltb r' b
+      then ((mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) q), r')
+      else ((add
+              (mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) q)
+              Big_int_Z.unit_big_int), (sub r' b)))
+      (fun a' ->
+      let (q, r) = pos_div_eucl a' b in
+      let r' = mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) r in
+      if ltb r' b
+      then ((mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) q), r')
+      else ((add
+              (mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) q)
+              Big_int_Z.unit_big_int), (sub r' b)))
+      (fun _ ->
+      if leb (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) b
+      then (Big_int_Z.zero_big_int, Big_int_Z.unit_big_int)
+      else (Big_int_Z.unit_big_int, Big_int_Z.zero_big_int))
+      a
+
+  (** val div_eucl :
+      Big_int_Z.big_int -> Big_int_Z.big_int ->
+      Big_int_Z.big_int * Big_int_Z.big_int **)
+
+  let div_eucl = Big_int_Z.(fun x y ->
+  match sign_big_int y with
+  | 0 -> (zero_big_int, x)
+  | 1 -> quomod_big_int x y
+  | _ -> let (q, r) = quomod_big_int (add_int_big_int (-1) x) y in
+          (add_int_big_int (-1) q, add_big_int (add_int_big_int 1 y) r))
+
+  (** val div :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let div = Big_int_Z.(fun x y ->
+  match sign_big_int y with
+  | 0 -> zero_big_int
+  | 1 -> div_big_int x y
+  | _ -> add_int_big_int (-1) (div_big_int (add_int_big_int (-1) x) y))
+
+  (** val modulo :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let modulo = Big_int_Z.(fun x y ->
+  match sign_big_int y with
+  | 0 -> x
+  | 1 -> mod_big_int x y
+  | _ -> add_big_int y (add_int_big_int 1 (mod_big_int (add_int_big_int (-1) x) y)))
+
+  (** val odd : Big_int_Z.big_int -> bool **)
+
+  let odd z0 =
+    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
+  if s = 0 then fO () else if s > 0 then fp z
+  else fn (Big_int_Z.minus_big_int z))
+      (fun _ -> false)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun _ -> true)
+        (fun _ -> false)
+        (fun _ -> true)
+        p)
+      (fun p ->
+      (fun f2p1 f2p f1 p ->
+  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
+  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
+  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+        (fun _ -> true)
+        (fun _ -> false)
+        (fun _ -> true)
+        p)
+      z0
+
+  (** val gcd :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let gcd = Big_int_Z.gcd_big_int
+
+  (** val testbit : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let testbit a n0 =
+    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
+  if s = 0 then fO () else if s > 0 then fp z
+  else fn (Big_int_Z.minus_big_int z))
+      (fun _ -> odd a)
+      (fun p ->
+      (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
+  if s = 0 then fO () else if s > 0 then fp z
+  else fn (Big_int_Z.minus_big_int z))
+        (fun _ -> false)
+        (fun a0 -> Coq_Pos.testbit a0 p)
+        (fun a0 -> negb (N.testbit (Coq_Pos.pred_N a0) p))
+        a)
+      (fun _ -> false)
+      n0
+
+  (** val eq_dec : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let eq_dec = Big_int_Z.eq_big_int
+
+  (** val lcm :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let lcm a b =
+    abs (mul a (div b (gcd a b)))
+ end
+
+(** val nth : nat -> 'a1 list -> 'a1 -> 'a1 **)
+
+let rec nth n0 l default =
+  match n0 with
+  | O -> (match l with
+          | [] -> default
+          | x :: _ -> x)
+  | S m -> (match l with
+            | [] -> default
+            | _ :: t0 -> nth m t0 default)
+
+(** val nth_error : 'a1 list -> nat -> 'a1 option **)
+
+let rec nth_error l = function
+| O -> (match l with
+        | [] -> None
+        | x :: _ -> Some x)
+| S n1 -> (match l with
+           | [] -> None
+           | _ :: l0 -> nth_error l0 n1)
+
+(** val last : 'a1 list -> 'a1 -> 'a1 **)
+
+let rec last l d =
+  match l with
+  | [] -> d
+  | a :: l0 -> (match l0 with
+                | [] -> a
+                | _ :: _ -> last l0 d)
+
+(** val removelast : 'a1 list -> 'a1 list **)
+
+let rec removelast = function
+| [] -> []
+| a :: l0 -> (match l0 with
+              | [] -> []
+              | _ :: _ -> a :: (removelast l0))
+
+(** val rev : 'a1 list -> 'a1 list **)
+
+let rec rev = function
+| [] -> []
+| x :: l' -> app (rev l') (x :: [])
+
+(** val map : ('a1 -> 'a2) -> 'a1 list -> 'a2 list **)
+
+let rec map f = function
+| [] -> []
+| a :: t0 -> (f a) :: (map f t0)
+
+(** val flat_map : ('a1 -> 'a2 list) -> 'a1 list -> 'a2 list **)
+
+let rec flat_map f = function
+| [] -> []
+| x :: t0 -> app (f x) (flat_map f t0)
+
+(** val fold_left : ('a1 -> 'a2 -> 'a1) -> 'a2 list -> 'a1 -> 'a1 **)
+
+let rec fold_left f l a0 =
+  match l with
+  | [] -> a0
+  | b :: t0 -> fold_left f t0 (f a0 b)
+
+(** val fold_right : ('a2 -> 'a1 -> 'a1) -> 'a1 -> 'a2 list -> 'a1 **)
+
+let rec fold_right f a0 = function
+| [] -> a0
+| b :: t0 -> f b (fold_right f a0 t0)
+
+(** val existsb : ('a1 -> bool) -> 'a1 list -> bool **)
+
+let rec existsb f = function
+| [] -> false
+| a :: l0 -> (||) (f a) (existsb f l0)
+
+(** val forallb : ('a1 -> bool) -> 'a1 list -> bool **)
+
+let rec forallb f = function
+| [] -> true
+| a :: l0 -> (&&) (f a) (forallb f l0)
+
+(** val filter : ('a1 -> bool) -> 'a1 list -> 'a1 list **)
+
+let rec filter f = function
+| [] -> []
+| x :: l0 -> if f x then x :: (filter f l0) else filter f l0
+
+(** val combine : 'a1 list -> 'a2 list -> ('a1 * 'a2) list **)
+
+let rec combine l l' =
+  match l with
+  | [] -> []
+  | x :: tl ->
+    (match l' with
+     | [] -> []
+     | y :: tl' -> (x, y) :: (combine tl tl'))
+
+(** val firstn : nat -> 'a1 list -> 'a1 list **)
+
+let rec firstn n0 l =
+  match n0 with
+  | O -> []
+  | S n1 -> (match l with
+             | [] -> []
+             | a :: l0 -> a :: (firstn n1 l0))
+
+(** val skipn : nat -> 'a1 list -> 'a1 list **)
+
+let rec skipn n0 l =
+  match n0 with
+  | O -> l
+  | S n1 -> (match l with
+             | [] -> []
+             | _ :: l0 -> skipn n1 l0)
+
+(** val seq : nat -> nat -> nat list **)
+
+let rec seq start = function
+| O -> []
+| S len0 -> start :: (seq (S start) len0)
+
+type row = { number : Big_int_Z.big_int; size : Big_int_Z.big_int;
+             lifetimes : (Big_int_Z.big_int * Big_int_Z.big_int) list;
+             alignment : Big_int_Z.big_int;
+             offset_mod : (Big_int_Z.big_int * Big_int_Z.big_int) option;
+             no_cross : Big_int_Z.big_int option;
+             pinned : Big_int_Z.big_int option; homes : nat list;
+             alias_of : (Big_int_Z.big_int * Big_int_Z.big_int) option;
+             relative_to : Big_int_Z.big_int option;
+             traffic : Big_int_Z.big_int }
+
+type pool = { capacity : Big_int_Z.big_int option;
+              pool_alignment : Big_int_Z.big_int;
+              base_address : Big_int_Z.big_int;
+              reserved : (Big_int_Z.big_int * Big_int_Z.big_int) list;
+              price : Big_int_Z.big_int }
+
+type problem = { rows : row list; pools : pool list;
+                 conflicts : (Big_int_Z.big_int * Big_int_Z.big_int) list;
+                 may_share : (Big_int_Z.big_int * Big_int_Z.big_int) list;
+                 parts : Big_int_Z.big_int }
+
+(** val capacities : problem -> Big_int_Z.big_int list **)
+
+let capacities p =
+  map (fun q ->
+    match q.capacity with
+    | Some c -> c
+    | None ->
+      Z.sub
+        (Z.pow (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int)
+          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+          Big_int_Z.unit_big_int)))))) Big_int_Z.unit_big_int) p.pools
+
+type kind =
+| Plain
+| Speed
+| Balanced
+
+type claim =
+| Infeasible
+| Used of Big_int_Z.big_int option list
+| Costs of kind * Big_int_Z.big_int * Big_int_Z.big_int
+   * Big_int_Z.big_int option list
+
+(** val top : Big_int_Z.big_int option -> Big_int_Z.big_int **)
+
+let top = function
+| Some u -> u
+| None -> Big_int_Z.zero_big_int
+
+(** val with_last :
+    Big_int_Z.big_int list -> Big_int_Z.big_int -> Big_int_Z.big_int list **)
+
+let with_last ends u =
+  app (removelast ends) (u :: [])
+
+(** val by_tops :
+    problem -> Big_int_Z.big_int option list -> nat -> Big_int_Z.big_int
+    option -> (Big_int_Z.big_int list * Big_int_Z.big_int option) list **)
+
+let by_tops p tops count least =
+  flat_map (fun q ->
+    let u = top (nth q tops None) in
+    if Z.ltb Big_int_Z.zero_big_int u
+    then ((app (firstn q (capacities p))
+            ((Z.sub u Big_int_Z.unit_big_int) :: (map top (skipn (S q) tops)))),
+           least) :: []
+    else []) (rev (seq O count))
+
+(** val claims :
+    problem -> claim -> (Big_int_Z.big_int list * Big_int_Z.big_int option)
+    list **)
+
+let claims p = function
+| Infeasible -> ((capacities p), None) :: []
+| Used tops -> by_tops p tops (length tops) None
+| Costs (by_, k, _, tops) ->
+  (match by_ with
+   | Balanced ->
+     let u = top (last tops None) in
+     app
+       (if Z.ltb Big_int_Z.zero_big_int u
+        then ((with_last (capacities p) (Z.sub u Big_int_Z.unit_big_int)),
+               None) :: []
+        else []) (((with_last (capacities p) u), (Some
+       k)) :: (by_tops p tops (sub (length tops) (S O)) (Some
+                (Z.add k Big_int_Z.unit_big_int))))
+   | _ ->
+     ((capacities p), (Some
+       k)) :: (by_tops p tops (length tops) (Some
+                (Z.add k Big_int_Z.unit_big_int))))
+
+(** val total :
+    ('a1 -> Big_int_Z.big_int) -> 'a1 list -> Big_int_Z.big_int **)
+
+let rec total w = function
+| [] -> Big_int_Z.zero_big_int
+| a :: t0 -> Z.add (w a) (total w t0)
+
+(** val whole :
+    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+let whole g x =
+  Z.mul (Z.div x g) g
+
+(** val room :
+    Big_int_Z.big_int -> (Big_int_Z.big_int * Big_int_Z.big_int) list ->
+    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+let rec room g blocks0 lo x =
+  match blocks0 with
+  | [] -> whole g (Z.max Big_int_Z.zero_big_int (Z.sub x lo))
+  | p :: t0 ->
+    let (from, until) = p in
+    Z.add (whole g (Z.max Big_int_Z.zero_big_int (Z.sub (Z.min x from) lo)))
+      (room g t0 (Z.max lo until) x)
+
+(** val bezout :
+    nat -> Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int ->
+    Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+let rec bezout fuel a x b y =
+  match fuel with
+  | O -> x
+  | S f ->
+    if Z.eqb b Big_int_Z.zero_big_int
+    then x
+    else bezout f b y (Z.sub a (Z.mul (Z.div a b) b))
+           (Z.sub x (Z.mul (Z.div a b) y))
+
+(** val turns : nat **)
+
+let turns =
+  Nat.mul (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
+    O)))))))))))))))))))) (S (S (S (S (S (S (S (S (S (S O))))))))))
+
+(** val narrow :
+    (Big_int_Z.big_int * Big_int_Z.big_int) ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) option **)
+
+let narrow sr rule =
+  let (step0, rest0) = sr in
+  let (m, r) = rule in
+  if Z.eqb (Z.modulo step0 m) Big_int_Z.zero_big_int
+  then if Z.eqb (Z.modulo (Z.sub rest0 r) m) Big_int_Z.zero_big_int
+       then Some sr
+       else None
+  else let g = Z.gcd step0 m in
+       if negb (Z.eqb (Z.modulo (Z.sub r rest0) g) Big_int_Z.zero_big_int)
+       then None
+       else let more = Z.div m g in
+            let both =
+              Z.add rest0
+                (Z.mul step0
+                  (Z.modulo
+                    (Z.mul (Z.div (Z.sub r rest0) g)
+                      (bezout turns (Z.div step0 g) Big_int_Z.unit_big_int
+                        more Big_int_Z.zero_big_int)) more))
+            in
+            let next0 = Z.mul (Z.div step0 g) m in
+            if (&&)
+                 ((&&)
+                   ((&&) (Z.ltb Big_int_Z.zero_big_int next0)
+                     (Z.eqb next0 (Z.lcm step0 m)))
+                   (Z.eqb (Z.modulo (Z.sub both rest0) step0)
+                     Big_int_Z.zero_big_int))
+                 (Z.eqb (Z.modulo (Z.sub both r) m) Big_int_Z.zero_big_int)
+            then Some (next0, (Z.modulo both next0))
+            else Some sr
+
+(** val narrow_all :
+    (Big_int_Z.big_int * Big_int_Z.big_int) ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) list ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) option **)
+
+let rec narrow_all sr = function
+| [] -> Some sr
+| rule :: t0 ->
+  (match narrow sr rule with
+   | Some more -> narrow_all more t0
+   | None -> None)
+
+type spot = { step : Big_int_Z.big_int; rest : Big_int_Z.big_int;
+              base : Big_int_Z.big_int;
+              walls : (Big_int_Z.big_int * Big_int_Z.big_int) list }
+
+(** val crosses :
+    Big_int_Z.big_int -> Big_int_Z.big_int option -> Big_int_Z.big_int ->
+    Big_int_Z.big_int -> bool **)
+
+let crosses size0 page0 base0 x =
+  match page0 with
+  | Some m -> Z.ltb m (Z.add (Z.modulo (Z.add base0 x) m) size0)
+  | None -> false
+
+(** val on_grid :
+    Big_int_Z.big_int -> Big_int_Z.big_int option -> Big_int_Z.big_int ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) -> bool **)
+
+let on_grid size0 page0 base0 sr =
+  match page0 with
+  | Some m ->
+    Z.leb (Z.add (Z.modulo (Z.add base0 (snd sr)) (Z.gcd (fst sr) m)) size0) m
+  | None -> true
+
+(** val over_walls :
+    Big_int_Z.big_int -> (Big_int_Z.big_int * Big_int_Z.big_int) list ->
+    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+let rec over_walls size0 walls0 x top0 =
+  match walls0 with
+  | [] -> top0
+  | y :: t0 ->
+    let (from, until) = y in
+    over_walls size0 t0 x
+      (if (&&) (Z.ltb from (Z.add x size0)) (Z.ltb x until)
+       then Z.max top0 until
+       else top0)
+
+(** val next :
+    Big_int_Z.big_int -> Big_int_Z.big_int option -> Big_int_Z.big_int option
+    -> spot -> Big_int_Z.big_int -> Big_int_Z.big_int option **)
+
+let next size0 pin0 page0 sp x =
+  match pin0 with
+  | Some k ->
+    if Z.leb x k
+    then let x0 =
+           over_walls size0 sp.walls k
+             (Z.add k (Z.modulo (Z.sub sp.rest k) sp.step))
+         in
+         Some
+         (if crosses size0 page0 sp.base x0
+          then (match page0 with
+                | Some m -> Z.add x0 (Z.modulo (Z.opp (Z.add sp.base x0)) m)
+                | None -> x0)
+          else x0)
+    else None
+  | None ->
+    let x0 =
+      over_walls size0 sp.walls x
+        (Z.add x (Z.modulo (Z.sub sp.rest x) sp.step))
+    in
+    Some
+    (if crosses size0 page0 sp.base x0
+     then (match page0 with
+           | Some m -> Z.add x0 (Z.modulo (Z.opp (Z.add sp.base x0)) m)
+           | None -> x0)
+     else x0)
+
+(** val climb :
+    Big_int_Z.big_int -> Big_int_Z.big_int option -> Big_int_Z.big_int option
+    -> nat -> spot -> Big_int_Z.big_int -> Big_int_Z.big_int ->
+    Big_int_Z.big_int option **)
+
+let rec climb size0 pin0 page0 fuel sp last0 x =
+  if Z.ltb last0 x
+  then None
+  else (match fuel with
+        | O -> Some x
+        | S f ->
+          (match next size0 pin0 page0 sp x with
+           | Some y ->
+             if Z.leb y x then Some x else climb size0 pin0 page0 f sp last0 y
+           | None -> None))
+
+(** val many : nat **)
+
+let many =
+  Nat.mul (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
+    (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
+    (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
+    (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
+    (S (S (S (S (S (S
+    O))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
+    (S (S (S (S (S (S (S (S (S (S O))))))))))
+
+type 'x compare0 =
+| LT
+| EQ
+| GT
+
+module type OrderedType =
+ sig
+  type t
+
+  val compare : t -> t -> t compare0
+
+  val eq_dec : t -> t -> bool
+ end
+
+module OrderedTypeFacts =
+ functor (O:OrderedType) ->
+ struct
+  module TO =
+   struct
+    type t = O.t
+   end
+
+  module IsTO =
+   struct
+   end
+
+  module OrderTac = MakeOrderTac(TO)(IsTO)
+
+  (** val eq_dec : O.t -> O.t -> bool **)
+
+  let eq_dec =
+    O.eq_dec
+
+  (** val lt_dec : O.t -> O.t -> bool **)
+
+  let lt_dec x y =
+    match O.compare x y with
+    | LT -> true
+    | _ -> false
+
+  (** val eqb : O.t -> O.t -> bool **)
+
+  let eqb x y =
+    if eq_dec x y then true else false
+ end
+
+module KeyOrderedType =
+ functor (O:OrderedType) ->
+ struct
+  module MO = OrderedTypeFacts(O)
+ end
+
+module Raw =
+ functor (X:OrderedType) ->
+ struct
+  module MX = OrderedTypeFacts(X)
+
+  module PX = KeyOrderedType(X)
+
+  type key = X.t
+
+  type 'elt t = (X.t * 'elt) list
+
+  (** val empty : 'a1 t **)
+
+  let empty =
+    []
+
+  (** val is_empty : 'a1 t -> bool **)
+
+  let is_empty = function
+  | [] -> true
+  | _ :: _ -> false
+
+  (** val mem : key -> 'a1 t -> bool **)
+
+  let rec mem k = function
+  | [] -> false
+  | p :: l ->
+    let (k', _) = p in
+    (match X.compare k k' with
+     | LT -> false
+     | EQ -> true
+     | GT -> mem k l)
+
+  type 'elt coq_R_mem =
+  | R_mem_0 of 'elt t
+  | R_mem_1 of 'elt t * X.t * 'elt * (X.t * 'elt) list
+  | R_mem_2 of 'elt t * X.t * 'elt * (X.t * 'elt) list
+  | R_mem_3 of 'elt t * X.t * 'elt * (X.t * 'elt) list * bool * 'elt coq_R_mem
+
+  (** val coq_R_mem_rect :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> bool -> 'a1 coq_R_mem -> 'a2 -> 'a2) -> 'a1 t ->
+      bool -> 'a1 coq_R_mem -> 'a2 **)
+
+  let rec coq_R_mem_rect k f f0 f1 f2 _ _ = function
+  | R_mem_0 s -> f s __
+  | R_mem_1 (s, k', _x, l) -> f0 s k' _x l __ __ __
+  | R_mem_2 (s, k', _x, l) -> f1 s k' _x l __ __ __
+  | R_mem_3 (s, k', _x, l, _res, r0) ->
+    f2 s k' _x l __ __ __ _res r0 (coq_R_mem_rect k f f0 f1 f2 l _res r0)
+
+  (** val coq_R_mem_rec :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> bool -> 'a1 coq_R_mem -> 'a2 -> 'a2) -> 'a1 t ->
+      bool -> 'a1 coq_R_mem -> 'a2 **)
+
+  let rec coq_R_mem_rec k f f0 f1 f2 _ _ = function
+  | R_mem_0 s -> f s __
+  | R_mem_1 (s, k', _x, l) -> f0 s k' _x l __ __ __
+  | R_mem_2 (s, k', _x, l) -> f1 s k' _x l __ __ __
+  | R_mem_3 (s, k', _x, l, _res, r0) ->
+    f2 s k' _x l __ __ __ _res r0 (coq_R_mem_rec k f f0 f1 f2 l _res r0)
+
+  (** val mem_rect :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2 -> 'a2) -> 'a1 t -> 'a2 **)
+
+  let rec mem_rect k f f0 f1 f2 s =
+    let f3 = f s in
+    let f4 = f0 s in
+    let f5 = f1 s in
+    let f6 = f2 s in
+    (match s with
+     | [] -> f3 __
+     | a :: l ->
+       let (a0, b) = a in
+       let f7 = f6 a0 b l __ in
+       let f8 = fun _ _ -> let hrec = mem_rect k f f0 f1 f2 l in f7 __ __ hrec
+       in
+       let f9 = f5 a0 b l __ in
+       let f10 = f4 a0 b l __ in
+       (match X.compare k a0 with
+        | LT -> f10 __ __
+        | EQ -> f9 __ __
+        | GT -> f8 __ __))
+
+  (** val mem_rec :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2 -> 'a2) -> 'a1 t -> 'a2 **)
+
+  let mem_rec =
+    mem_rect
+
+  (** val coq_R_mem_correct : key -> 'a1 t -> bool -> 'a1 coq_R_mem **)
+
+  let coq_R_mem_correct k s _res =
+    Obj.magic mem_rect k (fun y _ _ _ -> R_mem_0 y)
+      (fun y y0 y1 y2 _ _ _ _ _ -> R_mem_1 (y, y0, y1, y2))
+      (fun y y0 y1 y2 _ _ _ _ _ -> R_mem_2 (y, y0, y1, y2))
+      (fun y y0 y1 y2 _ _ _ y6 _ _ -> R_mem_3 (y, y0, y1, y2, (mem k y2),
+      (y6 (mem k y2) __))) s _res __
+
+  (** val find : key -> 'a1 t -> 'a1 option **)
+
+  let rec find k = function
+  | [] -> None
+  | p :: s' ->
+    let (k', x) = p in
+    (match X.compare k k' with
+     | LT -> None
+     | EQ -> Some x
+     | GT -> find k s')
+
+  type 'elt coq_R_find =
+  | R_find_0 of 'elt t
+  | R_find_1 of 'elt t * X.t * 'elt * (X.t * 'elt) list
+  | R_find_2 of 'elt t * X.t * 'elt * (X.t * 'elt) list
+  | R_find_3 of 'elt t * X.t * 'elt * (X.t * 'elt) list * 'elt option
+     * 'elt coq_R_find
+
+  (** val coq_R_find_rect :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a1 option -> 'a1 coq_R_find -> 'a2 -> 'a2) -> 'a1
+      t -> 'a1 option -> 'a1 coq_R_find -> 'a2 **)
+
+  let rec coq_R_find_rect k f f0 f1 f2 _ _ = function
+  | R_find_0 s -> f s __
+  | R_find_1 (s, k', x, s') -> f0 s k' x s' __ __ __
+  | R_find_2 (s, k', x, s') -> f1 s k' x s' __ __ __
+  | R_find_3 (s, k', x, s', _res, r0) ->
+    f2 s k' x s' __ __ __ _res r0 (coq_R_find_rect k f f0 f1 f2 s' _res r0)
+
+  (** val coq_R_find_rec :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a1 option -> 'a1 coq_R_find -> 'a2 -> 'a2) -> 'a1
+      t -> 'a1 option -> 'a1 coq_R_find -> 'a2 **)
+
+  let rec coq_R_find_rec k f f0 f1 f2 _ _ = function
+  | R_find_0 s -> f s __
+  | R_find_1 (s, k', x, s') -> f0 s k' x s' __ __ __
+  | R_find_2 (s, k', x, s') -> f1 s k' x s' __ __ __
+  | R_find_3 (s, k', x, s', _res, r0) ->
+    f2 s k' x s' __ __ __ _res r0 (coq_R_find_rec k f f0 f1 f2 s' _res r0)
+
+  (** val find_rect :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2 -> 'a2) -> 'a1 t -> 'a2 **)
+
+  let rec find_rect k f f0 f1 f2 s =
+    let f3 = f s in
+    let f4 = f0 s in
+    let f5 = f1 s in
+    let f6 = f2 s in
+    (match s with
+     | [] -> f3 __
+     | a :: l ->
+       let (a0, b) = a in
+       let f7 = f6 a0 b l __ in
+       let f8 = fun _ _ ->
+         let hrec = find_rect k f f0 f1 f2 l in f7 __ __ hrec
+       in
+       let f9 = f5 a0 b l __ in
+       let f10 = f4 a0 b l __ in
+       (match X.compare k a0 with
+        | LT -> f10 __ __
+        | EQ -> f9 __ __
+        | GT -> f8 __ __))
+
+  (** val find_rec :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2 -> 'a2) -> 'a1 t -> 'a2 **)
+
+  let find_rec =
+    find_rect
+
+  (** val coq_R_find_correct :
+      key -> 'a1 t -> 'a1 option -> 'a1 coq_R_find **)
+
+  let coq_R_find_correct k s _res =
+    Obj.magic find_rect k (fun y _ _ _ -> R_find_0 y)
+      (fun y y0 y1 y2 _ _ _ _ _ -> R_find_1 (y, y0, y1, y2))
+      (fun y y0 y1 y2 _ _ _ _ _ -> R_find_2 (y, y0, y1, y2))
+      (fun y y0 y1 y2 _ _ _ y6 _ _ -> R_find_3 (y, y0, y1, y2, (find k y2),
+      (y6 (find k y2) __))) s _res __
+
+  (** val add : key -> 'a1 -> 'a1 t -> 'a1 t **)
+
+  let rec add k x s = match s with
+  | [] -> (k, x) :: []
+  | p :: l ->
+    let (k', y) = p in
+    (match X.compare k k' with
+     | LT -> (k, x) :: s
+     | EQ -> (k, x) :: l
+     | GT -> (k', y) :: (add k x l))
+
+  type 'elt coq_R_add =
+  | R_add_0 of 'elt t
+  | R_add_1 of 'elt t * X.t * 'elt * (X.t * 'elt) list
+  | R_add_2 of 'elt t * X.t * 'elt * (X.t * 'elt) list
+  | R_add_3 of 'elt t * X.t * 'elt * (X.t * 'elt) list * 'elt t
+     * 'elt coq_R_add
+
+  (** val coq_R_add_rect :
+      key -> 'a1 -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a1 t -> 'a1 coq_R_add -> 'a2 ->
+      'a2) -> 'a1 t -> 'a1 t -> 'a1 coq_R_add -> 'a2 **)
+
+  let rec coq_R_add_rect k x f f0 f1 f2 _ _ = function
+  | R_add_0 s -> f s __
+  | R_add_1 (s, k', y, l) -> f0 s k' y l __ __ __
+  | R_add_2 (s, k', y, l) -> f1 s k' y l __ __ __
+  | R_add_3 (s, k', y, l, _res, r0) ->
+    f2 s k' y l __ __ __ _res r0 (coq_R_add_rect k x f f0 f1 f2 l _res r0)
+
+  (** val coq_R_add_rec :
+      key -> 'a1 -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a1 t -> 'a1 coq_R_add -> 'a2 ->
+      'a2) -> 'a1 t -> 'a1 t -> 'a1 coq_R_add -> 'a2 **)
+
+  let rec coq_R_add_rec k x f f0 f1 f2 _ _ = function
+  | R_add_0 s -> f s __
+  | R_add_1 (s, k', y, l) -> f0 s k' y l __ __ __
+  | R_add_2 (s, k', y, l) -> f1 s k' y l __ __ __
+  | R_add_3 (s, k', y, l, _res, r0) ->
+    f2 s k' y l __ __ __ _res r0 (coq_R_add_rec k x f f0 f1 f2 l _res r0)
+
+  (** val add_rect :
+      key -> 'a1 -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2 -> 'a2) -> 'a1 t -> 'a2 **)
+
+  let rec add_rect k x f f0 f1 f2 s =
+    let f3 = f s in
+    let f4 = f0 s in
+    let f5 = f1 s in
+    let f6 = f2 s in
+    (match s with
+     | [] -> f3 __
+     | a :: l ->
+       let (a0, b) = a in
+       let f7 = f6 a0 b l __ in
+       let f8 = fun _ _ ->
+         let hrec = add_rect k x f f0 f1 f2 l in f7 __ __ hrec
+       in
+       let f9 = f5 a0 b l __ in
+       let f10 = f4 a0 b l __ in
+       (match X.compare k a0 with
+        | LT -> f10 __ __
+        | EQ -> f9 __ __
+        | GT -> f8 __ __))
+
+  (** val add_rec :
+      key -> 'a1 -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2 -> 'a2) -> 'a1 t -> 'a2 **)
+
+  let add_rec =
+    add_rect
+
+  (** val coq_R_add_correct :
+      key -> 'a1 -> 'a1 t -> 'a1 t -> 'a1 coq_R_add **)
+
+  let coq_R_add_correct k x s _res =
+    add_rect k x (fun y _ _ _ -> R_add_0 y) (fun y y0 y1 y2 _ _ _ _ _ ->
+      R_add_1 (y, y0, y1, y2)) (fun y y0 y1 y2 _ _ _ _ _ -> R_add_2 (y, y0,
+      y1, y2)) (fun y y0 y1 y2 _ _ _ y6 _ _ -> R_add_3 (y, y0, y1, y2,
+      (add k x y2), (y6 (add k x y2) __))) s _res __
+
+  (** val remove : key -> 'a1 t -> 'a1 t **)
+
+  let rec remove k s = match s with
+  | [] -> []
+  | p :: l ->
+    let (k', x) = p in
+    (match X.compare k k' with
+     | LT -> s
+     | EQ -> l
+     | GT -> (k', x) :: (remove k l))
+
+  type 'elt coq_R_remove =
+  | R_remove_0 of 'elt t
+  | R_remove_1 of 'elt t * X.t * 'elt * (X.t * 'elt) list
+  | R_remove_2 of 'elt t * X.t * 'elt * (X.t * 'elt) list
+  | R_remove_3 of 'elt t * X.t * 'elt * (X.t * 'elt) list * 'elt t
+     * 'elt coq_R_remove
+
+  (** val coq_R_remove_rect :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a1 t -> 'a1 coq_R_remove -> 'a2 -> 'a2) -> 'a1 t
+      -> 'a1 t -> 'a1 coq_R_remove -> 'a2 **)
+
+  let rec coq_R_remove_rect k f f0 f1 f2 _ _ = function
+  | R_remove_0 s -> f s __
+  | R_remove_1 (s, k', x, l) -> f0 s k' x l __ __ __
+  | R_remove_2 (s, k', x, l) -> f1 s k' x l __ __ __
+  | R_remove_3 (s, k', x, l, _res, r0) ->
+    f2 s k' x l __ __ __ _res r0 (coq_R_remove_rect k f f0 f1 f2 l _res r0)
+
+  (** val coq_R_remove_rec :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a1 t -> 'a1 coq_R_remove -> 'a2 -> 'a2) -> 'a1 t
+      -> 'a1 t -> 'a1 coq_R_remove -> 'a2 **)
+
+  let rec coq_R_remove_rec k f f0 f1 f2 _ _ = function
+  | R_remove_0 s -> f s __
+  | R_remove_1 (s, k', x, l) -> f0 s k' x l __ __ __
+  | R_remove_2 (s, k', x, l) -> f1 s k' x l __ __ __
+  | R_remove_3 (s, k', x, l, _res, r0) ->
+    f2 s k' x l __ __ __ _res r0 (coq_R_remove_rec k f f0 f1 f2 l _res r0)
+
+  (** val remove_rect :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2 -> 'a2) -> 'a1 t -> 'a2 **)
+
+  let rec remove_rect k f f0 f1 f2 s =
+    let f3 = f s in
+    let f4 = f0 s in
+    let f5 = f1 s in
+    let f6 = f2 s in
+    (match s with
+     | [] -> f3 __
+     | a :: l ->
+       let (a0, b) = a in
+       let f7 = f6 a0 b l __ in
+       let f8 = fun _ _ ->
+         let hrec = remove_rect k f f0 f1 f2 l in f7 __ __ hrec
+       in
+       let f9 = f5 a0 b l __ in
+       let f10 = f4 a0 b l __ in
+       (match X.compare k a0 with
+        | LT -> f10 __ __
+        | EQ -> f9 __ __
+        | GT -> f8 __ __))
+
+  (** val remove_rec :
+      key -> ('a1 t -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2) -> ('a1 t -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> __ -> __ -> 'a2 -> 'a2) -> 'a1 t -> 'a2 **)
+
+  let remove_rec =
+    remove_rect
+
+  (** val coq_R_remove_correct : key -> 'a1 t -> 'a1 t -> 'a1 coq_R_remove **)
+
+  let coq_R_remove_correct k s _res =
+    Obj.magic remove_rect k (fun y _ _ _ -> R_remove_0 y)
+      (fun y y0 y1 y2 _ _ _ _ _ -> R_remove_1 (y, y0, y1, y2))
+      (fun y y0 y1 y2 _ _ _ _ _ -> R_remove_2 (y, y0, y1, y2))
+      (fun y y0 y1 y2 _ _ _ y6 _ _ -> R_remove_3 (y, y0, y1, y2,
+      (remove k y2), (y6 (remove k y2) __))) s _res __
+
+  (** val elements : 'a1 t -> 'a1 t **)
+
+  let elements m =
+    m
+
+  (** val fold : (key -> 'a1 -> 'a2 -> 'a2) -> 'a1 t -> 'a2 -> 'a2 **)
+
+  let rec fold f m acc =
+    match m with
+    | [] -> acc
+    | p :: m' -> let (k, e) = p in fold f m' (f k e acc)
+
+  type ('elt, 'a) coq_R_fold =
+  | R_fold_0 of 'elt t * 'a
+  | R_fold_1 of 'elt t * 'a * X.t * 'elt * (X.t * 'elt) list * 'a
+     * ('elt, 'a) coq_R_fold
+
+  (** val coq_R_fold_rect :
+      (key -> 'a1 -> 'a2 -> 'a2) -> ('a1 t -> 'a2 -> __ -> 'a3) -> ('a1 t ->
+      'a2 -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> 'a2 -> ('a1, 'a2)
+      coq_R_fold -> 'a3 -> 'a3) -> 'a1 t -> 'a2 -> 'a2 -> ('a1, 'a2)
+      coq_R_fold -> 'a3 **)
+
+  let rec coq_R_fold_rect f f0 f1 _ _ _ = function
+  | R_fold_0 (m, acc) -> f0 m acc __
+  | R_fold_1 (m, acc, k, e, m', _res, r0) ->
+    f1 m acc k e m' __ _res r0
+      (coq_R_fold_rect f f0 f1 m' (f k e acc) _res r0)
+
+  (** val coq_R_fold_rec :
+      (key -> 'a1 -> 'a2 -> 'a2) -> ('a1 t -> 'a2 -> __ -> 'a3) -> ('a1 t ->
+      'a2 -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> 'a2 -> ('a1, 'a2)
+      coq_R_fold -> 'a3 -> 'a3) -> 'a1 t -> 'a2 -> 'a2 -> ('a1, 'a2)
+      coq_R_fold -> 'a3 **)
+
+  let rec coq_R_fold_rec f f0 f1 _ _ _ = function
+  | R_fold_0 (m, acc) -> f0 m acc __
+  | R_fold_1 (m, acc, k, e, m', _res, r0) ->
+    f1 m acc k e m' __ _res r0 (coq_R_fold_rec f f0 f1 m' (f k e acc) _res r0)
+
+  (** val fold_rect :
+      (key -> 'a1 -> 'a2 -> 'a2) -> ('a1 t -> 'a2 -> __ -> 'a3) -> ('a1 t ->
+      'a2 -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> 'a3 -> 'a3) -> 'a1 t ->
+      'a2 -> 'a3 **)
+
+  let rec fold_rect f f0 f1 m acc =
+    let f2 = f0 m acc in
+    let f3 = f1 m acc in
+    (match m with
+     | [] -> f2 __
+     | a :: l ->
+       let (a0, b) = a in
+       let f4 = f3 a0 b l __ in
+       let hrec = fold_rect f f0 f1 l (f a0 b acc) in f4 hrec)
+
+  (** val fold_rec :
+      (key -> 'a1 -> 'a2 -> 'a2) -> ('a1 t -> 'a2 -> __ -> 'a3) -> ('a1 t ->
+      'a2 -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> 'a3 -> 'a3) -> 'a1 t ->
+      'a2 -> 'a3 **)
+
+  let fold_rec =
+    fold_rect
+
+  (** val coq_R_fold_correct :
+      (key -> 'a1 -> 'a2 -> 'a2) -> 'a1 t -> 'a2 -> 'a2 -> ('a1, 'a2)
+      coq_R_fold **)
+
+  let coq_R_fold_correct f m acc _res =
+    fold_rect f (fun y y0 _ _ _ -> R_fold_0 (y, y0))
+      (fun y y0 y1 y2 y3 _ y5 _ _ -> R_fold_1 (y, y0, y1, y2, y3,
+      (fold f y3 (f y1 y2 y0)), (y5 (fold f y3 (f y1 y2 y0)) __))) m acc _res
+      __
+
+  (** val equal : ('a1 -> 'a1 -> bool) -> 'a1 t -> 'a1 t -> bool **)
+
+  let rec equal cmp m m' =
+    match m with
+    | [] -> (match m' with
+             | [] -> true
+             | _ :: _ -> false)
+    | p :: l ->
+      let (x, e) = p in
+      (match m' with
+       | [] -> false
+       | p0 :: l' ->
+         let (x', e') = p0 in
+         (match X.compare x x' with
+          | EQ -> (&&) (cmp e e') (equal cmp l l')
+          | _ -> false))
+
+  type 'elt coq_R_equal =
+  | R_equal_0 of 'elt t * 'elt t
+  | R_equal_1 of 'elt t * 'elt t * X.t * 'elt * (X.t * 'elt) list * X.t
+     * 'elt * (X.t * 'elt) list * bool * 'elt coq_R_equal
+  | R_equal_2 of 'elt t * 'elt t * X.t * 'elt * (X.t * 'elt) list * X.t
+     * 'elt * (X.t * 'elt) list * X.t compare0
+  | R_equal_3 of 'elt t * 'elt t * 'elt t * 'elt t
+
+  (** val coq_R_equal_rect :
+      ('a1 -> 'a1 -> bool) -> ('a1 t -> 'a1 t -> __ -> __ -> 'a2) -> ('a1 t
+      -> 'a1 t -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> bool -> 'a1 coq_R_equal -> 'a2 ->
+      'a2) -> ('a1 t -> 'a1 t -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> X.t
+      -> 'a1 -> (X.t * 'a1) list -> __ -> X.t compare0 -> __ -> __ -> 'a2) ->
+      ('a1 t -> 'a1 t -> 'a1 t -> __ -> 'a1 t -> __ -> __ -> 'a2) -> 'a1 t ->
+      'a1 t -> bool -> 'a1 coq_R_equal -> 'a2 **)
+
+  let rec coq_R_equal_rect cmp f f0 f1 f2 _ _ _ = function
+  | R_equal_0 (m, m') -> f m m' __ __
+  | R_equal_1 (m, m', x, e, l, x', e', l', _res, r0) ->
+    f0 m m' x e l __ x' e' l' __ __ __ _res r0
+      (coq_R_equal_rect cmp f f0 f1 f2 l l' _res r0)
+  | R_equal_2 (m, m', x, e, l, x', e', l', _x) ->
+    f1 m m' x e l __ x' e' l' __ _x __ __
+  | R_equal_3 (m, m', _x, _x0) -> f2 m m' _x __ _x0 __ __
+
+  (** val coq_R_equal_rec :
+      ('a1 -> 'a1 -> bool) -> ('a1 t -> 'a1 t -> __ -> __ -> 'a2) -> ('a1 t
+      -> 'a1 t -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> bool -> 'a1 coq_R_equal -> 'a2 ->
+      'a2) -> ('a1 t -> 'a1 t -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> X.t
+      -> 'a1 -> (X.t * 'a1) list -> __ -> X.t compare0 -> __ -> __ -> 'a2) ->
+      ('a1 t -> 'a1 t -> 'a1 t -> __ -> 'a1 t -> __ -> __ -> 'a2) -> 'a1 t ->
+      'a1 t -> bool -> 'a1 coq_R_equal -> 'a2 **)
+
+  let rec coq_R_equal_rec cmp f f0 f1 f2 _ _ _ = function
+  | R_equal_0 (m, m') -> f m m' __ __
+  | R_equal_1 (m, m', x, e, l, x', e', l', _res, r0) ->
+    f0 m m' x e l __ x' e' l' __ __ __ _res r0
+      (coq_R_equal_rec cmp f f0 f1 f2 l l' _res r0)
+  | R_equal_2 (m, m', x, e, l, x', e', l', _x) ->
+    f1 m m' x e l __ x' e' l' __ _x __ __
+  | R_equal_3 (m, m', _x, _x0) -> f2 m m' _x __ _x0 __ __
+
+  (** val equal_rect :
+      ('a1 -> 'a1 -> bool) -> ('a1 t -> 'a1 t -> __ -> __ -> 'a2) -> ('a1 t
+      -> 'a1 t -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2 -> 'a2) -> ('a1 t -> 'a1 t ->
+      X.t -> 'a1 -> (X.t * 'a1) list -> __ -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> X.t compare0 -> __ -> __ -> 'a2) -> ('a1 t -> 'a1 t -> 'a1 t
+      -> __ -> 'a1 t -> __ -> __ -> 'a2) -> 'a1 t -> 'a1 t -> 'a2 **)
+
+  let rec equal_rect cmp f f0 f1 f2 m m' =
+    let f3 = f m m' in
+    let f4 = f0 m m' in
+    let f5 = f1 m m' in
+    let f6 = f2 m m' in
+    let f7 = f6 m __ in
+    let f8 = f7 m' __ in
+    (match m with
+     | [] -> let f9 = f3 __ in (match m' with
+                                | [] -> f9 __
+                                | _ :: _ -> f8 __)
+     | a :: l ->
+       let (a0, b) = a in
+       let f9 = f5 a0 b l __ in
+       let f10 = f4 a0 b l __ in
+       (match m' with
+        | [] -> f8 __
+        | a1 :: l0 ->
+          let (a2, b0) = a1 in
+          let f11 = f9 a2 b0 l0 __ in
+          let f12 = let _x = X.compare a0 a2 in f11 _x __ in
+          let f13 = f10 a2 b0 l0 __ in
+          let f14 = fun _ _ ->
+            let hrec = equal_rect cmp f f0 f1 f2 l l0 in f13 __ __ hrec
+          in
+          (match X.compare a0 a2 with
+           | EQ -> f14 __ __
+           | _ -> f12 __)))
+
+  (** val equal_rec :
+      ('a1 -> 'a1 -> bool) -> ('a1 t -> 'a1 t -> __ -> __ -> 'a2) -> ('a1 t
+      -> 'a1 t -> X.t -> 'a1 -> (X.t * 'a1) list -> __ -> X.t -> 'a1 ->
+      (X.t * 'a1) list -> __ -> __ -> __ -> 'a2 -> 'a2) -> ('a1 t -> 'a1 t ->
+      X.t -> 'a1 -> (X.t * 'a1) list -> __ -> X.t -> 'a1 -> (X.t * 'a1) list
+      -> __ -> X.t compare0 -> __ -> __ -> 'a2) -> ('a1 t -> 'a1 t -> 'a1 t
+      -> __ -> 'a1 t -> __ -> __ -> 'a2) -> 'a1 t -> 'a1 t -> 'a2 **)
+
+  let equal_rec =
+    equal_rect
+
+  (** val coq_R_equal_correct :
+      ('a1 -> 'a1 -> bool) -> 'a1 t -> 'a1 t -> bool -> 'a1 coq_R_equal **)
+
+  let coq_R_equal_correct cmp m m' _res =
+    equal_rect cmp (fun y y0 _ _ _ _ -> R_equal_0 (y, y0))
+      (fun y y0 y1 y2 y3 _ y5 y6 y7 _ _ _ y11 _ _ -> R_equal_1 (y, y0, y1,
+      y2, y3, y5, y6, y7, (equal cmp y3 y7), (y11 (equal cmp y3 y7) __)))
+      (fun y y0 y1 y2 y3 _ y5 y6 y7 _ y9 _ _ _ _ -> R_equal_2 (y, y0, y1, y2,
+      y3, y5, y6, y7, y9)) (fun y y0 y1 _ y3 _ _ _ _ -> R_equal_3 (y, y0, y1,
+      y3)) m m' _res __
+
+  (** val map : ('a1 -> 'a2) -> 'a1 t -> 'a2 t **)
+
+  let rec map f = function
+  | [] -> []
+  | p :: m' -> let (k, e) = p in (k, (f e)) :: (map f m')
+
+  (** val mapi : (key -> 'a1 -> 'a2) -> 'a1 t -> 'a2 t **)
+
+  let rec mapi f = function
+  | [] -> []
+  | p :: m' -> let (k, e) = p in (k, (f k e)) :: (mapi f m')
+
+  (** val option_cons :
+      key -> 'a1 option -> (key * 'a1) list -> (key * 'a1) list **)
+
+  let option_cons k o l =
+    match o with
+    | Some e -> (k, e) :: l
+    | None -> l
+
+  (** val map2_l :
+      ('a1 option -> 'a2 option -> 'a3 option) -> 'a1 t -> 'a3 t **)
+
+  let rec map2_l f = function
+  | [] -> []
+  | p :: l -> let (k, e) = p in option_cons k (f (Some e) None) (map2_l f l)
+
+  (** val map2_r :
+      ('a1 option -> 'a2 option -> 'a3 option) -> 'a2 t -> 'a3 t **)
+
+  let rec map2_r f = function
+  | [] -> []
+  | p :: l' ->
+    let (k, e') = p in option_cons k (f None (Some e')) (map2_r f l')
+
+  (** val map2 :
+      ('a1 option -> 'a2 option -> 'a3 option) -> 'a1 t -> 'a2 t -> 'a3 t **)
+
+  let rec map2 f m = match m with
+  | [] -> map2_r f
+  | p :: l ->
+    let (k, e) = p in
+    let rec map2_aux m' = match m' with
+    | [] -> map2_l f m
+    | p0 :: l' ->
+      let (k', e') = p0 in
+      (match X.compare k k' with
+       | LT -> option_cons k (f (Some e) None) (map2 f l m')
+       | EQ -> option_cons k (f (Some e) (Some e')) (map2 f l l')
+       | GT -> option_cons k' (f None (Some e')) (map2_aux l'))
+    in map2_aux
+
+  (** val combine : 'a1 t -> 'a2 t -> ('a1 option * 'a2 option) t **)
+
+  let rec combine m = match m with
+  | [] -> map (fun e' -> (None, (Some e')))
+  | p :: l ->
+    let (k, e) = p in
+    let rec combine_aux m' = match m' with
+    | [] -> map (fun e0 -> ((Some e0), None)) m
+    | p0 :: l' ->
+      let (k', e') = p0 in
+      (match X.compare k k' with
+       | LT -> (k, ((Some e), None)) :: (combine l m')
+       | EQ -> (k, ((Some e), (Some e'))) :: (combine l l')
+       | GT -> (k', (None, (Some e'))) :: (combine_aux l'))
+    in combine_aux
+
+  (** val fold_right_pair :
+      ('a1 -> 'a2 -> 'a3 -> 'a3) -> ('a1 * 'a2) list -> 'a3 -> 'a3 **)
+
+  let fold_right_pair f l i =
+    fold_right (fun p -> f (fst p) (snd p)) i l
+
+  (** val map2_alt :
+      ('a1 option -> 'a2 option -> 'a3 option) -> 'a1 t -> 'a2 t ->
+      (key * 'a3) list **)
+
+  let map2_alt f m m' =
+    let m0 = combine m m' in
+    let m1 = map (fun p -> f (fst p) (snd p)) m0 in
+    fold_right_pair option_cons m1 []
+
+  (** val at_least_one :
+      'a1 option -> 'a2 option -> ('a1 option * 'a2 option) option **)
+
+  let at_least_one o o' =
+    match o with
+    | Some _ -> Some (o, o')
+    | None -> (match o' with
+               | Some _ -> Some (o, o')
+               | None -> None)
+
+  (** val at_least_one_then_f :
+      ('a1 option -> 'a2 option -> 'a3 option) -> 'a1 option -> 'a2 option ->
+      'a3 option **)
+
+  let at_least_one_then_f f o o' =
+    match o with
+    | Some _ -> f o o'
+    | None -> (match o' with
+               | Some _ -> f o o'
+               | None -> None)
+ end
+
+module type Int =
+ sig
+  type t
+
+  val i2z : t -> Big_int_Z.big_int
+
+  val _0 : t
+
+  val _1 : t
+
+  val _2 : t
+
+  val _3 : t
+
+  val add : t -> t -> t
+
+  val opp : t -> t
+
+  val sub : t -> t -> t
+
+  val mul : t -> t -> t
+
+  val max : t -> t -> t
+
+  val eqb : t -> t -> bool
+
+  val ltb : t -> t -> bool
+
+  val leb : t -> t -> bool
+
+  val gt_le_dec : t -> t -> bool
+
+  val ge_lt_dec : t -> t -> bool
+
+  val eq_dec : t -> t -> bool
+ end
+
+module Z_as_Int =
+ struct
+  type t = Big_int_Z.big_int
+
+  (** val _0 : Big_int_Z.big_int **)
+
+  let _0 =
+    Big_int_Z.zero_big_int
+
+  (** val _1 : Big_int_Z.big_int **)
+
+  let _1 =
+    Big_int_Z.unit_big_int
+
+  (** val _2 : Big_int_Z.big_int **)
+
+  let _2 =
+    (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int)
+
+  (** val _3 : Big_int_Z.big_int **)
+
+  let _3 =
+    ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+      Big_int_Z.unit_big_int)
+
+  (** val add :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let add =
+    Z.add
+
+  (** val opp : Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let opp =
+    Z.opp
+
+  (** val sub :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let sub =
+    Z.sub
+
+  (** val mul :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let mul =
+    Z.mul
+
+  (** val max :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+
+  let max =
+    Z.max
+
+  (** val eqb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let eqb =
+    Z.eqb
+
+  (** val ltb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let ltb =
+    Z.ltb
+
+  (** val leb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let leb =
+    Z.leb
+
+  (** val eq_dec : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let eq_dec =
+    Z.eq_dec
+
+  (** val gt_le_dec : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let gt_le_dec i j =
+    let b = Z.ltb j i in if b then true else false
+
+  (** val ge_lt_dec : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let ge_lt_dec i j =
+    let b = Z.ltb i j in if b then false else true
+
+  (** val i2z : t -> Big_int_Z.big_int **)
+
+  let i2z n0 =
+    n0
+ end
+
+module Coq_Raw =
+ functor (I:Int) ->
+ functor (X:OrderedType) ->
+ struct
+  type key = X.t
+
+  type 'elt tree =
+  | Leaf
+  | Node of 'elt tree * key * 'elt * 'elt tree * I.t
+
+  (** val tree_rect :
+      'a2 -> ('a1 tree -> 'a2 -> key -> 'a1 -> 'a1 tree -> 'a2 -> I.t -> 'a2)
+      -> 'a1 tree -> 'a2 **)
+
+  let rec tree_rect f f0 = function
+  | Leaf -> f
+  | Node (t1, k, y, t2, t3) ->
+    f0 t1 (tree_rect f f0 t1) k y t2 (tree_rect f f0 t2) t3
+
+  (** val tree_rec :
+      'a2 -> ('a1 tree -> 'a2 -> key -> 'a1 -> 'a1 tree -> 'a2 -> I.t -> 'a2)
+      -> 'a1 tree -> 'a2 **)
+
+  let rec tree_rec f f0 = function
+  | Leaf -> f
+  | Node (t1, k, y, t2, t3) ->
+    f0 t1 (tree_rec f f0 t1) k y t2 (tree_rec f f0 t2) t3
+
+  (** val height : 'a1 tree -> I.t **)
+
+  let height = function
+  | Leaf -> I._0
+  | Node (_, _, _, _, h) -> h
+
+  (** val cardinal : 'a1 tree -> nat **)
+
+  let rec cardinal = function
+  | Leaf -> O
+  | Node (l, _, _, r, _) -> S (add (cardinal l) (cardinal r))
+
+  (** val empty : 'a1 tree **)
+
+  let empty =
+    Leaf
+
+  (** val is_empty : 'a1 tree -> bool **)
+
+  let is_empty = function
+  | Leaf -> true
+  | Node (_, _, _, _, _) -> false
+
+  (** val mem : X.t -> 'a1 tree -> bool **)
+
+  let rec mem x = function
+  | Leaf -> false
+  | Node (l, y, _, r, _) ->
+    (match X.compare x y with
+     | LT -> mem x l
+     | EQ -> true
+     | GT -> mem x r)
+
+  (** val find : X.t -> 'a1 tree -> 'a1 option **)
+
+  let rec find x = function
+  | Leaf -> None
+  | Node (l, y, d, r, _) ->
+    (match X.compare x y with
+     | LT -> find x l
+     | EQ -> Some d
+     | GT -> find x r)
+
+  (** val create : 'a1 tree -> key -> 'a1 -> 'a1 tree -> 'a1 tree **)
+
+  let create l x e r =
+    Node (l, x, e, r, (I.add (I.max (height l) (height r)) I._1))
+
+  (** val assert_false : 'a1 tree -> key -> 'a1 -> 'a1 tree -> 'a1 tree **)
+
+  let assert_false =
+    create
+
+  (** val bal : 'a1 tree -> key -> 'a1 -> 'a1 tree -> 'a1 tree **)
+
+  let bal l x d r =
+    let hl = height l in
+    let hr = height r in
+    if I.gt_le_dec hl (I.add hr I._2)
+    then (match l with
+          | Leaf -> assert_false l x d r
+          | Node (ll, lx, ld, lr, _) ->
+            if I.ge_lt_dec (height ll) (height lr)
+            then create ll lx ld (create lr x d r)
+            else (match lr with
+                  | Leaf -> assert_false l x d r
+                  | Node (lrl, lrx, lrd, lrr, _) ->
+                    create (create ll lx ld lrl) lrx lrd (create lrr x d r)))
+    else if I.gt_le_dec hr (I.add hl I._2)
+         then (match r with
+               | Leaf -> assert_false l x d r
+               | Node (rl, rx, rd, rr, _) ->
+                 if I.ge_lt_dec (height rr) (height rl)
+                 then create (create l x d rl) rx rd rr
+                 else (match rl with
+                       | Leaf -> assert_false l x d r
+                       | Node (rll, rlx, rld, rlr, _) ->
+                         create (create l x d rll) rlx rld
+                           (create rlr rx rd rr)))
+         else create l x d r
+
+  (** val add : key -> 'a1 -> 'a1 tree -> 'a1 tree **)
+
+  let rec add x d = function
+  | Leaf -> Node (Leaf, x, d, Leaf, I._1)
+  | Node (l, y, d', r, h) ->
+    (match X.compare x y with
+     | LT -> bal (add x d l) y d' r
+     | EQ -> Node (l, y, d, r, h)
+     | GT -> bal l y d' (add x d r))
+
+  (** val remove_min :
+      'a1 tree -> key -> 'a1 -> 'a1 tree -> 'a1 tree * (key * 'a1) **)
+
+  let rec remove_min l x d r =
+    match l with
+    | Leaf -> (r, (x, d))
+    | Node (ll, lx, ld, lr, _) ->
+      let (l', m) = remove_min ll lx ld lr in ((bal l' x d r), m)
+
+  (** val merge : 'a1 tree -> 'a1 tree -> 'a1 tree **)
+
+  let merge s1 s2 =
+    match s1 with
+    | Leaf -> s2
+    | Node (_, _, _, _, _) ->
+      (match s2 with
+       | Leaf -> s1
+       | Node (l2, x2, d2, r2, _) ->
+         let (s2', p) = remove_min l2 x2 d2 r2 in
+         let (x, d) = p in bal s1 x d s2')
+
+  (** val remove : X.t -> 'a1 tree -> 'a1 tree **)
+
+  let rec remove x = function
+  | Leaf -> Leaf
+  | Node (l, y, d, r, _) ->
+    (match X.compare x y with
+     | LT -> bal (remove x l) y d r
+     | EQ -> merge l r
+     | GT -> bal l y d (remove x r))
+
+  (** val join : 'a1 tree -> key -> 'a1 -> 'a1 tree -> 'a1 tree **)
+
+  let rec join l = match l with
+  | Leaf -> add
+  | Node (ll, lx, ld, lr, lh) ->
+    (fun x d ->
+      let rec join_aux r = match r with
+      | Leaf -> add x d l
+      | Node (rl, rx, rd, rr, rh) ->
+        if I.gt_le_dec lh (I.add rh I._2)
+        then bal ll lx ld (join lr x d r)
+        else if I.gt_le_dec rh (I.add lh I._2)
+             then bal (join_aux rl) rx rd rr
+             else create l x d r
+      in join_aux)
+
+  type 'elt triple = { t_left : 'elt tree; t_opt : 'elt option;
+                       t_right : 'elt tree }
+
+  (** val t_left : 'a1 triple -> 'a1 tree **)
+
+  let t_left t0 =
+    t0.t_left
+
+  (** val t_opt : 'a1 triple -> 'a1 option **)
+
+  let t_opt t0 =
+    t0.t_opt
+
+  (** val t_right : 'a1 triple -> 'a1 tree **)
+
+  let t_right t0 =
+    t0.t_right
+
+  (** val split : X.t -> 'a1 tree -> 'a1 triple **)
+
+  let rec split x = function
+  | Leaf -> { t_left = Leaf; t_opt = None; t_right = Leaf }
+  | Node (l, y, d, r, _) ->
+    (match X.compare x y with
+     | LT ->
+       let { t_left = ll; t_opt = o; t_right = rl } = split x l in
+       { t_left = ll; t_opt = o; t_right = (join rl y d r) }
+     | EQ -> { t_left = l; t_opt = (Some d); t_right = r }
+     | GT ->
+       let { t_left = rl; t_opt = o; t_right = rr } = split x r in
+       { t_left = (join l y d rl); t_opt = o; t_right = rr })
+
+  (** val concat : 'a1 tree -> 'a1 tree -> 'a1 tree **)
+
+  let concat m1 m2 =
+    match m1 with
+    | Leaf -> m2
+    | Node (_, _, _, _, _) ->
+      (match m2 with
+       | Leaf -> m1
+       | Node (l2, x2, d2, r2, _) ->
+         let (m2', xd) = remove_min l2 x2 d2 r2 in
+         join m1 (fst xd) (snd xd) m2')
+
+  (** val elements_aux : (key * 'a1) list -> 'a1 tree -> (key * 'a1) list **)
+
+  let rec elements_aux acc = function
+  | Leaf -> acc
+  | Node (l, x, d, r, _) -> elements_aux ((x, d) :: (elements_aux acc r)) l
+
+  (** val elements : 'a1 tree -> (key * 'a1) list **)
+
+  let elements m =
+    elements_aux [] m
+
+  (** val fold : (key -> 'a1 -> 'a2 -> 'a2) -> 'a1 tree -> 'a2 -> 'a2 **)
+
+  let rec fold f m a =
+    match m with
+    | Leaf -> a
+    | Node (l, x, d, r, _) -> fold f r (f x d (fold f l a))
+
+  type 'elt enumeration =
+  | End
+  | More of key * 'elt * 'elt tree * 'elt enumeration
+
+  (** val enumeration_rect :
+      'a2 -> (key -> 'a1 -> 'a1 tree -> 'a1 enumeration -> 'a2 -> 'a2) -> 'a1
+      enumeration -> 'a2 **)
+
+  let rec enumeration_rect f f0 = function
+  | End -> f
+  | More (k, e0, t0, e1) -> f0 k e0 t0 e1 (enumeration_rect f f0 e1)
+
+  (** val enumeration_rec :
+      'a2 -> (key -> 'a1 -> 'a1 tree -> 'a1 enumeration -> 'a2 -> 'a2) -> 'a1
+      enumeration -> 'a2 **)
+
+  let rec enumeration_rec f f0 = function
+  | End -> f
+  | More (k, e0, t0, e1) -> f0 k e0 t0 e1 (enumeration_rec f f0 e1)
+
+  (** val cons : 'a1 tree -> 'a1 enumeration -> 'a1 enumeration **)
+
+  let rec cons m e =
+    match m with
+    | Leaf -> e
+    | Node (l, x, d, r, _) -> cons l (More (x, d, r, e))
+
+  (** val equal_more :
+      ('a1 -> 'a1 -> bool) -> X.t -> 'a1 -> ('a1 enumeration -> bool) -> 'a1
+      enumeration -> bool **)
+
+  let equal_more cmp x1 d1 cont = function
+  | End -> false
+  | More (x2, d2, r2, e3) ->
+    (match X.compare x1 x2 with
+     | EQ -> if cmp d1 d2 then cont (cons r2 e3) else false
+     | _ -> false)
+
+  (** val equal_cont :
+      ('a1 -> 'a1 -> bool) -> 'a1 tree -> ('a1 enumeration -> bool) -> 'a1
+      enumeration -> bool **)
+
+  let rec equal_cont cmp m1 cont e2 =
+    match m1 with
+    | Leaf -> cont e2
+    | Node (l1, x1, d1, r1, _) ->
+      equal_cont cmp l1 (equal_more cmp x1 d1 (equal_cont cmp r1 cont)) e2
+
+  (** val equal_end : 'a1 enumeration -> bool **)
+
+  let equal_end = function
+  | End -> true
+  | More (_, _, _, _) -> false
+
+  (** val equal : ('a1 -> 'a1 -> bool) -> 'a1 tree -> 'a1 tree -> bool **)
+
+  let equal cmp m1 m2 =
+    equal_cont cmp m1 equal_end (cons m2 End)
+
+  (** val map : ('a1 -> 'a2) -> 'a1 tree -> 'a2 tree **)
+
+  let rec map f = function
+  | Leaf -> Leaf
+  | Node (l, x, d, r, h) -> Node ((map f l), x, (f d), (map f r), h)
+
+  (** val mapi : (key -> 'a1 -> 'a2) -> 'a1 tree -> 'a2 tree **)
+
+  let rec mapi f = function
+  | Leaf -> Leaf
+  | Node (l, x, d, r, h) -> Node ((mapi f l), x, (f x d), (mapi f r), h)
+
+  (** val map_option : (key -> 'a1 -> 'a2 option) -> 'a1 tree -> 'a2 tree **)
+
+  let rec map_option f = function
+  | Leaf -> Leaf
+  | Node (l, x, d, r, _) ->
+    (match f x d with
+     | Some d' -> join (map_option f l) x d' (map_option f r)
+     | None -> concat (map_option f l) (map_option f r))
+
+  (** val map2_opt :
+      (key -> 'a1 -> 'a2 option -> 'a3 option) -> ('a1 tree -> 'a3 tree) ->
+      ('a2 tree -> 'a3 tree) -> 'a1 tree -> 'a2 tree -> 'a3 tree **)
+
+  let rec map2_opt f mapl mapr m1 m2 =
+    match m1 with
+    | Leaf -> mapr m2
+    | Node (l1, x1, d1, r1, _) ->
+      (match m2 with
+       | Leaf -> mapl m1
+       | Node (_, _, _, _, _) ->
+         let { t_left = l2'; t_opt = o2; t_right = r2' } = split x1 m2 in
+         (match f x1 d1 o2 with
+          | Some e ->
+            join (map2_opt f mapl mapr l1 l2') x1 e
+              (map2_opt f mapl mapr r1 r2')
+          | None ->
+            concat (map2_opt f mapl mapr l1 l2') (map2_opt f mapl mapr r1 r2')))
+
+  (** val map2 :
+      ('a1 option -> 'a2 option -> 'a3 option) -> 'a1 tree -> 'a2 tree -> 'a3
+      tree **)
+
+  let map2 f =
+    map2_opt (fun _ d o -> f (Some d) o)
+      (map_option (fun _ d -> f (Some d) None))
+      (map_option (fun _ d' -> f None (Some d')))
+
+  module Proofs =
+   struct
+    module MX = OrderedTypeFacts(X)
+
+    module PX = KeyOrderedType(X)
+
+    module L = Raw(X)
+
+    type 'elt coq_R_mem =
+    | R_mem_0 of 'elt tree
+    | R_mem_1 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t * 
+       bool * 'elt coq_R_mem
+    | R_mem_2 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+    | R_mem_3 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t * 
+       bool * 'elt coq_R_mem
+
+    (** val coq_R_mem_rect :
+        X.t -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> bool -> 'a1 coq_R_mem -> 'a2
+        -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t ->
+        __ -> __ -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1
+        tree -> I.t -> __ -> __ -> __ -> bool -> 'a1 coq_R_mem -> 'a2 -> 'a2)
+        -> 'a1 tree -> bool -> 'a1 coq_R_mem -> 'a2 **)
+
+    let rec coq_R_mem_rect x f f0 f1 f2 _ _ = function
+    | R_mem_0 m -> f m __
+    | R_mem_1 (m, l, y, _x, r0, _x0, _res, r1) ->
+      f0 m l y _x r0 _x0 __ __ __ _res r1
+        (coq_R_mem_rect x f f0 f1 f2 l _res r1)
+    | R_mem_2 (m, l, y, _x, r0, _x0) -> f1 m l y _x r0 _x0 __ __ __
+    | R_mem_3 (m, l, y, _x, r0, _x0, _res, r1) ->
+      f2 m l y _x r0 _x0 __ __ __ _res r1
+        (coq_R_mem_rect x f f0 f1 f2 r0 _res r1)
+
+    (** val coq_R_mem_rec :
+        X.t -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> bool -> 'a1 coq_R_mem -> 'a2
+        -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t ->
+        __ -> __ -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1
+        tree -> I.t -> __ -> __ -> __ -> bool -> 'a1 coq_R_mem -> 'a2 -> 'a2)
+        -> 'a1 tree -> bool -> 'a1 coq_R_mem -> 'a2 **)
+
+    let rec coq_R_mem_rec x f f0 f1 f2 _ _ = function
+    | R_mem_0 m -> f m __
+    | R_mem_1 (m, l, y, _x, r0, _x0, _res, r1) ->
+      f0 m l y _x r0 _x0 __ __ __ _res r1
+        (coq_R_mem_rec x f f0 f1 f2 l _res r1)
+    | R_mem_2 (m, l, y, _x, r0, _x0) -> f1 m l y _x r0 _x0 __ __ __
+    | R_mem_3 (m, l, y, _x, r0, _x0, _res, r1) ->
+      f2 m l y _x r0 _x0 __ __ __ _res r1
+        (coq_R_mem_rec x f f0 f1 f2 r0 _res r1)
+
+    type 'elt coq_R_find =
+    | R_find_0 of 'elt tree
+    | R_find_1 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+       * 'elt option * 'elt coq_R_find
+    | R_find_2 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+    | R_find_3 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+       * 'elt option * 'elt coq_R_find
+
+    (** val coq_R_find_rect :
+        X.t -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 option -> 'a1 coq_R_find
+        -> 'a2 -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree ->
+        I.t -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 option -> 'a1 coq_R_find
+        -> 'a2 -> 'a2) -> 'a1 tree -> 'a1 option -> 'a1 coq_R_find -> 'a2 **)
+
+    let rec coq_R_find_rect x f f0 f1 f2 _ _ = function
+    | R_find_0 m -> f m __
+    | R_find_1 (m, l, y, d, r0, _x, _res, r1) ->
+      f0 m l y d r0 _x __ __ __ _res r1
+        (coq_R_find_rect x f f0 f1 f2 l _res r1)
+    | R_find_2 (m, l, y, d, r0, _x) -> f1 m l y d r0 _x __ __ __
+    | R_find_3 (m, l, y, d, r0, _x, _res, r1) ->
+      f2 m l y d r0 _x __ __ __ _res r1
+        (coq_R_find_rect x f f0 f1 f2 r0 _res r1)
+
+    (** val coq_R_find_rec :
+        X.t -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 option -> 'a1 coq_R_find
+        -> 'a2 -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree ->
+        I.t -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 option -> 'a1 coq_R_find
+        -> 'a2 -> 'a2) -> 'a1 tree -> 'a1 option -> 'a1 coq_R_find -> 'a2 **)
+
+    let rec coq_R_find_rec x f f0 f1 f2 _ _ = function
+    | R_find_0 m -> f m __
+    | R_find_1 (m, l, y, d, r0, _x, _res, r1) ->
+      f0 m l y d r0 _x __ __ __ _res r1
+        (coq_R_find_rec x f f0 f1 f2 l _res r1)
+    | R_find_2 (m, l, y, d, r0, _x) -> f1 m l y d r0 _x __ __ __
+    | R_find_3 (m, l, y, d, r0, _x, _res, r1) ->
+      f2 m l y d r0 _x __ __ __ _res r1
+        (coq_R_find_rec x f f0 f1 f2 r0 _res r1)
+
+    type 'elt coq_R_bal =
+    | R_bal_0 of 'elt tree * key * 'elt * 'elt tree
+    | R_bal_1 of 'elt tree * key * 'elt * 'elt tree * 'elt tree * key * 
+       'elt * 'elt tree * I.t
+    | R_bal_2 of 'elt tree * key * 'elt * 'elt tree * 'elt tree * key * 
+       'elt * 'elt tree * I.t
+    | R_bal_3 of 'elt tree * key * 'elt * 'elt tree * 'elt tree * key * 
+       'elt * 'elt tree * I.t * 'elt tree * key * 'elt * 'elt tree * 
+       I.t
+    | R_bal_4 of 'elt tree * key * 'elt * 'elt tree
+    | R_bal_5 of 'elt tree * key * 'elt * 'elt tree * 'elt tree * key * 
+       'elt * 'elt tree * I.t
+    | R_bal_6 of 'elt tree * key * 'elt * 'elt tree * 'elt tree * key * 
+       'elt * 'elt tree * I.t
+    | R_bal_7 of 'elt tree * key * 'elt * 'elt tree * 'elt tree * key * 
+       'elt * 'elt tree * I.t * 'elt tree * key * 'elt * 'elt tree * 
+       I.t
+    | R_bal_8 of 'elt tree * key * 'elt * 'elt tree
+
+    (** val coq_R_bal_rect :
+        ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> __ -> 'a2) -> ('a1
+        tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> key ->
+        'a1 -> 'a1 tree -> __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree ->
+        I.t -> __ -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> key -> 'a1 -> 'a1
+        tree -> __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ ->
+        'a2) -> ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> __ -> __
+        -> __ -> 'a2) -> ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ ->
+        __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ ->
+        __ -> 'a2) -> ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> __
+        -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> __
+        -> __ -> 'a2) -> ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ ->
+        __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ ->
+        __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a2) -> ('a1
+        tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> __ -> __ -> 'a2) -> 'a1
+        tree -> key -> 'a1 -> 'a1 tree -> 'a1 tree -> 'a1 coq_R_bal -> 'a2 **)
+
+    let coq_R_bal_rect f f0 f1 f2 f3 f4 f5 f6 f7 _ _ _ _ _ = function
+    | R_bal_0 (l, x, d, r) -> f l x d r __ __ __
+    | R_bal_1 (l, x, d, r, x0, x1, x2, x3, x4) ->
+      f0 l x d r __ __ x0 x1 x2 x3 x4 __ __ __
+    | R_bal_2 (l, x, d, r, x0, x1, x2, x3, x4) ->
+      f1 l x d r __ __ x0 x1 x2 x3 x4 __ __ __ __
+    | R_bal_3 (l, x, d, r, x0, x1, x2, x3, x4, x5, x6, x7, x8, x9) ->
+      f2 l x d r __ __ x0 x1 x2 x3 x4 __ __ __ x5 x6 x7 x8 x9 __
+    | R_bal_4 (l, x, d, r) -> f3 l x d r __ __ __ __ __
+    | R_bal_5 (l, x, d, r, x0, x1, x2, x3, x4) ->
+      f4 l x d r __ __ __ __ x0 x1 x2 x3 x4 __ __ __
+    | R_bal_6 (l, x, d, r, x0, x1, x2, x3, x4) ->
+      f5 l x d r __ __ __ __ x0 x1 x2 x3 x4 __ __ __ __
+    | R_bal_7 (l, x, d, r, x0, x1, x2, x3, x4, x5, x6, x7, x8, x9) ->
+      f6 l x d r __ __ __ __ x0 x1 x2 x3 x4 __ __ __ x5 x6 x7 x8 x9 __
+    | R_bal_8 (l, x, d, r) -> f7 l x d r __ __ __ __
+
+    (** val coq_R_bal_rec :
+        ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> __ -> 'a2) -> ('a1
+        tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> key ->
+        'a1 -> 'a1 tree -> __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree ->
+        I.t -> __ -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> key -> 'a1 -> 'a1
+        tree -> __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ ->
+        'a2) -> ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> __ -> __
+        -> __ -> 'a2) -> ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ ->
+        __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ ->
+        __ -> 'a2) -> ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> __
+        -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> __
+        -> __ -> 'a2) -> ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> __ ->
+        __ -> __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ ->
+        __ -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a2) -> ('a1
+        tree -> key -> 'a1 -> 'a1 tree -> __ -> __ -> __ -> __ -> 'a2) -> 'a1
+        tree -> key -> 'a1 -> 'a1 tree -> 'a1 tree -> 'a1 coq_R_bal -> 'a2 **)
+
+    let coq_R_bal_rec f f0 f1 f2 f3 f4 f5 f6 f7 _ _ _ _ _ = function
+    | R_bal_0 (l, x, d, r) -> f l x d r __ __ __
+    | R_bal_1 (l, x, d, r, x0, x1, x2, x3, x4) ->
+      f0 l x d r __ __ x0 x1 x2 x3 x4 __ __ __
+    | R_bal_2 (l, x, d, r, x0, x1, x2, x3, x4) ->
+      f1 l x d r __ __ x0 x1 x2 x3 x4 __ __ __ __
+    | R_bal_3 (l, x, d, r, x0, x1, x2, x3, x4, x5, x6, x7, x8, x9) ->
+      f2 l x d r __ __ x0 x1 x2 x3 x4 __ __ __ x5 x6 x7 x8 x9 __
+    | R_bal_4 (l, x, d, r) -> f3 l x d r __ __ __ __ __
+    | R_bal_5 (l, x, d, r, x0, x1, x2, x3, x4) ->
+      f4 l x d r __ __ __ __ x0 x1 x2 x3 x4 __ __ __
+    | R_bal_6 (l, x, d, r, x0, x1, x2, x3, x4) ->
+      f5 l x d r __ __ __ __ x0 x1 x2 x3 x4 __ __ __ __
+    | R_bal_7 (l, x, d, r, x0, x1, x2, x3, x4, x5, x6, x7, x8, x9) ->
+      f6 l x d r __ __ __ __ x0 x1 x2 x3 x4 __ __ __ x5 x6 x7 x8 x9 __
+    | R_bal_8 (l, x, d, r) -> f7 l x d r __ __ __ __
+
+    type 'elt coq_R_add =
+    | R_add_0 of 'elt tree
+    | R_add_1 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+       * 'elt tree * 'elt coq_R_add
+    | R_add_2 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+    | R_add_3 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+       * 'elt tree * 'elt coq_R_add
+
+    (** val coq_R_add_rect :
+        key -> 'a1 -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key
+        -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 tree -> 'a1
+        coq_R_add -> 'a2 -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 ->
+        'a1 tree -> I.t -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> 'a1 tree ->
+        key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 tree -> 'a1
+        coq_R_add -> 'a2 -> 'a2) -> 'a1 tree -> 'a1 tree -> 'a1 coq_R_add ->
+        'a2 **)
+
+    let rec coq_R_add_rect x d f f0 f1 f2 _ _ = function
+    | R_add_0 m -> f m __
+    | R_add_1 (m, l, y, d', r0, h, _res, r1) ->
+      f0 m l y d' r0 h __ __ __ _res r1
+        (coq_R_add_rect x d f f0 f1 f2 l _res r1)
+    | R_add_2 (m, l, y, d', r0, h) -> f1 m l y d' r0 h __ __ __
+    | R_add_3 (m, l, y, d', r0, h, _res, r1) ->
+      f2 m l y d' r0 h __ __ __ _res r1
+        (coq_R_add_rect x d f f0 f1 f2 r0 _res r1)
+
+    (** val coq_R_add_rec :
+        key -> 'a1 -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key
+        -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 tree -> 'a1
+        coq_R_add -> 'a2 -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 ->
+        'a1 tree -> I.t -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> 'a1 tree ->
+        key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 tree -> 'a1
+        coq_R_add -> 'a2 -> 'a2) -> 'a1 tree -> 'a1 tree -> 'a1 coq_R_add ->
+        'a2 **)
+
+    let rec coq_R_add_rec x d f f0 f1 f2 _ _ = function
+    | R_add_0 m -> f m __
+    | R_add_1 (m, l, y, d', r0, h, _res, r1) ->
+      f0 m l y d' r0 h __ __ __ _res r1
+        (coq_R_add_rec x d f f0 f1 f2 l _res r1)
+    | R_add_2 (m, l, y, d', r0, h) -> f1 m l y d' r0 h __ __ __
+    | R_add_3 (m, l, y, d', r0, h, _res, r1) ->
+      f2 m l y d' r0 h __ __ __ _res r1
+        (coq_R_add_rec x d f f0 f1 f2 r0 _res r1)
+
+    type 'elt coq_R_remove_min =
+    | R_remove_min_0 of 'elt tree * key * 'elt * 'elt tree
+    | R_remove_min_1 of 'elt tree * key * 'elt * 'elt tree * 'elt tree * 
+       key * 'elt * 'elt tree * I.t * ('elt tree * (key * 'elt))
+       * 'elt coq_R_remove_min * 'elt tree * (key * 'elt)
+
+    (** val coq_R_remove_min_rect :
+        ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> 'a2) -> ('a1 tree -> key
+        -> 'a1 -> 'a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> ('a1 tree * (key * 'a1)) -> 'a1 coq_R_remove_min -> 'a2 -> 'a1
+        tree -> (key * 'a1) -> __ -> 'a2) -> 'a1 tree -> key -> 'a1 -> 'a1
+        tree -> ('a1 tree * (key * 'a1)) -> 'a1 coq_R_remove_min -> 'a2 **)
+
+    let rec coq_R_remove_min_rect f f0 _ _ _ _ _ = function
+    | R_remove_min_0 (l, x, d, r) -> f l x d r __
+    | R_remove_min_1 (l, x, d, r, ll, lx, ld, lr, _x, _res, r1, l', m) ->
+      f0 l x d r ll lx ld lr _x __ _res r1
+        (coq_R_remove_min_rect f f0 ll lx ld lr _res r1) l' m __
+
+    (** val coq_R_remove_min_rec :
+        ('a1 tree -> key -> 'a1 -> 'a1 tree -> __ -> 'a2) -> ('a1 tree -> key
+        -> 'a1 -> 'a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> ('a1 tree * (key * 'a1)) -> 'a1 coq_R_remove_min -> 'a2 -> 'a1
+        tree -> (key * 'a1) -> __ -> 'a2) -> 'a1 tree -> key -> 'a1 -> 'a1
+        tree -> ('a1 tree * (key * 'a1)) -> 'a1 coq_R_remove_min -> 'a2 **)
+
+    let rec coq_R_remove_min_rec f f0 _ _ _ _ _ = function
+    | R_remove_min_0 (l, x, d, r) -> f l x d r __
+    | R_remove_min_1 (l, x, d, r, ll, lx, ld, lr, _x, _res, r1, l', m) ->
+      f0 l x d r ll lx ld lr _x __ _res r1
+        (coq_R_remove_min_rec f f0 ll lx ld lr _res r1) l' m __
+
+    type 'elt coq_R_merge =
+    | R_merge_0 of 'elt tree * 'elt tree
+    | R_merge_1 of 'elt tree * 'elt tree * 'elt tree * key * 'elt * 'elt tree
+       * I.t
+    | R_merge_2 of 'elt tree * 'elt tree * 'elt tree * key * 'elt * 'elt tree
+       * I.t * 'elt tree * key * 'elt * 'elt tree * I.t * 'elt tree
+       * (key * 'elt) * key * 'elt
+
+    (** val coq_R_merge_rect :
+        ('a1 tree -> 'a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> 'a1
+        tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> 'a2) -> ('a1
+        tree -> 'a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a1 tree ->
+        (key * 'a1) -> __ -> key -> 'a1 -> __ -> 'a2) -> 'a1 tree -> 'a1 tree
+        -> 'a1 tree -> 'a1 coq_R_merge -> 'a2 **)
+
+    let coq_R_merge_rect f f0 f1 _ _ _ = function
+    | R_merge_0 (s1, s2) -> f s1 s2 __
+    | R_merge_1 (s1, s2, _x, _x0, _x1, _x2, _x3) ->
+      f0 s1 s2 _x _x0 _x1 _x2 _x3 __ __
+    | R_merge_2 (s1, s2, _x, _x0, _x1, _x2, _x3, l2, x2, d2, r2, _x4, s2', p,
+                 x, d) ->
+      f1 s1 s2 _x _x0 _x1 _x2 _x3 __ l2 x2 d2 r2 _x4 __ s2' p __ x d __
+
+    (** val coq_R_merge_rec :
+        ('a1 tree -> 'a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> 'a1
+        tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> 'a2) -> ('a1
+        tree -> 'a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a1 tree ->
+        (key * 'a1) -> __ -> key -> 'a1 -> __ -> 'a2) -> 'a1 tree -> 'a1 tree
+        -> 'a1 tree -> 'a1 coq_R_merge -> 'a2 **)
+
+    let coq_R_merge_rec f f0 f1 _ _ _ = function
+    | R_merge_0 (s1, s2) -> f s1 s2 __
+    | R_merge_1 (s1, s2, _x, _x0, _x1, _x2, _x3) ->
+      f0 s1 s2 _x _x0 _x1 _x2 _x3 __ __
+    | R_merge_2 (s1, s2, _x, _x0, _x1, _x2, _x3, l2, x2, d2, r2, _x4, s2', p,
+                 x, d) ->
+      f1 s1 s2 _x _x0 _x1 _x2 _x3 __ l2 x2 d2 r2 _x4 __ s2' p __ x d __
+
+    type 'elt coq_R_remove =
+    | R_remove_0 of 'elt tree
+    | R_remove_1 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * 
+       I.t * 'elt tree * 'elt coq_R_remove
+    | R_remove_2 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+    | R_remove_3 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * 
+       I.t * 'elt tree * 'elt coq_R_remove
+
+    (** val coq_R_remove_rect :
+        X.t -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 tree -> 'a1 coq_R_remove
+        -> 'a2 -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree ->
+        I.t -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 tree -> 'a1 coq_R_remove
+        -> 'a2 -> 'a2) -> 'a1 tree -> 'a1 tree -> 'a1 coq_R_remove -> 'a2 **)
+
+    let rec coq_R_remove_rect x f f0 f1 f2 _ _ = function
+    | R_remove_0 m -> f m __
+    | R_remove_1 (m, l, y, d, r0, _x, _res, r1) ->
+      f0 m l y d r0 _x __ __ __ _res r1
+        (coq_R_remove_rect x f f0 f1 f2 l _res r1)
+    | R_remove_2 (m, l, y, d, r0, _x) -> f1 m l y d r0 _x __ __ __
+    | R_remove_3 (m, l, y, d, r0, _x, _res, r1) ->
+      f2 m l y d r0 _x __ __ __ _res r1
+        (coq_R_remove_rect x f f0 f1 f2 r0 _res r1)
+
+    (** val coq_R_remove_rec :
+        X.t -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 tree -> 'a1 coq_R_remove
+        -> 'a2 -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree ->
+        I.t -> __ -> __ -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 tree -> 'a1 coq_R_remove
+        -> 'a2 -> 'a2) -> 'a1 tree -> 'a1 tree -> 'a1 coq_R_remove -> 'a2 **)
+
+    let rec coq_R_remove_rec x f f0 f1 f2 _ _ = function
+    | R_remove_0 m -> f m __
+    | R_remove_1 (m, l, y, d, r0, _x, _res, r1) ->
+      f0 m l y d r0 _x __ __ __ _res r1
+        (coq_R_remove_rec x f f0 f1 f2 l _res r1)
+    | R_remove_2 (m, l, y, d, r0, _x) -> f1 m l y d r0 _x __ __ __
+    | R_remove_3 (m, l, y, d, r0, _x, _res, r1) ->
+      f2 m l y d r0 _x __ __ __ _res r1
+        (coq_R_remove_rec x f f0 f1 f2 r0 _res r1)
+
+    type 'elt coq_R_concat =
+    | R_concat_0 of 'elt tree * 'elt tree
+    | R_concat_1 of 'elt tree * 'elt tree * 'elt tree * key * 'elt
+       * 'elt tree * I.t
+    | R_concat_2 of 'elt tree * 'elt tree * 'elt tree * key * 'elt
+       * 'elt tree * I.t * 'elt tree * key * 'elt * 'elt tree * I.t
+       * 'elt tree * (key * 'elt)
+
+    (** val coq_R_concat_rect :
+        ('a1 tree -> 'a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> 'a1
+        tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> 'a2) -> ('a1
+        tree -> 'a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a1 tree ->
+        (key * 'a1) -> __ -> 'a2) -> 'a1 tree -> 'a1 tree -> 'a1 tree -> 'a1
+        coq_R_concat -> 'a2 **)
+
+    let coq_R_concat_rect f f0 f1 _ _ _ = function
+    | R_concat_0 (m1, m2) -> f m1 m2 __
+    | R_concat_1 (m1, m2, _x, _x0, _x1, _x2, _x3) ->
+      f0 m1 m2 _x _x0 _x1 _x2 _x3 __ __
+    | R_concat_2 (m1, m2, _x, _x0, _x1, _x2, _x3, l2, x2, d2, r2, _x4, m2', xd) ->
+      f1 m1 m2 _x _x0 _x1 _x2 _x3 __ l2 x2 d2 r2 _x4 __ m2' xd __
+
+    (** val coq_R_concat_rec :
+        ('a1 tree -> 'a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> 'a1
+        tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> 'a2) -> ('a1
+        tree -> 'a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a1 tree ->
+        (key * 'a1) -> __ -> 'a2) -> 'a1 tree -> 'a1 tree -> 'a1 tree -> 'a1
+        coq_R_concat -> 'a2 **)
+
+    let coq_R_concat_rec f f0 f1 _ _ _ = function
+    | R_concat_0 (m1, m2) -> f m1 m2 __
+    | R_concat_1 (m1, m2, _x, _x0, _x1, _x2, _x3) ->
+      f0 m1 m2 _x _x0 _x1 _x2 _x3 __ __
+    | R_concat_2 (m1, m2, _x, _x0, _x1, _x2, _x3, l2, x2, d2, r2, _x4, m2', xd) ->
+      f1 m1 m2 _x _x0 _x1 _x2 _x3 __ l2 x2 d2 r2 _x4 __ m2' xd __
+
+    type 'elt coq_R_split =
+    | R_split_0 of 'elt tree
+    | R_split_1 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+       * 'elt triple * 'elt coq_R_split * 'elt tree * 'elt option * 'elt tree
+    | R_split_2 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+    | R_split_3 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * I.t
+       * 'elt triple * 'elt coq_R_split * 'elt tree * 'elt option * 'elt tree
+
+    (** val coq_R_split_rect :
+        X.t -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 triple -> 'a1 coq_R_split
+        -> 'a2 -> 'a1 tree -> 'a1 option -> 'a1 tree -> __ -> 'a2) -> ('a1
+        tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> __
+        -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t ->
+        __ -> __ -> __ -> 'a1 triple -> 'a1 coq_R_split -> 'a2 -> 'a1 tree ->
+        'a1 option -> 'a1 tree -> __ -> 'a2) -> 'a1 tree -> 'a1 triple -> 'a1
+        coq_R_split -> 'a2 **)
+
+    let rec coq_R_split_rect x f f0 f1 f2 _ _ = function
+    | R_split_0 m -> f m __
+    | R_split_1 (m, l, y, d, r0, _x, _res, r1, ll, o, rl) ->
+      f0 m l y d r0 _x __ __ __ _res r1
+        (coq_R_split_rect x f f0 f1 f2 l _res r1) ll o rl __
+    | R_split_2 (m, l, y, d, r0, _x) -> f1 m l y d r0 _x __ __ __
+    | R_split_3 (m, l, y, d, r0, _x, _res, r1, rl, o, rr) ->
+      f2 m l y d r0 _x __ __ __ _res r1
+        (coq_R_split_rect x f f0 f1 f2 r0 _res r1) rl o rr __
+
+    (** val coq_R_split_rec :
+        X.t -> ('a1 tree -> __ -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1
+        -> 'a1 tree -> I.t -> __ -> __ -> __ -> 'a1 triple -> 'a1 coq_R_split
+        -> 'a2 -> 'a1 tree -> 'a1 option -> 'a1 tree -> __ -> 'a2) -> ('a1
+        tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> __ -> __
+        -> 'a2) -> ('a1 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t ->
+        __ -> __ -> __ -> 'a1 triple -> 'a1 coq_R_split -> 'a2 -> 'a1 tree ->
+        'a1 option -> 'a1 tree -> __ -> 'a2) -> 'a1 tree -> 'a1 triple -> 'a1
+        coq_R_split -> 'a2 **)
+
+    let rec coq_R_split_rec x f f0 f1 f2 _ _ = function
+    | R_split_0 m -> f m __
+    | R_split_1 (m, l, y, d, r0, _x, _res, r1, ll, o, rl) ->
+      f0 m l y d r0 _x __ __ __ _res r1
+        (coq_R_split_rec x f f0 f1 f2 l _res r1) ll o rl __
+    | R_split_2 (m, l, y, d, r0, _x) -> f1 m l y d r0 _x __ __ __
+    | R_split_3 (m, l, y, d, r0, _x, _res, r1, rl, o, rr) ->
+      f2 m l y d r0 _x __ __ __ _res r1
+        (coq_R_split_rec x f f0 f1 f2 r0 _res r1) rl o rr __
+
+    type ('elt, 'x) coq_R_map_option =
+    | R_map_option_0 of 'elt tree
+    | R_map_option_1 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * 
+       I.t * 'x * 'x tree * ('elt, 'x) coq_R_map_option * 'x tree
+       * ('elt, 'x) coq_R_map_option
+    | R_map_option_2 of 'elt tree * 'elt tree * key * 'elt * 'elt tree * 
+       I.t * 'x tree * ('elt, 'x) coq_R_map_option * 'x tree
+       * ('elt, 'x) coq_R_map_option
+
+    (** val coq_R_map_option_rect :
+        (key -> 'a1 -> 'a2 option) -> ('a1 tree -> __ -> 'a3) -> ('a1 tree ->
+        'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a2 -> __ -> 'a2
+        tree -> ('a1, 'a2) coq_R_map_option -> 'a3 -> 'a2 tree -> ('a1, 'a2)
+        coq_R_map_option -> 'a3 -> 'a3) -> ('a1 tree -> 'a1 tree -> key ->
+        'a1 -> 'a1 tree -> I.t -> __ -> __ -> 'a2 tree -> ('a1, 'a2)
+        coq_R_map_option -> 'a3 -> 'a2 tree -> ('a1, 'a2) coq_R_map_option ->
+        'a3 -> 'a3) -> 'a1 tree -> 'a2 tree -> ('a1, 'a2) coq_R_map_option ->
+        'a3 **)
+
+    let rec coq_R_map_option_rect f f0 f1 f2 _ _ = function
+    | R_map_option_0 m -> f0 m __
+    | R_map_option_1 (m, l, x, d, r0, _x, d', _res0, r1, _res, r2) ->
+      f1 m l x d r0 _x __ d' __ _res0 r1
+        (coq_R_map_option_rect f f0 f1 f2 l _res0 r1) _res r2
+        (coq_R_map_option_rect f f0 f1 f2 r0 _res r2)
+    | R_map_option_2 (m, l, x, d, r0, _x, _res0, r1, _res, r2) ->
+      f2 m l x d r0 _x __ __ _res0 r1
+        (coq_R_map_option_rect f f0 f1 f2 l _res0 r1) _res r2
+        (coq_R_map_option_rect f f0 f1 f2 r0 _res r2)
+
+    (** val coq_R_map_option_rec :
+        (key -> 'a1 -> 'a2 option) -> ('a1 tree -> __ -> 'a3) -> ('a1 tree ->
+        'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a2 -> __ -> 'a2
+        tree -> ('a1, 'a2) coq_R_map_option -> 'a3 -> 'a2 tree -> ('a1, 'a2)
+        coq_R_map_option -> 'a3 -> 'a3) -> ('a1 tree -> 'a1 tree -> key ->
+        'a1 -> 'a1 tree -> I.t -> __ -> __ -> 'a2 tree -> ('a1, 'a2)
+        coq_R_map_option -> 'a3 -> 'a2 tree -> ('a1, 'a2) coq_R_map_option ->
+        'a3 -> 'a3) -> 'a1 tree -> 'a2 tree -> ('a1, 'a2) coq_R_map_option ->
+        'a3 **)
+
+    let rec coq_R_map_option_rec f f0 f1 f2 _ _ = function
+    | R_map_option_0 m -> f0 m __
+    | R_map_option_1 (m, l, x, d, r0, _x, d', _res0, r1, _res, r2) ->
+      f1 m l x d r0 _x __ d' __ _res0 r1
+        (coq_R_map_option_rec f f0 f1 f2 l _res0 r1) _res r2
+        (coq_R_map_option_rec f f0 f1 f2 r0 _res r2)
+    | R_map_option_2 (m, l, x, d, r0, _x, _res0, r1, _res, r2) ->
+      f2 m l x d r0 _x __ __ _res0 r1
+        (coq_R_map_option_rec f f0 f1 f2 l _res0 r1) _res r2
+        (coq_R_map_option_rec f f0 f1 f2 r0 _res r2)
+
+    type ('elt, 'x0, 'x) coq_R_map2_opt =
+    | R_map2_opt_0 of 'elt tree * 'x0 tree
+    | R_map2_opt_1 of 'elt tree * 'x0 tree * 'elt tree * key * 'elt
+       * 'elt tree * I.t
+    | R_map2_opt_2 of 'elt tree * 'x0 tree * 'elt tree * key * 'elt
+       * 'elt tree * I.t * 'x0 tree * key * 'x0 * 'x0 tree * I.t * 'x0 tree
+       * 'x0 option * 'x0 tree * 'x * 'x tree
+       * ('elt, 'x0, 'x) coq_R_map2_opt * 'x tree
+       * ('elt, 'x0, 'x) coq_R_map2_opt
+    | R_map2_opt_3 of 'elt tree * 'x0 tree * 'elt tree * key * 'elt
+       * 'elt tree * I.t * 'x0 tree * key * 'x0 * 'x0 tree * I.t * 'x0 tree
+       * 'x0 option * 'x0 tree * 'x tree * ('elt, 'x0, 'x) coq_R_map2_opt
+       * 'x tree * ('elt, 'x0, 'x) coq_R_map2_opt
+
+    (** val coq_R_map2_opt_rect :
+        (key -> 'a1 -> 'a2 option -> 'a3 option) -> ('a1 tree -> 'a3 tree) ->
+        ('a2 tree -> 'a3 tree) -> ('a1 tree -> 'a2 tree -> __ -> 'a4) -> ('a1
+        tree -> 'a2 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> __ -> 'a4) -> ('a1 tree -> 'a2 tree -> 'a1 tree -> key -> 'a1 ->
+        'a1 tree -> I.t -> __ -> 'a2 tree -> key -> 'a2 -> 'a2 tree -> I.t ->
+        __ -> 'a2 tree -> 'a2 option -> 'a2 tree -> __ -> 'a3 -> __ -> 'a3
+        tree -> ('a1, 'a2, 'a3) coq_R_map2_opt -> 'a4 -> 'a3 tree -> ('a1,
+        'a2, 'a3) coq_R_map2_opt -> 'a4 -> 'a4) -> ('a1 tree -> 'a2 tree ->
+        'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a2 tree -> key ->
+        'a2 -> 'a2 tree -> I.t -> __ -> 'a2 tree -> 'a2 option -> 'a2 tree ->
+        __ -> __ -> 'a3 tree -> ('a1, 'a2, 'a3) coq_R_map2_opt -> 'a4 -> 'a3
+        tree -> ('a1, 'a2, 'a3) coq_R_map2_opt -> 'a4 -> 'a4) -> 'a1 tree ->
+        'a2 tree -> 'a3 tree -> ('a1, 'a2, 'a3) coq_R_map2_opt -> 'a4 **)
+
+    let rec coq_R_map2_opt_rect f mapl mapr f0 f1 f2 f3 _ _ _ = function
+    | R_map2_opt_0 (m1, m2) -> f0 m1 m2 __
+    | R_map2_opt_1 (m1, m2, l1, x1, d1, r1, _x) ->
+      f1 m1 m2 l1 x1 d1 r1 _x __ __
+    | R_map2_opt_2 (m1, m2, l1, x1, d1, r1, _x, _x0, _x1, _x2, _x3, _x4, l2',
+                    o2, r2', e, _res0, r0, _res, r2) ->
+      f2 m1 m2 l1 x1 d1 r1 _x __ _x0 _x1 _x2 _x3 _x4 __ l2' o2 r2' __ e __
+        _res0 r0
+        (coq_R_map2_opt_rect f mapl mapr f0 f1 f2 f3 l1 l2' _res0 r0) _res r2
+        (coq_R_map2_opt_rect f mapl mapr f0 f1 f2 f3 r1 r2' _res r2)
+    | R_map2_opt_3 (m1, m2, l1, x1, d1, r1, _x, _x0, _x1, _x2, _x3, _x4, l2',
+                    o2, r2', _res0, r0, _res, r2) ->
+      f3 m1 m2 l1 x1 d1 r1 _x __ _x0 _x1 _x2 _x3 _x4 __ l2' o2 r2' __ __
+        _res0 r0
+        (coq_R_map2_opt_rect f mapl mapr f0 f1 f2 f3 l1 l2' _res0 r0) _res r2
+        (coq_R_map2_opt_rect f mapl mapr f0 f1 f2 f3 r1 r2' _res r2)
+
+    (** val coq_R_map2_opt_rec :
+        (key -> 'a1 -> 'a2 option -> 'a3 option) -> ('a1 tree -> 'a3 tree) ->
+        ('a2 tree -> 'a3 tree) -> ('a1 tree -> 'a2 tree -> __ -> 'a4) -> ('a1
+        tree -> 'a2 tree -> 'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __
+        -> __ -> 'a4) -> ('a1 tree -> 'a2 tree -> 'a1 tree -> key -> 'a1 ->
+        'a1 tree -> I.t -> __ -> 'a2 tree -> key -> 'a2 -> 'a2 tree -> I.t ->
+        __ -> 'a2 tree -> 'a2 option -> 'a2 tree -> __ -> 'a3 -> __ -> 'a3
+        tree -> ('a1, 'a2, 'a3) coq_R_map2_opt -> 'a4 -> 'a3 tree -> ('a1,
+        'a2, 'a3) coq_R_map2_opt -> 'a4 -> 'a4) -> ('a1 tree -> 'a2 tree ->
+        'a1 tree -> key -> 'a1 -> 'a1 tree -> I.t -> __ -> 'a2 tree -> key ->
+        'a2 -> 'a2 tree -> I.t -> __ -> 'a2 tree -> 'a2 option -> 'a2 tree ->
+        __ -> __ -> 'a3 tree -> ('a1, 'a2, 'a3) coq_R_map2_opt -> 'a4 -> 'a3
+        tree -> ('a1, 'a2, 'a3) coq_R_map2_opt -> 'a4 -> 'a4) -> 'a1 tree ->
+        'a2 tree -> 'a3 tree -> ('a1, 'a2, 'a3) coq_R_map2_opt -> 'a4 **)
+
+    let rec coq_R_map2_opt_rec f mapl mapr f0 f1 f2 f3 _ _ _ = function
+    | R_map2_opt_0 (m1, m2) -> f0 m1 m2 __
+    | R_map2_opt_1 (m1, m2, l1, x1, d1, r1, _x) ->
+      f1 m1 m2 l1 x1 d1 r1 _x __ __
+    | R_map2_opt_2 (m1, m2, l1, x1, d1, r1, _x, _x0, _x1, _x2, _x3, _x4, l2',
+                    o2, r2', e, _res0, r0, _res, r2) ->
+      f2 m1 m2 l1 x1 d1 r1 _x __ _x0 _x1 _x2 _x3 _x4 __ l2' o2 r2' __ e __
+        _res0 r0 (coq_R_map2_opt_rec f mapl mapr f0 f1 f2 f3 l1 l2' _res0 r0)
+        _res r2 (coq_R_map2_opt_rec f mapl mapr f0 f1 f2 f3 r1 r2' _res r2)
+    | R_map2_opt_3 (m1, m2, l1, x1, d1, r1, _x, _x0, _x1, _x2, _x3, _x4, l2',
+                    o2, r2', _res0, r0, _res, r2) ->
+      f3 m1 m2 l1 x1 d1 r1 _x __ _x0 _x1 _x2 _x3 _x4 __ l2' o2 r2' __ __
+        _res0 r0 (coq_R_map2_opt_rec f mapl mapr f0 f1 f2 f3 l1 l2' _res0 r0)
+        _res r2 (coq_R_map2_opt_rec f mapl mapr f0 f1 f2 f3 r1 r2' _res r2)
+
+    (** val fold' : (key -> 'a1 -> 'a2 -> 'a2) -> 'a1 tree -> 'a2 -> 'a2 **)
+
+    let fold' f s =
+      L.fold f (elements s)
+
+    (** val flatten_e : 'a1 enumeration -> (key * 'a1) list **)
+
+    let rec flatten_e = function
+    | End -> []
+    | More (x, e0, t0, r) -> (x, e0) :: (app (elements t0) (flatten_e r))
+   end
+ end
+
+module IntMake =
+ functor (I:Int) ->
+ functor (X:OrderedType) ->
+ struct
+  module E = X
+
+  module Raw = Coq_Raw(I)(X)
+
+  type 'elt bst =
+    'elt Raw.tree
+    (* singleton inductive, whose constructor was Bst *)
+
+  (** val this : 'a1 bst -> 'a1 Raw.tree **)
+
+  let this b =
+    b
+
+  type 'elt t = 'elt bst
+
+  type key = E.t
+
+  (** val empty : 'a1 t **)
+
+  let empty =
+    Raw.empty
+
+  (** val is_empty : 'a1 t -> bool **)
+
+  let is_empty m =
+    Raw.is_empty (this m)
+
+  (** val add : key -> 'a1 -> 'a1 t -> 'a1 t **)
+
+  let add x e m =
+    Raw.add x e (this m)
+
+  (** val remove : key -> 'a1 t -> 'a1 t **)
+
+  let remove x m =
+    Raw.remove x (this m)
+
+  (** val mem : key -> 'a1 t -> bool **)
+
+  let mem x m =
+    Raw.mem x (this m)
+
+  (** val find : key -> 'a1 t -> 'a1 option **)
+
+  let find x m =
+    Raw.find x (this m)
+
+  (** val map : ('a1 -> 'a2) -> 'a1 t -> 'a2 t **)
+
+  let map f m =
+    Raw.map f (this m)
+
+  (** val mapi : (key -> 'a1 -> 'a2) -> 'a1 t -> 'a2 t **)
+
+  let mapi f m =
+    Raw.mapi f (this m)
+
+  (** val map2 :
+      ('a1 option -> 'a2 option -> 'a3 option) -> 'a1 t -> 'a2 t -> 'a3 t **)
+
+  let map2 f m m' =
+    Raw.map2 f (this m) (this m')
+
+  (** val elements : 'a1 t -> (key * 'a1) list **)
+
+  let elements m =
+    Raw.elements (this m)
+
+  (** val cardinal : 'a1 t -> nat **)
+
+  let cardinal m =
+    Raw.cardinal (this m)
+
+  (** val fold : (key -> 'a1 -> 'a2 -> 'a2) -> 'a1 t -> 'a2 -> 'a2 **)
+
+  let fold f m i =
+    Raw.fold f (this m) i
+
+  (** val equal : ('a1 -> 'a1 -> bool) -> 'a1 t -> 'a1 t -> bool **)
+
+  let equal cmp m m' =
+    Raw.equal cmp (this m) (this m')
+ end
+
+module Make =
+ functor (X:OrderedType) ->
+ IntMake(Z_as_Int)(X)
+
+module Z_as_OT =
+ struct
+  type t = Big_int_Z.big_int
+
+  (** val compare :
+      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int compare0 **)
+
+  let compare x y =
+    match Z.compare x y with
+    | Eq -> EQ
+    | Lt -> LT
+    | Gt -> GT
+
+  (** val eq_dec : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+
+  let eq_dec =
+    Z.eq_dec
+ end
+
+module M = Make(Z_as_OT)
+
+type pairs = unit M.t M.t
+
+(** val has_pair : pairs -> M.key -> M.key -> bool **)
+
+let has_pair s i j =
+  match M.find i s with
+  | Some t0 -> M.mem j t0
+  | None -> false
+
+(** val add_pair : M.key -> M.key -> pairs -> pairs **)
+
+let add_pair i j s =
+  M.add i
+    (M.add j () (match M.find i s with
+                 | Some t0 -> t0
+                 | None -> M.empty)) s
+
+type item = { id : Big_int_Z.big_int; bytes : Big_int_Z.big_int;
+              lives : (Big_int_Z.big_int * Big_int_Z.big_int) list;
+              group : Big_int_Z.big_int; pin : Big_int_Z.big_int option;
+              page : Big_int_Z.big_int option; opens : nat list;
+              spots : spot option list }
+
+type relations = { named : pairs; sharing : pairs; ties : bool }
+
+(** val overlap :
+    (Big_int_Z.big_int * Big_int_Z.big_int) list ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) list -> bool **)
+
+let overlap k l =
+  existsb (fun a ->
+    existsb (fun b -> Z.ltb (Z.max (fst a) (fst b)) (Z.min (snd a) (snd b))) l)
+    k
+
+(** val meets : relations -> item -> item -> bool **)
+
+let meets rel0 a b =
+  (&&) (negb (Z.eqb a.id b.id))
+    ((||) (has_pair rel0.named a.id b.id)
+      ((&&) (overlap a.lives b.lives)
+        ((||) (negb rel0.ties)
+          ((&&) (negb (Z.eqb a.group b.group))
+            (negb (has_pair rel0.sharing a.id b.id))))))
+
+(** val wall : nat -> item -> (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+
+let wall q a =
+  match a.pin with
+  | Some k ->
+    (match a.opens with
+     | [] -> []
+     | o :: l ->
+       (match l with
+        | [] -> if Nat.eqb o q then (k, (Z.add k a.bytes)) :: [] else []
+        | _ :: _ -> []))
+  | None -> []
+
+(** val number_rows : row list -> row M.t **)
+
+let rec number_rows = function
+| [] -> M.empty
+| r :: t0 -> M.add r.number r (number_rows t0)
+
+(** val ascending : row list -> bool **)
+
+let rec ascending = function
+| [] -> true
+| r :: t0 ->
+  (match t0 with
+   | [] -> true
+   | s :: _ -> (&&) (Z.ltb r.number s.number) (ascending t0))
+
+(** val root_of :
+    row M.t -> nat -> M.key -> (Big_int_Z.big_int * Big_int_Z.big_int) option **)
+
+let rec root_of by_number fuel i =
+  match M.find i by_number with
+  | Some r ->
+    (match fuel with
+     | O -> None
+     | S f ->
+       (match r.alias_of with
+        | Some p0 ->
+          let (host, k) = p0 in
+          (match root_of by_number f host with
+           | Some p1 -> let (root, d) = p1 in Some (root, (Z.add d k))
+           | None -> None)
+        | None -> Some (i, Big_int_Z.zero_big_int)))
+  | None -> None
+
+(** val parts_of :
+    (row * Big_int_Z.big_int) list M.t -> M.key -> (row * Big_int_Z.big_int)
+    list **)
+
+let parts_of g j =
+  match M.find j g with
+  | Some l -> l
+  | None -> []
+
+(** val group_parts :
+    row M.t -> nat -> row list -> (row * Big_int_Z.big_int) list M.t option **)
+
+let rec group_parts by_number fuel = function
+| [] -> Some M.empty
+| r :: t0 ->
+  (match root_of by_number fuel r.number with
+   | Some p0 ->
+     let (j, d) = p0 in
+     (match group_parts by_number fuel t0 with
+      | Some g -> Some (M.add j ((r, d) :: (parts_of g j)) g)
+      | None -> None)
+   | None -> None)
+
+(** val pair_up : row M.t -> nat -> (M.key * M.key) list -> pairs option **)
+
+let rec pair_up by_number fuel = function
+| [] -> Some M.empty
+| y :: t0 ->
+  let (a, b) = y in
+  (match root_of by_number fuel a with
+   | Some p0 ->
+     let (i, _) = p0 in
+     (match root_of by_number fuel b with
+      | Some p1 ->
+        let (j, _) = p1 in
+        (match pair_up by_number fuel t0 with
+         | Some s -> Some (add_pair i j (add_pair j i s))
+         | None -> None)
+      | None -> None)
+   | None -> None)
+
+(** val group_of : Big_int_Z.big_int M.t -> M.key -> Big_int_Z.big_int **)
+
+let group_of g i =
+  match M.find i g with
+  | Some k -> k
+  | None -> i
+
+(** val join0 :
+    row M.t -> nat -> Big_int_Z.big_int M.t -> row -> Big_int_Z.big_int M.t **)
+
+let join0 by_number fuel g r =
+  match r.relative_to with
+  | Some t0 ->
+    (match root_of by_number fuel t0 with
+     | Some p0 ->
+       let (j, _) = p0 in
+       let a = group_of g r.number in
+       let b = group_of g j in
+       M.map (fun k -> if Z.eqb k a then b else k)
+         (M.add r.number a (M.add j b (M.add a a g)))
+     | None -> g)
+  | None -> g
+
+(** val joins : row M.t -> nat -> Big_int_Z.big_int M.t -> row -> bool **)
+
+let joins by_number fuel g r =
+  match r.relative_to with
+  | Some t0 ->
+    (match root_of by_number fuel t0 with
+     | Some p0 ->
+       let (j, _) = p0 in Z.eqb (group_of g r.number) (group_of g j)
+     | None -> false)
+  | None -> true
+
+(** val pins_of : (row * Big_int_Z.big_int) list -> Big_int_Z.big_int list **)
+
+let pins_of ps =
+  flat_map (fun rd ->
+    match (fst rd).pinned with
+    | Some k -> (Z.sub k (snd rd)) :: []
+    | None -> []) ps
+
+(** val one_of : Big_int_Z.big_int list -> Big_int_Z.big_int option **)
+
+let one_of = function
+| [] -> None
+| k :: t0 ->
+  Some
+    (if forallb (Z.eqb k) t0
+     then k
+     else Big_int_Z.minus_big_int Big_int_Z.unit_big_int)
+
+(** val core :
+    problem -> (row * Big_int_Z.big_int) list M.t -> Big_int_Z.big_int M.t ->
+    row -> item **)
+
+let core p g groups r =
+  let ps = parts_of g r.number in
+  { id = r.number; bytes = r.size; lives =
+  (flat_map (fun rd -> (fst rd).lifetimes) ps); group =
+  (group_of groups r.number); pin = (one_of (pins_of ps)); page = r.no_cross;
+  opens =
+  (filter (fun q ->
+    forallb (fun rd -> existsb (Nat.eqb q) (fst rd).homes) ps)
+    (seq O (length p.pools))); spots = [] }
+
+(** val rules_of :
+    pool -> (row * Big_int_Z.big_int) list ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+
+let rules_of q ps =
+  flat_map (fun rd ->
+    app
+      (match (fst rd).offset_mod with
+       | Some p0 -> let (m, k) = p0 in (m, (Z.sub k (snd rd))) :: []
+       | None -> []) (((fst rd).alignment,
+      (Z.sub (Z.opp q.base_address) (snd rd))) :: ((q.pool_alignment,
+      (Z.sub (Z.opp q.base_address) (snd rd))) :: []))) ps
+
+(** val bars_of : pool -> (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+
+let bars_of q =
+  flat_map (fun fl ->
+    if Z.ltb Big_int_Z.zero_big_int (snd fl)
+    then ((fst fl), (Z.add (fst fl) (snd fl))) :: []
+    else []) q.reserved
+
+(** val spot_of :
+    relations -> item list -> item -> nat -> pool ->
+    (row * Big_int_Z.big_int) list -> spot option **)
+
+let spot_of rel0 fixed a n0 q ps =
+  if negb (existsb (Nat.eqb n0) a.opens)
+  then None
+  else (match narrow_all (Big_int_Z.unit_big_int, Big_int_Z.zero_big_int)
+                (rules_of q ps) with
+        | Some sr ->
+          if on_grid a.bytes a.page q.base_address sr
+          then Some { step = (fst sr); rest = (snd sr); base =
+                 q.base_address; walls =
+                 (app (bars_of q)
+                   (flat_map (fun b ->
+                     match wall n0 b with
+                     | [] -> []
+                     | p0 :: l -> if meets rel0 a b then p0 :: l else [])
+                     fixed)) }
+          else None
+        | None -> None)
+
+(** val finish :
+    problem -> relations -> item list -> (row * Big_int_Z.big_int) list M.t
+    -> item -> item **)
+
+let finish p rel0 fixed g a =
+  { id = a.id; bytes = a.bytes; lives = a.lives; group = a.group; pin =
+    a.pin; page = a.page; opens = a.opens; spots =
+    (map (fun nq -> spot_of rel0 fixed a (fst nq) (snd nq) (parts_of g a.id))
+      (combine (seq O (length p.pools)) p.pools)) }
+
+(** val is_sane : problem -> bool **)
+
+let is_sane p =
+  (&&)
+    (forallb (fun r ->
+      (&&)
+        ((&&) (Z.ltb Big_int_Z.zero_big_int r.alignment)
+          (match r.offset_mod with
+           | Some p0 -> let (m, _) = p0 in Z.ltb Big_int_Z.zero_big_int m
+           | None -> true))
+        (match r.no_cross with
+         | Some m -> Z.ltb Big_int_Z.zero_big_int m
+         | None -> true)) p.rows)
+    (forallb (fun q -> Z.ltb Big_int_Z.zero_big_int q.pool_alignment) p.pools)
+
+type instance = { solid : item list; index : item M.t; rel : relations;
+                  bars : (Big_int_Z.big_int * Big_int_Z.big_int) list list;
+                  part_lists : (row * Big_int_Z.big_int) list M.t }
+
+(** val is_solid : row -> bool **)
+
+let is_solid r =
+  match r.alias_of with
+  | Some _ -> false
+  | None -> Z.ltb Big_int_Z.zero_big_int r.size
+
+(** val has_ties : problem -> bool **)
+
+let has_ties p =
+  match p.may_share with
+  | [] ->
+    existsb (fun r ->
+      match r.relative_to with
+      | Some _ -> true
+      | None -> false) p.rows
+  | _ :: _ -> true
+
+(** val compile : problem -> instance option **)
+
+let compile p =
+  let m = number_rows p.rows in
+  let fuel = length p.rows in
+  let groups = fold_left (join0 m fuel) p.rows M.empty in
+  if negb
+       ((&&) ((&&) (ascending p.rows) (is_sane p))
+         (forallb (joins m fuel groups) p.rows))
+  then None
+  else (match group_parts m fuel p.rows with
+        | Some g ->
+          (match pair_up m fuel p.conflicts with
+           | Some c ->
+             (match pair_up m fuel p.may_share with
+              | Some s ->
+                let rel0 = { named = c; sharing = s; ties = (has_ties p) } in
+                let cores = map (core p g groups) (filter is_solid p.rows) in
+                let fixed =
+                  filter (fun a ->
+                    match a.pin with
+                    | Some _ -> true
+                    | None -> false) cores
+                in
+                let items = map (finish p rel0 fixed g) cores in
+                Some { solid = items; index =
+                (fold_left (fun m0 a -> M.add a.id a m0) items M.empty);
+                rel = rel0; bars = (map bars_of p.pools); part_lists = g }
+              | None -> None)
+           | None -> None)
+        | None -> None)
+
+module Sort =
+ functor (X:TotalLeBool') ->
+ struct
+  (** val merge : X.t list -> X.t list -> X.t list **)
+
+  let rec merge l1 l2 =
+    let rec merge_aux l3 =
+      match l1 with
+      | [] -> l3
+      | a1 :: l1' ->
+        (match l3 with
+         | [] -> l1
+         | a2 :: l2' ->
+           if X.leb a1 a2 then a1 :: (merge l1' l3) else a2 :: (merge_aux l2'))
+    in merge_aux l2
+
+  (** val merge_list_to_stack :
+      X.t list option list -> X.t list -> X.t list option list **)
+
+  let rec merge_list_to_stack stack l =
+    match stack with
+    | [] -> (Some l) :: []
+    | y :: stack' ->
+      (match y with
+       | Some l' -> None :: (merge_list_to_stack stack' (merge l' l))
+       | None -> (Some l) :: stack')
+
+  (** val merge_stack : X.t list option list -> X.t list **)
+
+  let rec merge_stack = function
+  | [] -> []
+  | y :: stack' ->
+    (match y with
+     | Some l -> merge l (merge_stack stack')
+     | None -> merge_stack stack')
+
+  (** val iter_merge : X.t list option list -> X.t list -> X.t list **)
+
+  let rec iter_merge stack = function
+  | [] -> merge_stack stack
+  | a :: l' -> iter_merge (merge_list_to_stack stack (a :: [])) l'
+
+  (** val sort : X.t list -> X.t list **)
+
+  let sort =
+    iter_merge []
+
+  (** val flatten_stack : X.t list option list -> X.t list **)
+
+  let rec flatten_stack = function
+  | [] -> []
+  | o :: stack' ->
+    (match o with
+     | Some l -> app l (flatten_stack stack')
+     | None -> flatten_stack stack')
+ end
+
+type lows = Big_int_Z.big_int option list
+
+type state = Big_int_Z.big_int -> lows option
+
+type reference =
+| By_lemma of Big_int_Z.big_int
+| By_set of Big_int_Z.big_int * Big_int_Z.big_int * Big_int_Z.big_int
+   * Big_int_Z.big_int
+| By_worth of Big_int_Z.big_int
+| By_nothing
+
+type clique = { free : item list;
+                blocks : (Big_int_Z.big_int * Big_int_Z.big_int) list list }
+
+module Start =
+ struct
+  type t = Big_int_Z.big_int * Big_int_Z.big_int
+
+  (** val leb : t -> t -> bool **)
+
+  let leb a b =
+    Z.leb (fst a) (fst b)
+ end
+
+module SortStarts = Sort(Start)
+
+module High =
+ struct
+  type t = Big_int_Z.big_int * item
+
+  (** val leb : t -> t -> bool **)
+
+  let leb a b =
+    Z.leb (fst b) (fst a)
+ end
+
+module SortHigh = Sort(High)
+
+(** val put : nat -> Big_int_Z.big_int option -> lows -> lows **)
+
+let rec put q v = function
+| [] -> []
+| h :: t0 -> (match q with
+              | O -> v :: t0
+              | S q0 -> h :: (put q0 v t0))
+
+(** val numbered : 'a1 list -> (nat * 'a1) list **)
+
+let numbered l =
+  combine (seq O (length l)) l
+
+(** val is_gone : lows -> bool **)
+
+let is_gone ls =
+  forallb (fun v -> match v with
+                    | Some _ -> false
+                    | None -> true) ls
+
+(** val legal :
+    Big_int_Z.big_int list -> item -> nat -> Big_int_Z.big_int ->
+    Big_int_Z.big_int option **)
+
+let legal ends a q x =
+  match nth_error a.spots q with
+  | Some o ->
+    (match o with
+     | Some sp ->
+       (match nth_error ends q with
+        | Some e -> climb a.bytes a.pin a.page many sp (Z.sub e a.bytes) x
+        | None -> None)
+     | None -> None)
+  | None -> None
+
+(** val first : Big_int_Z.big_int list -> item -> lows **)
+
+let first ends a =
+  map (fun q -> legal ends a q Big_int_Z.zero_big_int) (seq O (length ends))
+
+(** val at_first : instance -> Big_int_Z.big_int list -> state **)
+
+let at_first i ends i0 =
+  match M.find i0 i.index with
+  | Some a -> Some (first ends a)
+  | None -> None
+
+(** val covers : lows -> lows -> bool **)
+
+let rec covers l k =
+  match l with
+  | [] ->
+    (match k with
+     | [] -> true
+     | o :: k0 -> (match o with
+                   | Some _ -> false
+                   | None -> covers [] k0))
+  | o :: l0 ->
+    (match o with
+     | Some a ->
+       (match k with
+        | [] -> true
+        | o0 :: k0 ->
+          (match o0 with
+           | Some b -> (&&) (Z.leb a b) (covers l0 k0)
+           | None -> covers l0 k0))
+     | None ->
+       (match k with
+        | [] -> true
+        | o0 :: k0 -> (match o0 with
+                       | Some _ -> false
+                       | None -> covers l0 k0)))
+
+(** val is_lemma_in : (Big_int_Z.big_int * lows) list -> state -> bool **)
+
+let is_lemma_in lemma low =
+  forallb (fun e ->
+    match low (fst e) with
+    | Some k -> covers (snd e) k
+    | None -> false) lemma
+
+(** val within : bool list -> lows -> bool **)
+
+let rec within mask0 = function
+| [] -> true
+| o :: l0 ->
+  (match o with
+   | Some _ ->
+     (match mask0 with
+      | [] -> false
+      | b :: mask1 -> (&&) b (within mask1 l0))
+   | None ->
+     (match mask0 with
+      | [] -> within [] l0
+      | _ :: mask1 -> within mask1 l0))
+
+(** val chosen : bool list -> nat list **)
+
+let chosen mask0 =
+  map fst (filter snd (numbered mask0))
+
+(** val inside : bool list -> state -> clique -> item list **)
+
+let inside mask0 low s =
+  filter (fun a ->
+    match low a.id with
+    | Some l -> within mask0 l
+    | None -> false) s.free
+
+(** val grid : item -> nat -> Big_int_Z.big_int * Big_int_Z.big_int **)
+
+let grid a q =
+  match nth_error a.spots q with
+  | Some o ->
+    (match o with
+     | Some sp -> (sp.step, sp.rest)
+     | None -> (Big_int_Z.unit_big_int, Big_int_Z.zero_big_int))
+  | None -> (Big_int_Z.unit_big_int, Big_int_Z.zero_big_int)
+
+(** val fits :
+    Big_int_Z.big_int -> Big_int_Z.big_int -> nat -> item -> bool **)
+
+let fits g r q a =
+  (&&) (Z.eqb (Z.modulo (fst (grid a q)) g) Big_int_Z.zero_big_int)
+    (Z.eqb (Z.modulo (Z.sub (snd (grid a q)) r) g) Big_int_Z.zero_big_int)
+
+(** val up :
+    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int ->
+    Big_int_Z.big_int **)
+
+let up g r x =
+  Z.add x (Z.modulo (Z.sub r x) g)
+
+(** val cells : Big_int_Z.big_int -> item -> Big_int_Z.big_int **)
+
+let cells g a =
+  Z.add a.bytes (Z.modulo (Z.opp a.bytes) g)
+
+(** val round_up :
+    Big_int_Z.big_int -> Big_int_Z.big_int ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) list ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+
+let round_up g r bs =
+  map (fun b -> ((up g r (fst b)), (up g r (snd b)))) bs
+
+(** val too_long :
+    Big_int_Z.big_int -> Big_int_Z.big_int -> nat -> Big_int_Z.big_int ->
+    (Big_int_Z.big_int * Big_int_Z.big_int) list ->
+    (Big_int_Z.big_int * item) list -> Big_int_Z.big_int -> Big_int_Z.big_int
+    -> Big_int_Z.big_int -> bool **)
+
+let rec too_long g r q e bs l at_ amount waste =
+  match l with
+  | [] -> false
+  | y :: t0 ->
+    let (low, a) = y in
+    if fits g r q a
+    then let at_0 = Z.min at_ low in
+         let amount0 = Z.add amount (cells g a) in
+         let waste0 = Z.max waste (Z.modulo (Z.opp a.bytes) g) in
+         (||)
+           (Z.ltb (room Big_int_Z.unit_big_int bs at_0 (Z.add e waste0))
+             amount0) (too_long g r q e bs t0 at_0 amount0 waste0)
+    else too_long g r q e bs t0 at_ amount waste
+
+(** val low_in : state -> nat -> item -> Big_int_Z.big_int option **)
+
+let low_in low q a =
+  match low a.id with
+  | Some l -> (match nth_error l q with
+               | Some o -> o
+               | None -> None)
+  | None -> None
+
+(** val one_pool :
+    Big_int_Z.big_int list -> Big_int_Z.big_int -> Big_int_Z.big_int -> nat
+    -> state -> clique -> item list -> bool **)
+
+let one_pool ends g r q low s members =
+  match nth_error ends q with
+  | Some e ->
+    (match nth_error s.blocks q with
+     | Some bs ->
+       let rows0 =
+         flat_map (fun a ->
+           match low_in low q a with
+           | Some v -> (v, a) :: []
+           | None -> []) members
+       in
+       let sorted = SortHigh.sort rows0 in
+       (||)
+         (existsb (fun a ->
+           (&&) (fits g r q a)
+             (match low_in low q a with
+              | Some _ -> false
+              | None -> true)) members)
+         (match sorted with
+          | [] -> false
+          | p :: _ ->
+            let (top0, _) = p in
+            too_long g r q e (round_up g r bs) sorted top0
+              Big_int_Z.zero_big_int Big_int_Z.zero_big_int)
+     | None -> false)
+  | None -> false
+
+(** val blocks_in :
+    clique -> nat -> (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+
+let blocks_in s q =
+  match nth_error s.blocks q with
+  | Some bs -> bs
+  | None -> []
+
+(** val room_in :
+    Big_int_Z.big_int list -> Big_int_Z.big_int -> clique -> nat ->
+    Big_int_Z.big_int **)
+
+let room_in ends g s q =
+  match nth_error ends q with
+  | Some e -> room g (blocks_in s q) Big_int_Z.zero_big_int e
+  | None -> Big_int_Z.zero_big_int
+
+(** val is_set_full :
+    Big_int_Z.big_int list -> clique -> Big_int_Z.big_int ->
+    Big_int_Z.big_int -> Big_int_Z.big_int -> state -> bool **)
+
+let is_set_full ends s g r bits low =
+  let mask0 = map (fun q -> Z.testbit bits (Z.of_nat q)) (seq O (length ends))
+  in
+  let members = inside mask0 low s in
+  (&&) (Z.ltb Big_int_Z.zero_big_int g)
+    (match chosen mask0 with
+     | [] -> false
+     | q :: l ->
+       (match l with
+        | [] -> one_pool ends g r q low s members
+        | n0 :: l0 ->
+          Z.ltb (total (room_in ends g s) (q :: (n0 :: l0)))
+            (total (fun i -> i.bytes)
+              (filter (fun a ->
+                Z.eqb (Z.modulo a.bytes g) Big_int_Z.zero_big_int) members))))
+
+type known = { sets : clique M.t;
+               lemmas : (Big_int_Z.big_int * lows) list M.t;
+               worths : (state -> bool) M.t; set_count : Big_int_Z.big_int;
+               lemma_count : Big_int_Z.big_int;
+               worth_count : Big_int_Z.big_int }
+
+(** val nothing_known : known **)
+
+let nothing_known =
+  { sets = M.empty; lemmas = M.empty; worths = M.empty; set_count =
+    Big_int_Z.zero_big_int; lemma_count = Big_int_Z.zero_big_int;
+    worth_count = Big_int_Z.zero_big_int }
+
+(** val refuted :
+    Big_int_Z.big_int list -> known -> state -> reference ->
+    Big_int_Z.big_int list -> bool **)
+
+let refuted ends k low ref changed =
+  (||)
+    (existsb (fun i -> match low i with
+                       | Some l -> is_gone l
+                       | None -> false) changed)
+    (match ref with
+     | By_lemma k0 ->
+       (match M.find k0 k.lemmas with
+        | Some l -> is_lemma_in l low
+        | None -> false)
+     | By_set (k0, g, r, bits) ->
+       (match M.find k0 k.sets with
+        | Some c -> is_set_full ends c g r bits low
+        | None -> false)
+     | By_worth k0 ->
+       (match M.find k0 k.worths with
+        | Some f -> f low
+        | None -> false)
+     | By_nothing -> false)
+
+(** val all_meet : instance -> item list -> bool **)
+
+let rec all_meet i = function
+| [] -> true
+| a :: t0 -> (&&) (forallb (meets i.rel a) t0) (all_meet i t0)
+
+(** val clique_of : instance -> item list -> clique **)
+
+let clique_of i members =
+  { free =
+    (filter (fun a -> match a.pin with
+                      | Some _ -> false
+                      | None -> true) members); blocks =
+    (map (fun qb ->
+      SortStarts.sort (app (snd qb) (flat_map (wall (fst qb)) members)))
+      (numbered i.bars)) }
+
+(** val is_alive : Big_int_Z.big_int -> item -> bool **)
+
+let is_alive t0 a =
+  existsb (fun k -> (&&) (Z.leb (fst k) t0) (Z.ltb t0 (snd k))) a.lives
+
+(** val set_at : instance -> Big_int_Z.big_int -> clique option **)
+
+let set_at i t0 =
+  let members = filter (is_alive t0) i.solid in
+  if (&&) i.rel.ties (negb (all_meet i members))
+  then None
+  else Some (clique_of i members)
+
+(** val set_of : instance -> M.key list -> clique option **)
+
+let set_of i numbers =
+  let named0 = fold_left (fun m i0 -> M.add i0 () m) numbers M.empty in
+  let members = filter (fun a -> M.mem a.id named0) i.solid in
+  if all_meet i members then Some (clique_of i members) else None
+
+(** val override : state -> Big_int_Z.big_int -> lows -> state **)
+
+let override low b l i =
+  if Z.eqb i b then Some l else low i
+
+(** val only : nat -> Big_int_Z.big_int option -> lows -> lows **)
+
+let only q v l =
+  put q v (map (fun _ -> None) l)
+
+(** val near :
+    instance -> item -> nat -> lows M.t -> (((M.key * Big_int_Z.big_int
+    option list) * Big_int_Z.big_int) * item) list **)
+
+let near i a q m =
+  flat_map (fun e ->
+    match nth_error (snd e) q with
+    | Some y ->
+      (match y with
+       | Some l ->
+         (match M.find (fst e) i.index with
+          | Some c ->
+            if meets i.rel a c then ((((fst e), (snd e)), l), c) :: [] else []
+          | None -> [])
+       | None -> [])
+    | None -> []) (M.elements m)
+
+(** val raise :
+    Big_int_Z.big_int list -> item -> nat -> Big_int_Z.big_int -> lows M.t ->
+    (((Big_int_Z.big_int * lows) * Big_int_Z.big_int) * item) -> lows M.t **)
+
+let raise ends a q at_ m = function
+| (p, c) ->
+  let (p0, v) = p in
+  let (j, l) = p0 in
+  M.add j
+    (put q
+      (match legal ends c q (Z.add at_ a.bytes) with
+       | Some w -> Some (Z.max v w)
+       | None -> None) l) m
+
+(** val least_end :
+    (((Big_int_Z.big_int * lows) * Big_int_Z.big_int) * item) list ->
+    Big_int_Z.big_int option **)
+
+let least_end es =
+  fold_right (fun e least ->
+    let (y, c) = e in
+    let (_, v) = y in
+    (match least with
+     | Some w -> Some (Z.min w (Z.add v c.bytes))
+     | None -> Some (Z.add v c.bytes))) None es
+
+(** val rests_or_lifts :
+    instance -> Big_int_Z.big_int list -> known -> M.key -> reference ->
+    reference -> lows M.t -> bool **)
+
+let rests_or_lifts i ends k b rests lifts m =
+  match M.find b i.index with
+  | Some a ->
+    (match M.find b m with
+     | Some l ->
+       (match filter (fun e ->
+                match snd e with
+                | Some _ -> true
+                | None -> false) (numbered l) with
+        | [] -> false
+        | p :: l0 ->
+          let (q, o) = p in
+          (match o with
+           | Some at_ ->
+             (match l0 with
+              | [] ->
+                let es = near i a q m in
+                let lifted =
+                  match least_end es with
+                  | Some w -> legal ends a q (Z.max at_ w)
+                  | None -> None
+                in
+                (&&)
+                  (let resting =
+                     fold_left (raise ends a q at_) es (M.remove b m)
+                   in
+                   refuted ends k (fun i0 -> M.find i0 resting) rests
+                     (map (fun e -> fst (fst (fst e))) es))
+                  (refuted ends k
+                    (override (fun i0 -> M.find i0 m) b (put q lifted l))
+                    lifts (b :: []))
+              | _ :: _ -> false)
+           | None -> false))
+     | None -> false)
+  | None -> false
+
+(** val is_nowhere :
+    Big_int_Z.big_int list -> known -> M.key -> reference list -> lows M.t ->
+    bool **)
+
+let is_nowhere ends k b refs m =
+  match M.find b m with
+  | Some l ->
+    forallb (fun e ->
+      match snd e with
+      | Some v ->
+        (match nth_error refs (fst e) with
+         | Some ref ->
+           refuted ends k
+             (override (fun i -> M.find i m) b (only (fst e) (Some v) l)) ref
+             (b :: [])
+         | None -> false)
+      | None -> true) (numbered l)
+  | None -> false
+
+(** val read_state :
+    instance -> Big_int_Z.big_int list -> (Big_int_Z.big_int * lows) list ->
+    lows M.t option **)
+
+let read_state i ends st =
+  if forallb (fun e ->
+       (&&) (M.mem (fst e) i.index) (Nat.eqb (length (snd e)) (length ends)))
+       st
+  then Some (fold_left (fun m e -> M.add (fst e) (snd e) m) st M.empty)
+  else None
+
+type line =
+| Time_set of Big_int_Z.big_int
+| List_set of Big_int_Z.big_int list
+| Worth of Big_int_Z.big_int
+   * ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list
+| Rest_lemma of Big_int_Z.big_int * reference * reference
+   * (Big_int_Z.big_int * lows) list
+| Pool_lemma of Big_int_Z.big_int * reference list
+   * (Big_int_Z.big_int * lows) list
+
+type part = { claimed : Big_int_Z.big_int list; lines : line list;
+              closing : reference; nowhere : Big_int_Z.big_int option }
+
+type certificate = { sizes : Big_int_Z.big_int option list; says : claim;
+                     proofs : part list }
+
+(** val add_set : known -> clique -> known **)
+
+let add_set k s =
+  { sets = (M.add k.set_count s k.sets); lemmas = k.lemmas; worths =
+    k.worths; set_count = (Z.add k.set_count Big_int_Z.unit_big_int);
+    lemma_count = k.lemma_count; worth_count = k.worth_count }
+
+(** val add_lemma : known -> lows M.t -> known **)
+
+let add_lemma k m =
+  { sets = k.sets; lemmas = (M.add k.lemma_count (M.elements m) k.lemmas);
+    worths = k.worths; set_count = k.set_count; lemma_count =
+    (Z.add k.lemma_count Big_int_Z.unit_big_int); worth_count =
+    k.worth_count }
+
+(** val add_worth : known -> (state -> bool) -> known **)
+
+let add_worth k f =
+  { sets = k.sets; lemmas = k.lemmas; worths =
+    (M.add k.worth_count f k.worths); set_count = k.set_count; lemma_count =
+    k.lemma_count; worth_count =
+    (Z.add k.worth_count Big_int_Z.unit_big_int) }
+
+(** val take :
+    instance -> Big_int_Z.big_int list -> (known -> Big_int_Z.big_int ->
+    ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
+    option) -> known -> line -> known option **)
+
+let take i ends value k = function
+| Time_set t0 ->
+  (match set_at i t0 with
+   | Some c -> Some (add_set k c)
+   | None -> None)
+| List_set ns ->
+  (match set_of i ns with
+   | Some c -> Some (add_set k c)
+   | None -> None)
+| Worth (scale, rows0) ->
+  (match value k scale rows0 with
+   | Some f -> Some (add_worth k f)
+   | None -> None)
+| Rest_lemma (b, rests, lifts, st) ->
+  (match read_state i ends st with
+   | Some m ->
+     if rests_or_lifts i ends k b rests lifts m
+     then Some (add_lemma k m)
+     else None
+   | None -> None)
+| Pool_lemma (b, refs, st) ->
+  (match read_state i ends st with
+   | Some m ->
+     if is_nowhere ends k b refs m then Some (add_lemma k m) else None
+   | None -> None)
+
+(** val take_all :
+    instance -> Big_int_Z.big_int list -> (known -> Big_int_Z.big_int ->
+    ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
+    option) -> known -> line list -> known option **)
+
+let rec take_all i ends value k = function
+| [] -> Some k
+| l :: t0 ->
+  (match take i ends value k l with
+   | Some more -> take_all i ends value more t0
+   | None -> None)
+
+(** val is_proof :
+    instance -> Big_int_Z.big_int list -> (known -> Big_int_Z.big_int ->
+    ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
+    option) -> part -> bool **)
+
+let is_proof i ends value p =
+  match take_all i ends value nothing_known p.lines with
+  | Some k ->
+    refuted ends k (at_first i ends) p.closing
+      (match p.nowhere with
+       | Some i0 -> i0 :: []
+       | None -> [])
+  | None -> false
+
+(** val same_list :
+    Big_int_Z.big_int list -> Big_int_Z.big_int list -> bool **)
+
+let rec same_list k l =
+  match k with
+  | [] -> (match l with
+           | [] -> true
+           | _ :: _ -> false)
+  | a :: k0 ->
+    (match l with
+     | [] -> false
+     | b :: l0 -> (&&) (Z.eqb a b) (same_list k0 l0))
+
+(** val are_proofs :
+    instance -> (Big_int_Z.big_int list -> Big_int_Z.big_int option -> known
+    -> Big_int_Z.big_int -> ((Big_int_Z.big_int * nat) * Big_int_Z.big_int)
+    list -> (state -> bool) option) -> (Big_int_Z.big_int
+    list * Big_int_Z.big_int option) list -> part list -> bool **)
+
+let rec are_proofs i value expected parts0 =
+  match expected with
+  | [] -> (match parts0 with
+           | [] -> true
+           | _ :: _ -> false)
+  | e :: es ->
+    (match parts0 with
+     | [] -> false
+     | p :: ps ->
+       (&&)
+         ((&&) (same_list (fst e) p.claimed)
+           (is_proof i (fst e) (value (fst e) (snd e)) p))
+         (are_proofs i value es ps))
+
+(** val same_sizes :
+    Big_int_Z.big_int option list -> Big_int_Z.big_int option list -> bool **)
+
+let rec same_sizes k l =
+  match k with
+  | [] -> (match l with
+           | [] -> true
+           | _ :: _ -> false)
+  | o :: k0 ->
+    (match o with
+     | Some a ->
+       (match l with
+        | [] -> false
+        | o0 :: l0 ->
+          (match o0 with
+           | Some b -> (&&) (Z.eqb a b) (same_sizes k0 l0)
+           | None -> false))
+     | None ->
+       (match l with
+        | [] -> false
+        | o0 :: l0 ->
+          (match o0 with
+           | Some _ -> false
+           | None -> same_sizes k0 l0)))
+
+(** val check : problem -> certificate -> bool **)
+
+let check p c =
+  match compile p with
+  | Some inst ->
+    (&&)
+      ((&&) (same_sizes (map (fun p0 -> p0.capacity) p.pools) c.sizes)
+        (match c.says with
+         | Infeasible -> true
+         | Used tops -> Nat.eqb (length tops) (length p.pools)
+         | Costs (_, _, _, _) -> false))
+      (are_proofs inst (fun _ _ _ _ _ -> None) (claims p c.says) c.proofs)
+  | None -> false
