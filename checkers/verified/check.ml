@@ -222,12 +222,12 @@ let size_of w = if w = "-" then None else Some (number (two 63) w)
 let tail s = String.sub s 1 (String.length s - 1)
 let reference n w =
   let low = number (two 63) in
-  try match w.[0], List.map low (String.split_on_char ':' (tail w)) with
-    | '@', [k] -> Proved.By_set (k, Z.one, Z.zero, Z.one)
-    | '@', [k; g; r; m] when Z.sign g > 0 && Z.sign m > 0 && Z.lt m (two n) -> Proved.By_set (k, g, r, m)
-    | '$', [k] -> Proved.By_worth k
+  try if w <> "" && is_digit w.[0] then Proved.By_lemma (low w) else match w, List.map low (String.split_on_char ':' (tail w)) with
+    | _, [k] when w.[0] = '@' -> Proved.By_set (k, Z.one, Z.zero, Z.one)
+    | _, [k; g; r; m] when w.[0] = '@' && Z.sign g > 0 && Z.sign m > 0 && Z.lt m (two n) -> Proved.By_set (k, g, r, m)
+    | _, [k] when w.[0] = '$' -> Proved.By_worth k
     | _ -> Proved.By_nothing
-  with Wrong _ | Invalid_argument _ -> (try Proved.By_lemma (low w) with Wrong _ -> Proved.By_nothing)
+  with Wrong _ | Invalid_argument _ -> Proved.By_nothing
 let rec split k l = if k = 0 then ([], l) else match l with
   | a :: t -> let b, c = split (k - 1) t in (a :: b, c) | [] -> raise (Wrong "a line that ends early")
 let line n count l =
