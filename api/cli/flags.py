@@ -40,6 +40,7 @@ _METAVARS = {
     "objectives": "peak,macs[,traffic]",
     "pools": "NAME=SIZE",
     "scratch": "OPERATOR=BYTES",
+    "shape": "NAME=SIZE,SIZE,...",
     "stripe": "ROWS[xCOLUMNS]",
     "tolerance": "SIZE|PERCENT%",
 }

@@ -83,7 +83,7 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
         raise OptionError(
             "--write: must not be given with --input, --output, --overlap, --brick or --pool: no runtime has them"
         )
-    return rewritable(reader.data, reader.name, graph, reader.options.dims)
+    return rewritable(reader.data, reader.name, graph, reader.options)
 
 
 def written_in_parts(model: RewritableModel, result: CascadeResult, given: bytes) -> Written:

@@ -136,6 +136,8 @@ def read_model(data: bytes, name: str | None = None, options: ImportOptions | No
         from memplan.planner.importers.imported import ImportOptions
 
         options = ImportOptions()
+    if options.shape and found != "onnx":
+        raise OptionError(f"shape: must be given for ONNX models only, got a file of {found}")
     if options.scratch and found != "tflite":
         raise OptionError(f"scratch: must be given for TensorFlow Lite models only, got a file of {found}")
     return IMPORTERS[found].read(data, options)

@@ -47,15 +47,35 @@ def _entries(value: object, info: ValidationInfo) -> object:
     return found
 
 
+def _shapes(value: object) -> object:
+    """Return the shapes by name that texts such as `image=1,3,224,224` say; other values as they are."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, (list, tuple)):
+        return value
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, _, sizes = str(text).rpartition("=")
+        parts = sizes.split(",") if sizes else []
+        if not name or name in found or not all(one.isascii() and one.isdecimal() and len(one) <= 18 for one in parts):
+            rule = f"must be NAME=SIZE,SIZE,..., as in image=1,3,224,224, once for each input, got {shown(text)}"
+            raise PydanticCustomError("rule", "{rule}", {"rule": rule})
+        found[name] = tuple(map(int, parts))
+    return found
+
+
 FORM_OF = {"dims": "NAME=SIZE, as in batch=1", "scratch": "OPERATOR=BYTES, as in my_op=1024"}
 """From an option that gives numbers by name to the form in which it is written as text."""
 ByName = Annotated[dict[Name, Bytes], BeforeValidator(_entries)]
+ShapesByName = Annotated[dict[Name, tuple[Bytes, ...]], BeforeValidator(_shapes)]
 
 
 class ModelOptions(WireValue):
     """The options for reading a model, on every entrance; each of them may only be given for models."""
 
     dims: ByName = Field(default_factory=dict, description="The sizes of dimensions that a model only names.")
+    shape: ShapesByName = Field(
+        default_factory=dict, description="The whole shapes of inputs that an ONNX model leaves open."
+    )
     views: Views = Field(
         "alias", description="Views in the place of what they look at, where that is safe (alias), or never (separate)."
     )
@@ -78,8 +98,8 @@ class ImportOptions(ModelOptions):
     Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
     alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
     `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names,
-    `scratch` the bytes that kernels require while they run, by the names of operators. With `facts`, shapes, types,
-    kinds and attributes are read as well.
+    `shape` the whole shapes of inputs, `scratch` the bytes that kernels require while they run, by the names of
+    operators. With `facts`, shapes, types, kinds and attributes are read as well.
     """
 
     reading: Reading = Reading()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, OperationsError
+from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.importers.onnx.model import load, shape_of
 from memplan.planner.operations.graph import OperationGraph
 
@@ -26,8 +27,8 @@ _OLDEST = 11
 class OnnxSource:
     """A model, and its graph of operations; raises FormatError for a model of before opset 11."""
 
-    def __init__(self, data: bytes, graph: OperationGraph, dims: Mapping[str, int] | None = None) -> None:
-        self.graph, self.model = graph, load(data, dims or {})
+    def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
+        self.graph, self.model = graph, load(data, options or ModelOptions()).model
         version = max((row.version for row in self.model.opset_import if row.domain in ("", "ai.onnx")), default=1)
         if version < _OLDEST:
             raise FormatError(f"model.opset_import: must be at least {_OLDEST} to be written in parts, got {version}")

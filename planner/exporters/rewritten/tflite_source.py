@@ -8,6 +8,7 @@ from typing import Literal
 from memplan.planner.errors import FormatError, OperationsError, shown
 from memplan.planner.exporters.reordered.tflite import refuse_bound_models
 from memplan.planner.exporters.rewritten.tflite_tensors import LEAST
+from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.importers.tflite.model import read_model
 from memplan.planner.operations.graph import OperationGraph
 
@@ -26,9 +27,9 @@ BY_PIXEL |= {"SQUARE", "QUANTIZE", "DEQUANTIZE", "SOFTMAX", "CONCATENATION"}
 class TfliteSource:
     """A model, and its graph of operations; raises FormatError for one that names operators or bytes by positions."""
 
-    def __init__(self, data: bytes, graph: OperationGraph, dims: Mapping[str, int] | None = None) -> None:
+    def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
         self.data, self.graph, self.model = data, graph, read_model(data)
-        if dims:
+        if options is not None and options.dims:
             raise FormatError("dims: must be given for models of ONNX")
         refuse_bound_models(self.model)
         for buffer in self.model.buffers:

@@ -9,6 +9,7 @@ from memplan.planner.errors import FormatError
 from memplan.planner.exporters.rewritten.onnx import OnnxRewriting
 from memplan.planner.exporters.rewritten.tflite import TfliteRewriting
 from memplan.planner.importers import detect
+from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.importers.tflite.tflm_tail import MicroArena, arena_of
 from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation
 from memplan.planner.operations.access.from_graph import access_graph
@@ -64,7 +65,7 @@ class RewritableModel:
 
 
 def rewritable(
-    data: bytes, name: str | None, graph: OperationGraph, dims: Mapping[str, int] | None = None
+    data: bytes, name: str | None, graph: OperationGraph, options: ModelOptions | None = None
 ) -> RewritableModel:
     """Return what is needed to search for cascades of a model that can be written, and to write them.
 
@@ -74,7 +75,7 @@ def rewritable(
     if found is None or found not in WRITERS:
         raise FormatError(f"must be of a format that is written in parts ({', '.join(WRITERS)}), got {found or 'none'}")
     kind, cost = WRITERS[found]
-    how = kind(data, graph, dims)
+    how = kind(data, graph, options)
     access = access_graph(graph)
     rows = tuple(
         row if row.role == "striped" and how.runs_in_parts(v) else _run_whole(access, v)

@@ -1,12 +1,15 @@
-"""ONNX files: parsed, their functions put in place, dimensions that are only named given sizes, and shapes inferred."""
+"""ONNX files: parsed, their functions put in place, sizes given to dimensions that are open, and shapes inferred."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.errors import FormatError, shown
 from memplan.planner.errors.extras import require
+from memplan.planner.importers.imported import ModelOptions
+from memplan.planner.importers.onnx.sizes import give_sizes
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 
 if TYPE_CHECKING:
@@ -40,15 +43,23 @@ BITS: Mapping[int, int] = {
     26: 2,  # INT2
 }
 """From TensorProto.DataType to the bits of an element; strings (8) have none."""
-_MOST_DIMENSIONS = 1000
-_MOST_FOLLOWED = 1_000_000
-"""The largest dimension of tensors whose numbers are followed; each number takes about a hundred bytes then."""
+
+_TAKEN = "memplan_taken"
 
 
-def load(data: bytes, dims: Mapping[str, int]) -> ModelProto:
+@dataclass(frozen=True)
+class OnnxModel:
+    """A model with the shapes that can be inferred, and why other values have none, by their names."""
+
+    model: ModelProto
+    causes: Mapping[str, str] = field(default_factory=dict)
+
+
+def load(data: bytes, options: ModelOptions) -> OnnxModel:
     """Return a model with the shapes that can be inferred.
 
-    Raises FormatError for what is no model, and OptionError for dimensions that the model does not name.
+    Raises FormatError for what is no model, or has inputs of unknown sizes, and OptionError for dimensions and inputs
+    that it does not name.
     """
     require("an ONNX model", ("onnx",))
     import onnx
@@ -64,7 +75,7 @@ def load(data: bytes, dims: Mapping[str, int]) -> ModelProto:
         raise FormatError("model: must be an ONNX model with a graph, got no graph")
     _refuse_broken_texts(model)
     _refuse_too_many(model)
-    _give_sizes(model, dims)
+    give_sizes(model.graph, [value for graph in graphs_of(model.graph) for value in _values(graph)], options)
     try:
         if model.functions:
             from onnx import inliner
@@ -72,12 +83,13 @@ def load(data: bytes, dims: Mapping[str, int]) -> ModelProto:
             model = inliner.inline_local_functions(model)
             _refuse_broken_texts(model)
         inferred = shape_inference.infer_shapes(model)
-        if _lacks_sizes(inferred.graph):
-            # Shapes that the model computes from shapes: the same again, with the numbers in small tensors followed.
-            inferred = shape_inference.infer_shapes(inferred, data_prop=True)
-    except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError) as error:
-        raise FormatError(f"model: must have shapes that agree: {shown(str(error).strip())}") from None
-    return inferred
+    except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
+        inferred = model  # node after node, what is wrong or unknown has a place
+    if not _lacks_sizes(inferred.graph):
+        return OnnxModel(inferred)
+    from memplan.planner.importers.onnx.shapes import Shapes
+
+    return OnnxModel(inferred, Shapes(inferred).causes)
 
 
 def node_name(node: NodeProto, k: int) -> str:
@@ -93,6 +105,16 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
             yield attribute.name, attribute.g
         for graph in attribute.graphs:
             yield attribute.name, graph
+
+
+def take_branch(node: NodeProto, label: str) -> None:
+    """Note at an If which of its branches surely runs."""
+    node.attribute.add(name=_TAKEN, s=label.encode())
+
+
+def taken_branch(node: NodeProto) -> str | None:
+    """Return the branch of an If that surely runs; None where that is not known."""
+    return next((row.s.decode() for row in node.attribute if row.name == _TAKEN), None)
 
 
 def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
@@ -113,22 +135,15 @@ def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:
-    """Return True if a size that is needed is not known, and following numbers may find it.
-
-    The inference takes every list for one of numbers, with an entry for each, so no list may be long.
-    """
-    lacks = False
+    """Return True if a size that is needed is not known."""
     for graph in graphs_of(whole):
         shapes = {value.name: shape_of(value.type) for value in _values(graph)}
-        for shape in shapes.values():
-            if shape is not None and any(isinstance(size, int) and size > _MOST_FOLLOWED for size in shape):
-                return False
         read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
-        for node in graph.node:
-            for name in node.output:
-                found = shapes.get(name)
-                lacks = lacks or (name in read and (found is None or not all(isinstance(size, int) for size in found)))
-    return lacks
+        for name in read.intersection(name for node in graph.node for name in node.output):
+            found = shapes.get(name)
+            if found is None or not all(isinstance(size, int) for size in found):
+                return True
+    return False
 
 
 def _refuse_broken_texts(model: ModelProto) -> None:
@@ -143,22 +158,6 @@ def _refuse_broken_texts(model: ModelProto) -> None:
         for name in names:
             if not isinstance(name, str):
                 raise FormatError(f"model: must have names in UTF-8, got {shown(name)}")
-
-
-def _give_sizes(model: ModelProto, dims: Mapping[str, int]) -> None:
-    """Put sizes in the place of names of dimensions."""
-    named: set[str] = set()
-    for graph in graphs_of(model.graph):
-        for value in _values(graph):
-            if len(value.type.tensor_type.shape.dim) > _MOST_DIMENSIONS:
-                raise FormatError(f"value {shown(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
-            for dim in value.type.tensor_type.shape.dim:
-                named.add(dim.dim_param)
-                if dim.dim_param in dims:
-                    dim.dim_value = dims[dim.dim_param]
-    if unknown := [name for name in dims if name not in named]:
-        known = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
-        raise OptionError(f"dim: must be a dimension that the model names ({known}), got {shown(unknown[0])}")
 
 
 def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:

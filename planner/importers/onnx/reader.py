@@ -14,7 +14,7 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import OperationsDraft
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
-from memplan.planner.importers.onnx.model import load, node_name, subgraphs
+from memplan.planner.importers.onnx.model import load, node_name, subgraphs, taken_branch
 from memplan.planner.importers.onnx.values import GraphNames, Values
 
 if TYPE_CHECKING:
@@ -28,9 +28,11 @@ _INT64, _BOOL = 7, 9
 
 def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a model; raises FormatError, and OptionError for dimensions that it does not name."""
-    model = load(data, options.dims)
+    loaded = load(data, options)
+    model = loaded.model
     versions = [row.version for row in model.opset_import if row.domain in STANDARD]
     program = _Program(model.graph, options, max(versions, default=1))
+    program.values.causes = loaded.causes
     program.run()
     return program.draft.imported(program.values.warnings)
 
@@ -103,9 +105,10 @@ class _Program:
         bodies = dict(subgraphs(node))
         if set(bodies) != {"then_branch", "else_branch"} or not inputs:
             raise FormatError(f"{what}: must have a condition, then_branch and else_branch")
+        taken = taken_branch(node)
         targets = [name if name and self.values.declare(scope, name, what, "chosen") else None for name in node.output]
         drawn = []
-        for label in ("then_branch", "else_branch"):
+        for label in (taken,) if taken else ("then_branch", "else_branch"):
             self.draft.begin_block()
             inner = GraphNames(bodies[label], scope, f"{self._prefix(node, scope)}{label}/")
             sources = self._body(bodies[label], inner, what, list(bodies).index(label))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, shown
@@ -15,9 +15,6 @@ from memplan.planner.model.finding import MAX_LISTED, Finding
 
 if TYPE_CHECKING:
     from onnx import GraphProto
-
-_UNKNOWN = "unk__"
-"""The beginning of names that the inference of shapes gives to unknown dimensions."""
 
 
 class GraphNames:
@@ -61,6 +58,7 @@ class Values:
     def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
         self.draft = draft
         self.constants: dict[str, int | None] = {}
+        self.causes: Mapping[str, str] = {}
         self.warnings: list[Finding] = []
         self._taken = {name for node in graph.node for name in node.output}
         self._taken |= {value.name for value in (*graph.input, *graph.initializer)}
@@ -140,20 +138,14 @@ class Values:
         if size is not None:
             return size
         kind = scope.types.get(name)
-        shape = None if kind is None else shape_of(kind)
         value = f"value {shown(name)} of {what}"
         if kind is not None and kind.WhichOneof("value") not in ("tensor_type", None):
             raise FormatError(
                 f"{value}: must be a dense tensor, got a {kind.WhichOneof('value').removesuffix('_type')}"
             )
-        if shape is None:
-            raise FormatError(f"{value}: must have a shape that is known or can be inferred, got none")
-        k, found = next((k, found) for k, found in enumerate(shape) if not isinstance(found, int))
-        if isinstance(found, str) and not found.startswith(_UNKNOWN):
-            raise FormatError(
-                f"{value}: dimension {k} must have a size, got {shown(found)}; give it: --dim {shown(f'{found}=1')}"
-            )
-        raise FormatError(f"{value}: dimension {k} must be known before the program runs, got none")
+        if causes := list(dict.fromkeys(self.causes.values())):
+            raise FormatError(f"{value}: must have a shape before the program runs, got none: {causes[0]}")
+        raise FormatError(f"{value}: must have a shape that is known or can be inferred, got none")
 
     def bytes_of(self, what: str, dims: Sequence[int], kind: int) -> int:
         """Return the bytes of a tensor; raises FormatError for a type or a dimension that has no size."""
@@ -163,5 +155,6 @@ class Values:
             raise FormatError(f"{what}: must be of a type whose elements have a size, got {got}")
         for k, size in enumerate(dims):
             if size < 0:
-                raise FormatError(f"{what}: dimension {k} must be at least 0, got {size}")
+                rule = "must be at least 0, as with inputs that are large enough"
+                raise FormatError(f"{what}: dimension {k} {rule}, got {size}")
         return sized(what, element_count(dims), bits, self.draft.alignment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ import pytest
 
 pytest.importorskip("onnx", reason="needs the extra onnx")
 
+import onnx
 from onnx import TensorProto, helper
+from pydantic import ValidationError
 
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.formats import read_problem
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
+from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
@@ -113,6 +117,16 @@ def test_states_of_a_loop_that_change_places_are_copied_aside() -> None:
     assert "p/next p" not in rows(imported(loop()))
 
 
+def test_a_branch_that_these_sizes_do_not_fit_is_the_one_that_does_not_run() -> None:
+    first, last = (graph([node("Squeeze", f"x {name}", name * 2)], [], [value(name * 2, None)]) for name in "ab")
+    nodes = [node("If", "c", "t", then_branch=first, else_branch=last), node("Relu", "t", "y")]
+    inputs = [value("c", (), BOOL), value("x", ("n", "m", 2))]
+    data = model(nodes, inputs, [value("y", None)], a=np.array([0]), b=np.array([1]))
+    for n, m in ((1, 6), (6, 1)):
+        found = read_model_graph(data, "m.onnx", ImportOptions(dims={"n": n, "m": m})).graph
+        assert [tensor.shape for tensor in found.tensors if tensor.name == "y"] == [(6, 2)]
+
+
 def test_what_a_loop_stacks_is_alive_all_through_it() -> None:
     alive = rows(imported(loop()))
     ((start, end),) = alive["stack"][0]
@@ -137,12 +151,98 @@ def test_shapes_that_the_model_computes_are_found() -> None:
 def test_a_named_dimension_is_given_its_size() -> None:
     data = model([node("Neg", "x", "y")], [value("x", ("batch", 4))], [value("y", ("batch", 4))])
     assert rows(imported(data, dims={"batch": 8}))["y"][1] == 128
-    sentence = 'value "x" of the inputs: dimension 0 must have a size, got "batch"; give it: --dim "batch=1"'
+    sentence = 'inputs: must have sizes, got dimension "batch" open; give them, for example: --dim batch=1'
     with pytest.raises(FormatError) as error:
         imported(data)
     assert str(error.value) == sentence
     with pytest.raises(OptionError, match=r'dim: must be a dimension that the model names \(batch\), got "other"'):
         imported(data, dims={"other": 8})
+
+
+def test_all_that_inputs_leave_open_is_requested_in_one_sentence_with_options_that_work() -> None:
+    inputs = [value("x", ("unk__6", None, 8, 8)), value("m", ("unk__6", "a,b")), value("n", (-1, "seq"))]
+    nodes = [node("Relu", "x", "y"), node("Neg", "m", "z"), node("Abs", "n", "w")]
+    data = model(nodes, inputs, [value(name, None) for name in "yzw"])
+    with pytest.raises(FormatError) as error:
+        imported(data)
+    said, _, flags = str(error.value).partition("; give them, for example: ")
+    assert said.startswith('inputs: must have sizes, got dimension "unk__6"')
+    words = shlex.split(flags)
+    given = {
+        flag: [value for name, value in zip(words[::2], words[1::2], strict=True) if name == flag] for flag in words
+    }
+    found = imported(data, dims=given["--dim"], shape=given["--shape"])
+    assert {name: size for name, (_, size) in rows(found).items()} == {"x": 256, "y": 256} | dict.fromkeys("mzwn", 64)
+
+
+def test_the_shape_of_an_input_must_fit_what_the_model_says_of_it() -> None:
+    data = model([node("Neg", "x", "y")], [value("x", (None, 4))], [value("y", None)])
+    assert rows(imported(data, shape={"x": (8, 4)}))["y"][1] == 128
+    assert rows(imported(data, shape="x=8,4"))["y"][1] == 128
+    for shape, sentence in (
+        ({"x": (8, 5)}, r'shape: must fit what the model says of "x" \(\?,4\), got 8,5'),
+        ({"x": (8,)}, r'shape: must fit what the model says of "x" \(\?,4\), got 8'),
+        ({"z": (8, 4)}, r'shape: must be of an input of the model \(x\), got "z"'),
+    ):
+        with pytest.raises(OptionError, match=sentence):
+            imported(data, shape=shape)
+    with pytest.raises(ValidationError, match="must be NAME=SIZE,SIZE"):
+        ImportOptions(shape=["x=8,-4"])
+    with pytest.raises(OptionError, match="shape: must be given for ONNX models only"):
+        read_model(b"\x18\x00\x00\x00TFL3", "m.tflite", ImportOptions(shape={"x": (1,)}))
+
+
+def reshaped(opset: int) -> bytes:
+    """Return a model that reshapes by a computed shape, as PyTorch writes it: of Shape, Gather, Unsqueeze, Concat."""
+    axes = {"axes": [0]} if opset < 13 else {}
+    names = "g" if opset < 13 else "g zero"
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s first", "g", axis=0),
+        node("Unsqueeze", names, "u", **axes),
+        node("Concat", "u rest", "c", axis=0),
+        node("Reshape", "x c", "t"),
+        node("Relu", "t", "y"),
+    ]
+    constants = {"first": np.array(0), "rest": np.array([-1]), "zero": np.array([0])}
+    return of_graph(graph(nodes, [value("x", (2, 3, 4))], [value("y", None)], **constants), opset)
+
+
+@pytest.mark.parametrize("opset", [7, 9, 11, 13, 18, 21])
+def test_shapes_that_are_computed_of_shapes_are_known(opset: int) -> None:
+    found = rows(imported(reshaped(opset)))
+    assert found["y"][1] == 128
+    assert onnx.load_model_from_string(reshaped(opset)).opset_import[0].version == opset
+
+
+def test_the_branch_of_a_known_condition_is_the_one_that_runs() -> None:
+    squeezed = graph([node("Squeeze", "x axes", "a")], [], [value("a", None)], axes=np.array([0]))
+    kept = graph([node("Identity", "x", "b")], [], [value("b", None)])
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s zero", "n"),
+        node("Equal", "n one", "is_one"),
+        node("If", "is_one", "t", then_branch=squeezed, else_branch=kept),
+        node("Relu", "t", "y"),
+    ]
+    constants = {"zero": np.array(0), "one": np.array(1)}
+    for sizes, size in (((1, 4, 8), 128), ((2, 4, 8), 256)):
+        data = model(nodes, [value("x", sizes)], [value("y", None)], **constants)
+        found = read_model_graph(data, "model.onnx").graph
+        assert [found.size[t] for t in found.kept] == [size]
+        shapes = [tensor.shape for tensor in found.tensors if tensor.name == "y"]
+        assert shapes == [(4, 8) if sizes[0] == 1 else sizes]
+
+
+def test_what_a_loop_stacks_is_as_long_as_its_trips() -> None:
+    body = graph(
+        [node("Identity", "on", "on_out"), node("Neg", "v", "v_out"), node("Abs", "v", "each")],
+        [value("k", (), INT64), value("on", (), BOOL), value("v", None)],
+        [value("on_out", (), BOOL), value("v_out", None), value("each", None)],
+    )
+    nodes = [node("Loop", "trips - x", "last all", body=body), node("Relu", "all", "y")]
+    data = model(nodes, [X], [value("last", None), value("y", None)], trips=np.array(5))
+    assert rows(imported(data))["y"][1] == 128
 
 
 def test_functions_of_a_model_are_replaced_by_what_they_do() -> None:
@@ -176,7 +276,9 @@ def test_functions_that_call_each_other_twice_again_and_again_are_refused() -> N
 def test_an_output_of_unknown_size_is_left_out_if_it_is_not_read() -> None:
     own = helper.make_node("Own", ["x"], ["t", "unread"], domain="own")
     data = model([own, node("Neg", "t", "y")], [X], [Y])
-    with pytest.raises(FormatError, match="must have a shape that is known or can be inferred, got none"):
+    with pytest.raises(
+        FormatError, match=r'none: node\[0\] \(Own\) is an operator of "own", whose shapes are not known here: save'
+    ):
         imported(data)
     whole = graph([own, node("Neg", "t", "y")], [X], [Y])
     whole.value_info.append(value("t", (4,)))
@@ -209,7 +311,7 @@ LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (-4,))], [Y]),
-            'value "x": dimension 0 must be at least 0, got -4',
+            'inputs: must have sizes, got a size of "x" open; give them, for example: --shape x=1',
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (2**40, 2**40))], [value("y", None)]),
@@ -229,7 +331,7 @@ LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
         ),
         (
             model([node("NonZero", "x", "y")], [X], [value("y", (1, None), INT64)]),
-            'value "y" of node[0] (NonZero): dimension 1 must be known before the program runs, got none',
+            'value "y" of node[0] (NonZero): must have a shape before the program runs, got none: node[0] (NonZero)',
         ),
     ],
 )

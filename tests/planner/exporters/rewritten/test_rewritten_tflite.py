@@ -10,6 +10,7 @@ import pytest
 
 from memplan.planner.errors import FormatError
 from memplan.planner.exporters.rewritten.write import RewritableModel, rewritable
+from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.operations.cascade.unrolled import unrolled
 from memplan.solvers.cascade.options import CascadeOptions
@@ -85,4 +86,4 @@ def test_tflite_micro_needs_half_the_arena() -> None:
 def test_sizes_of_dimensions_are_for_other_formats() -> None:
     data = mobilenet_v1(32, 4)
     with pytest.raises(FormatError, match="dims: must be given for models of ONNX"):
-        rewritable(data, "model.tflite", read_model_graph(data).graph, {"batch": 1})
+        rewritable(data, "model.tflite", read_model_graph(data).graph, ModelOptions(dims={"batch": 1}))

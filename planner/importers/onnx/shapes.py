@@ -1,0 +1,300 @@
+"""Shapes and small constants of an ONNX model, node after node, where inference of the whole leaves some unknown.
+
+A node's outputs follow from what its inputs are, and from their numbers where these are known: constants, shapes of
+known tensors, and what is computed from these. ONNX's own inference of one node and its reference evaluator say both.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memplan.planner.errors import shown
+from memplan.planner.importers.imported import element_count
+from memplan.planner.importers.onnx.model import BITS, node_name, shape_of, subgraphs, take_branch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
+
+_MOST_ELEMENTS = 1 << 16
+"""The most elements of a constant that is followed; shapes, pads and indices have fewer."""
+_STANDARD = ("", "ai.onnx")
+_FOLDED = set("""
+Abs Add And Cast CastLike Ceil Clip Concat ConstantOfShape CumSum Div Equal Expand Flatten Floor Gather GatherElements
+GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg NonZero Not OneHot Or Pow Range Reciprocal
+ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round ScatterElements ScatterND Sign Slice Split Sqrt Squeeze Sub Sum
+Tile Transpose Trilu Unsqueeze Where Xor
+""".split())  # fmt: skip  # noqa: SIM905
+"""The operators whose values are computed: arithmetic of small tensors, whose cost is that of what they make."""
+_OF_VALUES = {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringSplit"}
+"""The operators whose output has as many elements as the values of their input say, whatever they are."""
+_SAVE = "save the model with the shapes of all values in it"
+Types = ChainMap[str, "TypeProto"]
+Known = ChainMap[str, "np.ndarray[Any, Any]"]
+
+
+class Shapes:
+    """Goes through a model once: `causes` say, for values of unknown shape, why.
+
+    What is found is written into the model, as the types of its values.
+    """
+
+    def __init__(self, model: ModelProto) -> None:
+        self.versions = {row.domain: row.version for row in model.opset_import}
+        self.versions.setdefault("", self.versions.get("ai.onnx", 1))
+        self.opsets, self.ir_version = list(model.opset_import), model.ir_version
+        self.causes: dict[str, str] = {}
+        self.clashes: list[str] = []
+        self.graph(model.graph, ChainMap(), ChainMap())
+
+    def graph(self, graph: GraphProto, types: Types, known: Known) -> None:
+        """Go through a graph, with what the graphs around it have; what is found is written into it."""
+        for tensor in graph.initializer:
+            types[tensor.name] = _type_of(tensor.data_type, tensor.dims)
+            _keep(known, tensor.name, tensor)
+        for sparse in graph.sparse_initializer:
+            types[sparse.values.name] = _type_of(sparse.values.data_type, sparse.dims)
+        stated = {row.name: row.type for row in (*graph.value_info, *graph.output, *graph.input)}
+        for row in graph.input:
+            types.setdefault(row.name, row.type)
+        for k, node in enumerate(graph.node):
+            found = self._node(node, k, types, known)
+            for name in filter(None, node.output):
+                mine, said = found.get(name), stated.get(name)
+                kind = said if mine is None or (_is_known(said) and not _is_known(mine)) else mine
+                if kind is not None:
+                    types[name] = kind
+                if _is_known(kind):
+                    self.causes.pop(name, None)
+        _write(graph, types)
+
+    def _node(self, node: NodeProto, k: int, types: Types, known: Known) -> Mapping[str, TypeProto]:
+        """Return the types of a node's outputs; numbers that are known are kept."""
+        if node.op_type == "Constant":
+            return _constant(node, known)
+        inner = {label: (body, types.new_child(), known.new_child()) for label, body in subgraphs(node)}
+        if inner:
+            return self._with_bodies(node, inner, types, known)
+        found = self._inferred(node, k, types, known)
+        if node.op_type in ("Shape", "Size"):
+            _keep_shape(node, types, known)
+        elif node.op_type in _FOLDED and all(name in known for name in filter(None, node.input)):
+            sizes = [found.get(name) for name in filter(None, node.output)]
+            if node.op_type == "NonZero" or all(kind is not None and _is_small(kind) for kind in sizes):
+                found = {**found, **self._folded(node, known)}
+        is_blamed = any(one in self.causes for one in node.input if one and not _is_known(types.get(one)))
+        if node.op_type in _OF_VALUES or (not is_blamed and any(one and one not in known for one in node.input[1:])):
+            open_ones = [name for name in node.output if name and not _is_known(found.get(name))]
+            self._unknown(open_ones, f"{node_name(node, k)} gives as much as values say that are computed")
+        return found
+
+    def _unknown(self, names: Iterable[str], cause: str) -> None:
+        for name in filter(None, names):
+            self.causes.setdefault(name, cause)
+
+    def _inferred(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
+        """Return what ONNX infers of one node; nothing of one that it does not know, or that breaks its rules."""
+        from onnx import defs, numpy_helper, shape_inference
+
+        domain = "" if node.domain in _STANDARD else node.domain
+        version = self.versions.get(domain, 1)
+        if not defs.has(node.op_type, version, domain):
+            what = f"{shown(domain)}, whose shapes" if domain else f"no version that ONNX has in opset {version}; they"
+            self._unknown(node.output, f"{node_name(node, k)} is an operator of {what} are not known here: {_SAVE}")
+            return {}
+        given = {name: types[name] for name in node.input if name in types}
+        if len(given) < len({*node.input} - {""}):
+            return {}
+        numbers = {name: numpy_helper.from_array(known[name], name) for name in node.input if name in known}
+        schema = defs.get_schema(node.op_type, version, domain)
+        try:
+            return dict(
+                shape_inference.infer_node_outputs(schema, node, given, numbers, None, self.opsets, self.ir_version)
+            )
+        except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, KeyError) as error:
+            self.clashes.append(f"{node_name(node, k)} must have shapes that agree: {shown(str(error).strip())}")
+            self._unknown(node.output, self.clashes[-1])
+            return {}
+
+    def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
+        """Compute a node of known numbers, and return the types of what it gives."""
+        import onnx
+        from onnx import helper
+        from onnx.reference import ReferenceEvaluator
+
+        try:
+            given = {name: known[name] for name in node.input if name}
+            names = [name for name in node.output if name]
+            # A node alone would be run as the newest version says.
+            ends = [[onnx.ValueInfoProto(name=name) for name in ends] for ends in (given, names)]
+            opsets = [helper.make_opsetid("", self.versions[""])]
+            model = helper.make_model(helper.make_graph([node], "node", *ends), opset_imports=opsets)
+            rows = ReferenceEvaluator(model).run(None, given)
+            for name, row in zip(names, rows, strict=False):
+                known[name] = row
+            return {
+                name: _type_of(helper.np_dtype_to_tensor_dtype(known[name].dtype), known[name].shape) for name in names
+            }
+        except Exception:  # noqa: BLE001  # what the evaluator does not know is not known here
+            return {}
+
+    def _with_bodies(
+        self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], types: Types, known: Known
+    ) -> Mapping[str, TypeProto]:
+        if node.op_type == "If" and {"then_branch", "else_branch"} <= inner.keys():
+            return self._if(node, inner, known)
+        return self._iterated(node, *inner["body"], types, known) if {*inner} == {"body"} else {}
+
+    def _if(
+        self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], known: Known
+    ) -> Mapping[str, TypeProto]:
+        """Return the types that both branches give, or those of the one that surely runs.
+
+        A branch whose shapes do not agree cannot run with these inputs, so the other one does.
+        """
+        condition = known.get(node.input[0]) if node.input else None
+        labels = ["then_branch", "else_branch"]
+        if condition is not None and condition.size == 1:
+            labels = labels[:1] if condition.item() else labels[1:]
+        fits = []
+        for label in labels:
+            causes, before = dict(self.causes), len(self.clashes)
+            self.graph(*inner[label])
+            if len(self.clashes) == before:
+                fits.append(label)
+            elif len(labels) > 1:
+                self.causes = causes
+        labels = fits if len(fits) == 1 else labels
+        rows = [[inner[label][1].get(value.name) for value in inner[label][0].output] for label in labels]
+        if len(labels) == 1:
+            take_branch(node, labels[0])
+            body, _, values = inner[labels[0]]
+            pairs = zip(node.output, body.output, strict=False)
+            known.update({name: values[value.name] for name, value in pairs if value.name in values})
+        found = {}
+        for k, name in enumerate(node.output):
+            kinds = [row[k] for row in rows if k < len(row)]
+            if name and kinds and kinds[0] is not None and all(kind == kinds[0] for kind in kinds):
+                found[name] = kinds[0]
+            elif name and kinds and all(kind is not None and _is_known(kind) for kind in kinds):
+                self.causes.setdefault(name, f"{node.op_type} {shown(node.name)} gives another shape by each branch")
+        return found
+
+    def _iterated(
+        self, node: NodeProto, body: GraphProto, types: Types, known: Known, outer: Types, values: Known
+    ) -> Mapping[str, TypeProto]:
+        """Return the types of a loop's state and of what its iterations stack."""
+        first = 2 if node.op_type == "Loop" else 0
+        scanned = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
+        given = list(node.input)[first:]
+        n_state = len(given) - (scanned if node.op_type == "Scan" else 0)
+        trips: int | None = None
+        for value, name in zip(list(body.input)[first:], given, strict=False):
+            if name in outer:
+                types[value.name] = outer[name]
+        for value, name in list(zip(body.input, node.input, strict=False))[n_state:] if node.op_type == "Scan" else ():
+            shape = shape_of(outer[name]) if name in outer else None
+            if shape:
+                trips = shape[0] if isinstance(shape[0], int) else None
+                types[value.name] = _stacked(outer[name], None, is_apart=True)
+        if node.op_type == "Loop" and node.input[0] in values and values[node.input[0]].size == 1:
+            trips = int(values[node.input[0]].item())
+        self.graph(body, types, known)
+        results = [types.get(value.name) for value in body.output][1 if node.op_type == "Loop" else 0 :]
+        found: dict[str, TypeProto] = {}
+        for k, (name, kind) in enumerate(zip(node.output, results, strict=False)):
+            if name and kind is not None:
+                found[name] = kind if k < n_state else _stacked(kind, trips)
+        return found
+
+
+def _type_of(data_type: int, dims: Sequence[int]) -> TypeProto:
+    from onnx import helper
+
+    kind: TypeProto = helper.make_tensor_type_proto(data_type, [int(size) for size in dims])
+    return kind
+
+
+def _stacked(kind: TypeProto, first: int | None, *, is_apart: bool = False) -> TypeProto:
+    """Return the type of so many tensors, one behind the other; or, apart, of one of those that are stacked."""
+    from onnx import helper
+
+    shape = shape_of(kind)
+    rows = None if shape is None else list(shape[1:]) if is_apart else [first, *shape]
+    found: TypeProto = helper.make_tensor_type_proto(kind.tensor_type.elem_type, rows)
+    return found
+
+
+def _is_known(kind: TypeProto | None) -> bool:
+    """Return True for a tensor all of whose sizes are known, and for what is no tensor."""
+    if kind is None or kind.WhichOneof("value") is None:
+        return False
+    shape = shape_of(kind)
+    if shape is None:
+        return not kind.HasField("tensor_type")
+    return all(isinstance(size, int) and size >= 0 for size in shape)
+
+
+def _is_small(kind: TypeProto) -> bool:
+    shape = shape_of(kind) if _is_known(kind) else None
+    return shape is not None and element_count(size for size in shape if isinstance(size, int)) <= _MOST_ELEMENTS
+
+
+def _keep(known: Known, name: str, tensor: TensorProto) -> None:
+    """Keep the numbers of a small constant, unless what it says of itself does not fit its bytes."""
+    from onnx import numpy_helper
+
+    if element_count(tensor.dims) <= _MOST_ELEMENTS and not tensor.external_data and tensor.data_type in BITS:
+        try:
+            known[name] = numpy_helper.to_array(tensor)
+        except (ValueError, TypeError, OverflowError, OSError):
+            return
+
+
+def _constant(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
+    """Return the type of a Constant, and keep its numbers."""
+    import numpy as np
+    from onnx import helper
+
+    if len(node.output) != 1:
+        return {}
+    name = node.output[0]
+    for row in node.attribute:
+        if row.HasField("t"):
+            _keep(known, name, row.t)
+            return {name: _type_of(row.t.data_type, row.t.dims)}
+        if row.name in ("value_int", "value_ints", "value_float", "value_floats"):
+            dtype = np.int64 if "int" in row.name else np.float32
+            known[name] = np.array(helper.get_attribute_value(row), dtype)
+            return {name: _type_of(helper.np_dtype_to_tensor_dtype(known[name].dtype), known[name].shape)}
+    return {}
+
+
+def _keep_shape(node: NodeProto, types: Types, known: Known) -> None:
+    """Keep the numbers that a Shape or a Size gives of a tensor whose sizes are known."""
+    import numpy as np
+
+    kind = types.get(node.input[0]) if node.input else None
+    shape = shape_of(kind) if kind is not None and _is_known(kind) else None
+    if shape is None or not node.output:
+        return
+    sizes = [size for size in shape if isinstance(size, int)]
+    bounds = {row.name: row.i for row in node.attribute}
+    if node.op_type == "Size":
+        known[node.output[0]] = np.array(min(element_count(sizes), 2**63 - 1), np.int64)
+    else:
+        known[node.output[0]] = np.array(sizes[bounds.get("start", 0) : bounds.get("end")], np.int64)
+
+
+def _write(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
+    """Write the types that are found into a graph, at the values that state theirs, or as further ones."""
+    stated = set()
+    for row in (*graph.input, *graph.output, *graph.value_info):
+        stated.add(row.name)
+        if row.name in types and not _is_known(row.type):
+            row.type.CopyFrom(types[row.name])
+    for name in dict.fromkeys(name for node in graph.node for name in node.output):
+        if name and name in types and name not in stated:
+            graph.value_info.add(name=name).type.CopyFrom(types[name])
