@@ -209,7 +209,8 @@ class _Reader:
         rank = len(self.inputs[0].shape) if self.inputs and self.inputs[0] is not None else 0
         if numbers is None or len(numbers) != 2 * rank:
             return {}
-        return {"pads": (*numbers[::2], *numbers[1::2])} | ({"layout": "NHWC"} if rank == 4 else {})
+        found: Attributes = {"pads": (*numbers[::2], *numbers[1::2])}
+        return {**found, "layout": "NHWC"} if rank == 4 else found
 
     def _constant(self, word: str, k: int) -> Attributes:
         numbers = self._numbers(k)
