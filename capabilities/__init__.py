@@ -23,6 +23,7 @@ MODULES = {
     "shadow": "operations.shadow",
     "compare": "files.compare",
     "convert": "files.convert",
+    "deploy": "files.deploy",
     "export": "files.export",
     "import": "files.import_",
 }

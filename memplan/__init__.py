@@ -41,6 +41,8 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "CompareOptions": "capabilities.files.compare",
     "ConvertOptions": "capabilities.files.convert",
     "Converted": "capabilities.files.convert",
+    "DeployOptions": "capabilities.files.deploy",
+    "Deployment": "capabilities.files.deploy",
     "ExportOptions": "capabilities.files.export",
     "Exported": "capabilities.files.export",
     "ImportAnswer": "capabilities.files.import_",
@@ -105,6 +107,9 @@ if TYPE_CHECKING:
     from memplan.capabilities.files.convert import Converted as Converted
     from memplan.capabilities.files.convert import ConvertOptions as ConvertOptions
     from memplan.capabilities.files.convert import convert as convert
+    from memplan.capabilities.files.deploy import Deployment as Deployment
+    from memplan.capabilities.files.deploy import DeployOptions as DeployOptions
+    from memplan.capabilities.files.deploy import deploy as deploy
     from memplan.capabilities.files.export import Exported as Exported
     from memplan.capabilities.files.export import ExportOptions as ExportOptions
     from memplan.capabilities.files.export import export as export

@@ -28,8 +28,8 @@ LOCALS = {
     **{
         name: f"local.{name}"
         for name in (
-            *("audit", "cascade", "certificate", "check", "convert", "diff", "explain", "export", "liveness", "order"),
-            *("plan", "recompute", "replan", "replay", "sweep", "verify"),
+            *("audit", "cascade", "certificate", "check", "convert", "deploy", "diff", "explain", "export", "liveness"),
+            *("order", "plan", "recompute", "replan", "replay", "sweep", "verify"),
         )
     },
     **dict.fromkeys(("compare", "import"), "local.foreign"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -19,12 +20,18 @@ from memplan.planner.model.problem import Problem
 Target = Literal["c", "malloc-c", "ld", "armlink", "tflm", "buffer-plan", "mlf", "executorch", "triples"]
 
 
+Section = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.$]{1,100}$")]
+
+
 class ExportOptions(CapabilityOptions):
     """Options of an export."""
 
     to: Target = Field("c", description="What to write.")
     name: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
         "memplan", description="The name that begins those in the files; the command takes it from that of FILE."
+    )
+    section: Section | None = Field(
+        None, description="The section in which arrays of C lie, such as .dtcm; by default each in one of its own."
     )
     scratch: ByName = Field(
         default_factory=dict,
@@ -62,7 +69,7 @@ def export(
 
     Where a plan is written into a model, that is the one that the problem was read from.
     """
-    layout = lay_out(problem, plan, model, options.scratch)
+    layout = replace(lay_out(problem, plan, model, options.scratch), section=options.section)
     return Exported(
         files=tuple(_file(suffix, data) for suffix, data in EXPORTERS[options.to](layout, options.name).items())
     )

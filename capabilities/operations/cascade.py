@@ -48,6 +48,10 @@ def _ratio(value: object) -> object:
     return 1 + found if value.strip().endswith("%") else found
 
 
+MacsRatio = Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow_inf_nan=False)]
+"""The most multiplications, as a multiple or as a share such as +10%."""
+
+
 def _stripe(value: object) -> object:
     """Return the rows and columns that a text such as 4 or 6x6 says."""
     if not isinstance(value, str):
@@ -91,9 +95,7 @@ class CascadeOptions(CapabilityOptions):
 
     time_limit_s: Seconds = Field(TIME_LIMIT_S, description="Seconds for the search and the plans, all in all.")
     fit: Bytes | None = Field(None, description="Show points of at most so many bytes.")
-    macs: Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow_inf_nan=False)] | None = Field(
-        None, description="The most multiplications, of those layer by layer: +10% or 1.1."
-    )
+    macs: MacsRatio | None = Field(None, description="The most multiplications, of those layer by layer: +10% or 1.1.")
     input: Delivery = Field("resident", description="Inputs lie whole in memory, or come in pieces (streamed).")
     output: Delivery = Field("resident", description="Outputs lie whole in memory, or go in pieces (streamed).")
     overlap: Literal["none", "sliding"] = Field("none", description="Let outputs grow into dying inputs (sliding).")

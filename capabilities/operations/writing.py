@@ -39,10 +39,11 @@ def refuse_other_format(reader: Reader, target: str) -> None:
 
 @dataclass(frozen=True)
 class Written:
-    """A model in another form, and the sentences about it; without bytes, why nothing is gained by it."""
+    """A model in another form, the sentences about it, and its arena; without bytes, why nothing is gained by it."""
 
     data: bytes | None
     sentences: tuple[str, ...]
+    arena: MicroArena | None = None
 
 
 def written_model(reader: Reader, found: OrderAnswer) -> Written:
@@ -60,7 +61,7 @@ def written_model(reader: Reader, found: OrderAnswer) -> Written:
     if not arena.is_smaller(given):
         way_out = "a plan in the file may help, which `memplan deploy` writes"
         return Written(None, (f"{NOT_WRITTEN}: {RUNTIME} takes {given}, and in the new order {arena}; {way_out}",))
-    return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {given.used:,} as given"))
+    return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {given.used:,} as given"), arena)
 
 
 def c_files(result: CascadeResult, source: OperationGraph, name: str) -> Mapping[str, bytes]:
@@ -92,15 +93,13 @@ def written_in_parts(model: RewritableModel, result: CascadeResult, given: bytes
     if model.arena is not None:
         return _least_arena(model, result, given, model.arena)
     best = best_rewriting(result.points, model.cost)
-    whole = layers + model.cost.operation * len(model.access.operations)
     share = best.peak / layers if layers else 1.0
     needs = (
         f"{len(best.found.steps)} operations on parts, {best.peak} bytes alive at once "
         f"({share:.1%} of {layers} layer by layer), {best.point.macs_ratio - 1:+.2%} MACs"
     )
-    if best.needed >= whole:
-        more = f"{needs}; with {model.cost.operation} bytes for each operation that is no less than as given"
-        return Written(None, (f"{NOT_WRITTEN}: {more}",))
+    if best.peak >= layers:
+        return Written(None, (f"{NOT_WRITTEN}: {needs}",))
     return Written(model.write(best.found), (needs,))
 
 
@@ -114,11 +113,15 @@ def _least_arena(
         return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {given}, {least}",))
     arena, form, written = found
     needs = f"{len(form.found.steps)} operations on parts, {form.point.macs_ratio - 1:+.2%} MACs"
-    return Written(written, (f"{needs}; {RUNTIME}'s whole arena takes {arena}, {given.used:,} as given",))
+    return Written(written, (f"{needs}; {RUNTIME}'s whole arena takes {arena}, {given.used:,} as given",), arena)
 
 
 def arenas_in_parts(
-    model: RewritableModel, points: Sequence[CascadePoint], given: MicroArena, measured: Callable[[bytes], MicroArena]
+    model: RewritableModel,
+    points: Sequence[CascadePoint],
+    given: MicroArena,
+    measured: Callable[[bytes], MicroArena],
+    most: int = _MOST_WRITTEN,
 ) -> Iterator[tuple[MicroArena, Rewriting, bytes]]:
     """Yield the forms of points that may take less than the given arena, with theirs, the most promising first.
 
@@ -126,6 +129,6 @@ def arenas_in_parts(
     runtime's rules. Raises OperationsError where no point can be written.
     """
     forms = sorted(rewritings(points, model.cost, lambda: given.used), key=lambda form: form.needed)
-    for form in [form for form in forms if form.peak < given.used][:_MOST_WRITTEN]:
+    for form in [form for form in forms if form.peak < given.used][:most]:
         written = model.write(form.found)
         yield measured(written), form, written

@@ -21,22 +21,27 @@ def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """
     layout = layout.in_regions()
     prefix = prefix_of(stem)
-    arrays = [_array(pool, prefix) for pool in layout.used_pools]
+    arrays = [_array(pool, prefix, layout.section) for pool in layout.used_pools]
     checks = [_check(buffer, layout.pools[buffer.pool], prefix.upper()) for buffer in layout.buffers]
     said = f"/* {written_by(layout.problem)} */\n"
     includes = f"{include_of(stem)}\n#include <limits.h>\n"
     return {
         ".h": f"{said}{guarded(_header(layout, prefix), prefix)}".encode(),
-        ".c": "\n".join([f"{said}{includes}", _IN_SECTION, "".join(arrays), "".join(checks)]).encode(),
+        ".c": "\n".join([f"{said}{includes}", IN_SECTION, "".join(arrays), "".join(checks)]).encode(),
     }
 
 
 def section_of(pool: PlacedPool, prefix: str) -> str:
     """Return the section in which a pool's array lies; linkers that know nothing of it treat it as .bss."""
-    return f".bss.{prefix}_{pool.name}"
+    return section_name(prefix, pool.name, None)
 
 
-_IN_SECTION = """\
+def section_name(prefix: str, what: str, section: str | None) -> str:
+    """Return the section of an array: the one that is given, or else one of its own."""
+    return section or f".bss.{prefix}_{what}"
+
+
+IN_SECTION = """\
 #if defined(__ELF__)
 #define MEMPLAN_IN_SECTION(name) __attribute__((section(name)))
 #else
@@ -73,7 +78,7 @@ def _buffer(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
     )
 
 
-def _array(pool: PlacedPool, prefix: str) -> str:
+def _array(pool: PlacedPool, prefix: str, section: str | None) -> str:
     size = f"{prefix.upper()}_POOL_SIZE_{pool.name}"
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
@@ -86,7 +91,7 @@ def _array(pool: PlacedPool, prefix: str) -> str:
         alignment = _largest_power_of_two_in(gcd(base, alignment))
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
     return (
-        f'{place}MEMPLAN_IN_SECTION("{section_of(pool, prefix)}")\n'
+        f'{place}MEMPLAN_IN_SECTION("{section_name(prefix, pool.name, section)}")\n'
         f"_Alignas({alignment}) unsigned char {prefix}_pool_{pool.name}[{size}];\n"
     )
 

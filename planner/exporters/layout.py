@@ -59,7 +59,8 @@ class PlacedPool:
 class VerifiedLayout:
     """A problem and where its buffers lie, in the order of the problem; `model` is the file that the problem was in.
 
-    `scratch` is what somebody said that kernels of the model require, in bytes, by the names of operators.
+    `scratch` is what somebody said that kernels of the model require, in bytes, by the names of operators; `section` is
+    the one in which all arrays of C lie, by default each in one of its own.
     """
 
     problem: Problem
@@ -67,6 +68,7 @@ class VerifiedLayout:
     buffers: tuple[PlacedBuffer, ...]
     model: bytes | None = None
     scratch: Mapping[str, int] = field(default_factory=dict)
+    section: str | None = None
 
     @property
     def used_pools(self) -> tuple[PlacedPool, ...]:
@@ -104,7 +106,9 @@ class VerifiedLayout:
         used = self.used_pools
         if len(used) > 1:
             names = ", ".join(shown(pool.pool.name) for pool in used)
-            raise FormatError(f"plan: must have all buffers in one pool for {target}, got {names}")
+            raise FormatError(
+                f"plan: must have all buffers in one pool for {target}, got {names}; --to c and --to ld write several"
+            )
         return used[0] if used else self.pools[0]
 
 

@@ -1,8 +1,9 @@
 """TFLite Micro: where each tensor lies, as metadata of the model, or as the structure that its shim of a planner reads.
 
-Source: tensorflow/lite/micro, micro_allocation_info.cc and memory_planner/memory_plan_struct.h. It adds offsets to the
-start of its arena, which is aligned to 16 bytes, and checks nothing but their number. The offsets it reads for a
-subgraph are the first ones, whichever subgraph it is; so it takes no such plan for a model of several.
+Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc, micro_allocator.cc and
+memory_planner/memory_plan_struct.h. It adds offsets to the start of its arena, which is aligned to 16 bytes, and checks
+nothing but their number. Offsets are counted over the tensors of all subgraphs, one subgraph behind the other; only
+whether a variable tensor lies in the tail is read at its number inside of its subgraph.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     if layout.model is None or not is_tflite(layout.model):
         raise FormatError("problem: must be the model, a .tflite file, for tflm")
     model = replace(read_model(layout.model), scratch=layout.scratch)
-    if len(model.subgraphs) > 1:
-        rule = "must be one for tflm, as TFLite Micro reads the same offsets for each; try buffer-plan"
-        raise FormatError(f"model.subgraphs: {rule}, got {len(model.subgraphs)}")
-    _refuse_widened(model)
+    for graph in model.subgraphs[1:]:
+        if variable := next((tensor for tensor in graph.tensors if tensor.is_variable), None):
+            rule = (
+                "must have no variable tensors behind the first subgraph for tflm, whose places TFLite Micro misreads"
+            )
+            raise FormatError(f"{graph.path}: {rule}, got {shown(variable.id)}; try --to c or --to ld")
     places = _places(layout, "tflm")
     offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
     _refuse_a_larger_arena(model, offsets)

@@ -31,6 +31,8 @@ OFFERED = sorted(
         "Converted",
         "ExplainOptions",
         "Explanation",
+        "DeployOptions",
+        "Deployment",
         "ExportOptions",
         "Exported",
         "FileError",

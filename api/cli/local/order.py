@@ -78,7 +78,13 @@ def write_if_gained(given: Given, found: Written) -> list[str]:
         given.exit_status = 1
     else:
         write(given.flags["write"], found.data)
-    return [f"{given.flags['write']}: {sentence}" for sentence in found.sentences]
+    said = [f"{given.flags['write']}: {sentence}" for sentence in found.sentences]
+    if found.data is not None and found.arena is not None:
+        # Imported here: few models are written.
+        from memplan.solvers.processes.tflite_micro import measured
+
+        said[-1] += f"; {measured(found.data, found.arena.least)}"
+    return said
 
 
 LOCAL = Local(

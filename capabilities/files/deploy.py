@@ -1,0 +1,139 @@
+"""The capability `deploy`: a model as it fits a runtime's arena, with the fewest multiplications more."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Literal
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Answer, Capability, Control, Seconds
+from memplan.capabilities.files.device_forms import FormSearch
+from memplan.capabilities.files.export import ExportedFile, Section
+from memplan.capabilities.files.foreign import ForeignOptions
+from memplan.capabilities.inputs import FILE
+from memplan.capabilities.operations.cascade import MacsRatio
+from memplan.capabilities.operations.writing import RUNTIME
+from memplan.planner.errors import FormatError
+from memplan.planner.exporters.c_model import write_c_model
+from memplan.planner.importers import is_tflite
+from memplan.planner.importers.tflite.tflm_tail import MicroArena
+from memplan.planner.model.rows import Bytes
+
+
+class DeployOptions(ForeignOptions):
+    """Options of a deployment."""
+
+    time_limit_s: Seconds = Field(60.0, description="Seconds until the answer, which all searches share.")
+    to: Literal["tflm"] = Field("tflm", description="The runtime: TFLite Micro.")
+    fit: Bytes | None = Field(None, description="The bytes that the whole arena may have; the least by default.")
+    macs: MacsRatio | None = Field(None, description="The most multiplications, of those as given: +10% or 1.1.")
+    c_array: bool = Field(False, description="Write the model and its arena as C, too: a source and a header.")
+    section: Section | None = Field(None, description="The section of C in which the arena lies, such as .dtcm.")
+
+
+class DeployedArena(Answer):
+    """The bytes of a runtime's whole arena: head (tensors, scratch), tail (what stays), and the least to start.
+
+    `unknown` are operators whose kernels are not known here, and may need more.
+    """
+
+    head: int
+    tail: int
+    used: int
+    least: int
+    unknown: tuple[str, ...] = Field((), exclude_if=lambda found: not found)
+
+
+class Deployment(Answer):
+    """The form of the model that was chosen, and its arena beside that of the model as given.
+
+    `form` is what was changed: the order of its operators, or operators in parts; `planned` says that the file has an
+    offline plan inside. `notes` say why a form was not possible. `files` are the model and, where asked for, C.
+    """
+
+    fits: bool | None
+    form: Literal["given", "ordered", "cascade"]
+    planned: bool
+    macs_ratio: float
+    arena: DeployedArena
+    given: DeployedArena
+    notes: tuple[str, ...]
+    files: tuple[ExportedFile, ...]
+
+
+def deploy(file: bytes, options: DeployOptions = DeployOptions(), control: Control = Control()) -> Deployment:
+    """Bring a model into a runtime's arena: another order, operators in parts, and an offline plan inside the file.
+
+    Of all forms that fit, the one with the fewest multiplications, and of these the smallest arena; without a size, the
+    smallest arena. The model as given is one of them, so that the arena never grows.
+    """
+    if not is_tflite(file):
+        raise FormatError(f"must be a TensorFlow Lite model for {RUNTIME}, got {file[:8]!r}")
+    search = FormSearch(file, options.of_model(facts=True), control.begun(options), options.fit, options.macs)
+    found = search.run()
+    fits = None if options.fit is None else found.arena.least <= options.fit
+    stem = PurePath(options.name or "model").stem
+    files = [ExportedFile(suffix=".tflite", base64=b64encode(found.data).decode())]
+    if options.c_array:
+        written = write_c_model(found.data, found.arena, stem, options.section)
+        files += [ExportedFile(suffix=suffix, text=data.decode()) for suffix, data in written.items()]
+    return Deployment(
+        fits=fits,
+        form=found.kind,
+        planned=found.planned,
+        macs_ratio=round(found.macs_ratio, 6),
+        arena=DeployedArena.of(found.arena),
+        given=DeployedArena.of(search.given.arena),
+        notes=tuple(search.notes),
+        files=tuple(files),
+    )
+
+
+def _said(arena: DeployedArena) -> str:
+    return str(MicroArena(arena.head, arena.tail, arena.least, arena.unknown))
+
+
+def lines(found: Deployment) -> Iterator[str]:
+    """Yield the lines for people: the form, its arena, and what was not possible."""
+    forms = {"given": "as given", "ordered": "in another order", "cascade": "with operators in parts"}
+    plan = ", with a plan in the file" if found.planned else ""
+    yield f"the model {forms[found.form]}{plan}, {found.macs_ratio - 1:+.2%} MACs"
+    yield f"{RUNTIME}'s arena  {_said(found.arena)}"
+    yield f"as given             {_said(found.given)}"
+    if found.form == "given" and not found.planned:
+        yield "nothing is gained by another form"
+    if found.fits is not None:
+        yield "it fits" if found.fits else "no form that was found fits"
+    for note in found.notes:
+        yield f"not tried: {note}"
+
+
+_EXAMPLE = (
+    "FgAAAFRGTDMOACQABAAMABQAAAAcAA4AAAADAAAAAAAAABgAAAAAAAAAnAIAAAAAAACgAwAAAAAAABEAAABQAAAAbAAAAIgAAACk"
+    "AAAAwAAAANwAAAD4AAAAFAEAADABAABMAQAAaAEAAIQBAACgAQAAvAEAANgBAAD0AQAAIwIAAAwAFAAEAAAAAAAMAAwAAAAAAAAA"
+    "AAAAAAAAAAAAAAAADAAUAAQAAAAAAAwADAAAABYAAAAAAAAAFgAAAAAAAAAMABQABAAAAAAADAAMAAAAEwAAAAAAAAATAAAAAAAA"
+    "AAwAFAAEAAAAAAAMAAwAAAAgAAAAAAAAACAAAAAAAAAADAAUAAQAAAAAAAwADAAAACgAAAAAAAAAKAAAAAAAAAAMABQABAAAAAAA"
+    "DAAMAAAAdgAAAAAAAAB2AAAAAAAAAAwAFAAEAAAAAAAMAAwAAAB3AAAAAAAAAHcAAAAAAAAADAAUAAQAAAAAAAwADAAAAH8AAAAA"
+    "AAAAgQAAAAAAAAAMABQABAAAAAAADAAMAAAAfwAAAAAAAADRAAAAAAAAAAwAFAAEAAAAAAAMAAwAAAB/AAAAAAAAAI4AAAAAAAAA"
+    "DAAUAAQAAAAAAAwADAAAAH8AAAAAAAAAjwAAAAAAAAAMABQABAAAAAAADAAMAAAAfwAAAAAAAACQAAAAAAAAAAwAFAAEAAAAAAAM"
+    "AAwAAAAiAAAAAAAAACIAAAAAAAAADAAUAAQAAAAAAAwADAAAAAYAAAAAAAAABgAAAAAAAAAMABQABAAAAAAADAAMAAAAAwAAAAAA"
+    "AAADAAAAAAAAAAwAHAAEABQAAAAMAAwAAAAgAAAAAAAAACAAAAAAAAAACAAAAAAAAAAHAAAAZXRob3MtdQwAHAAEABQAAAAMAAwA"
+    "AAAgAAAAAAAAACAAAAAAAAAACAAAAAAAAAAFAAAAbXlfb3ABAAAAEAAAAAwAJAAEAAwAFAAcAAwAAAAgAAAAAAAAAJ4AAAAAAAAA"
+    "ngAAAAAAAACeAAAAAAAAAAIAAAAUAAAATQAAAAwAJAAEAAwAFAAcAAwAAAAgAAAAAAAAAAkAAAAAAAAAAAAAAAAAAAAQAAAAAAAA"
+    "AAEAAAAQAAAAAQAAAHgMACQABAAMABQAHAAMAAAAIAAAAAAAAAAJAAAAAAAAAAAAAAAAAAAAEAAAAAAAAAABAAAAEAAAAAEAAAB5"
+    "AQAAAAAAAAABAAAAAQAAAAEAAAAOAAAACgAcAAQADAAUAAoAAAACAAAAAAAAABAAAAAAAAAAEAAAAAAAAAABAAAAAAAAAAEAAAAB"
+    "AAAAAgAAAAwAAAASAAAABAAEAAQAAAAGAAwABAAGAAAACAAAAAAAAAAEAAAAc29tZQ=="
+)
+"""A model of one operator."""
+CAPABILITY = Capability(
+    deploy,
+    inputs=(FILE,),
+    lines=lines,
+    exit_status=lambda found: 1 if found.fits is False else 0,
+    exits={0: "the model fits, or no size was given", 1: "no form fits"},
+    status=lambda found: "feasible" if found.fits is not False else "infeasible",
+    example={"file": _EXAMPLE, "options": {"name": "model.tflite"}},
+)
