@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
@@ -19,13 +20,12 @@ from memplan.api.cluster.serialization import pack, unpack
 from memplan.api.cluster.task import LostWorkersError, Task, WorkAnswer, WorkTask
 from memplan.api.settings import Settings
 from memplan.planner.model.plan import StopReason
-from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
 T = TypeVar("T")
 WorkersAt = tuple[str, Security | None]
 """The address of a scheduler, and the certificate to reach it with."""
-_WAIT_EVERY_S = 0.05
+_WAIT_EVERY_S, _LOOK_EVERY_S = 0.05, 0.5
 MAX_LOST = 3
 """The number of times that a task which lost its worker is sent to another one at once."""
 _PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -124,8 +124,7 @@ class Cluster:
         return await self._answer(PendingWork(task, on_progress), priority, cancelled)
 
     async def _answer(self, pending: Pending[T], priority: int, cancelled: Waitable) -> T:
-        task = pending.task
-        over = asyncio.create_task(_over(task.deadline.earlier(task.carry_s), cancelled))
+        over = asyncio.create_task(_over(pending, cancelled))
         lost = 0
         try:
             while not over.done():
@@ -176,6 +175,7 @@ class Cluster:
             sent.pending.hear(await asyncio.to_thread(unpack, message.content))
         else:
             sent.worker = message.worker
+            sent.pending.begun()
 
     def _go_on_with(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -183,11 +183,11 @@ class Cluster:
         task.add_done_callback(self._aside.discard)
 
 
-async def _over(deadline: Deadline, cancelled: Waitable) -> StopReason:
-    """Return why a task ends that is not done by itself: at its deadline, or when it is cancelled."""
-    try:
-        async with asyncio.timeout(max(0.0, deadline.left_s)):
-            await cancelled.wait()
-    except TimeoutError:
-        return "time_limit"
-    return "cancelled"
+async def _over(pending: Pending[Any], cancelled: Waitable) -> StopReason:
+    """Return why a task ends that is not done by itself: when it is due, or when it is cancelled."""
+    while (left_s := pending.due.left_s) > 0:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(left_s, _LOOK_EVERY_S)):  # it may be due earlier once it has begun
+                await cancelled.wait()
+                return "cancelled"
+    return "time_limit"

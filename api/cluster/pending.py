@@ -12,6 +12,7 @@ from memplan.api.refusals import UnavailableError
 from memplan.planner.model.plan import StopReason
 from memplan.solvers.portfolio.one_search import solve_objective
 from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
 _GRACE_S: dict[StopReason, float] = {"time_limit": 0.25, "cancelled": 3.0}
@@ -31,6 +32,14 @@ class PendingSolve:
     def has_result(self) -> bool:
         """True where something is known already, should the worker be lost."""
         return self.best is not None or self.task.start is not None
+
+    @property
+    def due(self) -> Deadline:
+        """When a worker is told to end."""
+        return self.task.deadline.earlier(self.task.carry_s)
+
+    def begun(self) -> None:
+        """Hear that a worker has begun."""
 
     def grace_s(self, reason: StopReason) -> float:
         """The time in which a worker that was told to end is expected to answer."""
@@ -72,6 +81,16 @@ class PendingWork:
 
     task: WorkTask
     on_progress: Callable[[Mapping[str, Any]], None] | None = None
+    _begun_due: Deadline | None = None
+
+    @property
+    def due(self) -> Deadline:
+        """When a worker is told to end: its time may count from when it has begun."""
+        return (self._begun_due or self.task.deadline).earlier(self.task.carry_s)
+
+    def begun(self) -> None:
+        """Hear that a worker has begun."""
+        self._begun_due = self.task.due()
 
     @property
     def has_result(self) -> bool:

@@ -15,6 +15,7 @@ from memplan.api.cluster.serialization import unpack
 from memplan.api.cluster.task import Task, WorkFailedError, WorkTask
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import StopReason
+from memplan.solvers.search.deadline import Deadline
 
 T = TypeVar("T")
 _LEFT_S = worker_task.ALARM_S + 1.0
@@ -32,6 +33,13 @@ class Pending(Protocol[T]):
     @property
     def has_result(self) -> bool:
         """True where something is known already, should the worker be lost."""
+
+    @property
+    def due(self) -> Deadline:
+        """When a worker is told to end."""
+
+    def begun(self) -> None:
+        """Hear that a worker has begun."""
 
     def rest(self) -> Task | WorkTask:
         """Return what is left to be done."""

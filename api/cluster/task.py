@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memplan.planner.errors import MemplanError
+from memplan.planner.errors import InputError, MemplanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
@@ -23,6 +23,10 @@ class LostWorkersError(MemplanError):
 
 class NoAnswerError(MemplanError):
     """A request of another kind than a plan had no answer in its time, which leaves nothing to tell."""
+
+
+class TooMuchMemoryError(InputError):
+    """A request takes more memory than a worker has."""
 
 
 class WorkFailedError(MemplanError):
@@ -79,7 +83,7 @@ class WorkTask:
     """One request of another kind than a plan: bytes, options, and the function that answers it in a worker.
 
     The function is one of a module, since its name is sent; it raises MemplanError. It may take `grace_s` longer than
-    the deadline.
+    the deadline, or than `limit_s` from when a worker begins, where that is given and earlier.
     """
 
     run: Callable[[WorkTask, WorkControl], WorkAnswer]
@@ -89,7 +93,12 @@ class WorkTask:
     options: Mapping[str, Any]
     deadline: Deadline
     grace_s: float
+    limit_s: float | None = None
     wants_plans: bool = False
+
+    def due(self) -> Deadline:
+        """Return when the answer is due of a worker that begins now."""
+        return self.deadline if self.limit_s is None else self.deadline.within(self.limit_s)
 
     @property
     def carry_s(self) -> float:

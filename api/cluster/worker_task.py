@@ -14,14 +14,25 @@ from typing import Any
 
 from memplan.api.cluster import dask
 from memplan.api.cluster.serialization import pack, unpack
-from memplan.api.cluster.task import Task, WorkAnswer, WorkControl, WorkFailedError, WorkTask
+from memplan.api.cluster.task import (
+    NoAnswerError,
+    Task,
+    TooMuchMemoryError,
+    WorkAnswer,
+    WorkControl,
+    WorkFailedError,
+    WorkTask,
+)
 from memplan.planner.errors import MemplanError
 from memplan.solvers.portfolio.one_search import solve_objective
 from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.processes.ending import Ending, OverError
 from memplan.solvers.search.result import SolveResult
 
 ALARM_S, _ALARM_S_A_CARRY_S = 4.0, 5.0
 """The seconds after its limit, or after it was told to stop, when the system ends a process of its own."""
+_ENDING_S, _AFTER_GRACE_S = 0.15, 0.1
+"""The time before the grace of work is over when it is ended; and the time behind it when its process is."""
 _TELL_EVERY_S, _PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 0.25, 1.0, 5.0
 _PROGRESS_KEPT = 100
 _FRAMES_LOGGED = 12
@@ -38,17 +49,28 @@ class RunningTask:
     so_far: Callable[[], SolveResult | None] = lambda: None
     latest: Any = None
     progress: deque[Any] = field(default_factory=lambda: deque(maxlen=_PROGRESS_KEPT))
+    ending: Ending = field(default_factory=Ending)
 
-    @property
-    def alarm_s(self) -> float:
-        """The time to end after it was told to."""
-        return ALARM_S + _ALARM_S_A_CARRY_S * self.task.carry_s
+    def end_within(self, seconds: float) -> None:
+        """Let the task end so many seconds from now, and soon after: by itself, else ended, else with its process."""
+        carry_s, task = self.task.carry_s, self.task
+        if isinstance(task, WorkTask):
+            self.ending.within(seconds + task.grace_s - _ENDING_S)
+            _set_alarm(seconds + task.grace_s + _AFTER_GRACE_S + carry_s)
+        else:
+            _set_alarm(seconds + ALARM_S + _ALARM_S_A_CARRY_S * carry_s)
 
     def answer(self) -> SolveResult | WorkAnswer:
         """Do the task; raises MemplanError."""
         task = self.task
+        deadline = task.due() if isinstance(task, WorkTask) else task.deadline
+        self.end_within(max(0.0, deadline.left_s))
         if isinstance(task, WorkTask):
-            answer = task.run(task, WorkControl(task.deadline, self.cancelled, self.progress.append))
+            try:
+                with self.ending:
+                    answer = task.run(task, WorkControl(deadline, self.cancelled, self.progress.append))
+            except OverError:
+                raise NoAnswerError(f"{task.kind}: no answer came within its time limit") from None
             return replace(answer, told=self.told(with_plan=False))
         control = SolveControl(task.deadline, self.cancelled, self.progress.append, self.watch, task.start)
         return solve_objective(task.problem, task.options, control)
@@ -96,12 +118,12 @@ def perform(key: str, topic: str, sent: bytes) -> bytes:
     """
     try:
         running = _running[key] = RunningTask(unpack(sent))
-        task = running.task
-        _set_alarm(max(0.0, task.deadline.left_s) + running.alarm_s)
         threading.Thread(target=running.report, args=(dask.teller(topic, key),), daemon=True).start()
         return pack(running.answer())
     except MemplanError:
         raise
+    except MemoryError:
+        raise TooMuchMemoryError("memplan: must be answered with the memory of one worker, and needs more") from None
     except Exception as error:  # noqa: BLE001 - the border of the worker: its log says where, without the message
         frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
         _LOG.error("%s in a worker\n%s", type(error).__name__, frames)
@@ -122,4 +144,4 @@ def stop(key: str) -> None:
     """End a task where it runs here; it still answers with the best plan so far."""
     if (running := _running.get(key)) is not None:
         running.cancelled.set()
-        _set_alarm(running.alarm_s)
+        running.end_within(0.0)

@@ -10,12 +10,14 @@ from functools import partial
 
 from anyio import to_thread
 
+from memplan.api.cluster.task import NoAnswerError
 from memplan.api.jobs.serialization import pack_plan
 from memplan.api.jobs.work import Services, Worked, worked
 from memplan.api.refusals import RefusalError
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Claim, JobOutcome, JobProgress, PackedPlan
 from memplan.api.store.store import Store
+from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from memplan.planner.errors import InputError, MemplanError
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.result import Progress
@@ -86,6 +88,10 @@ class JobRun:
             return await self._leave("no worker was free in its time")
         except InputError as error:
             return JobOutcome("failed", error=error.sentences[0])
+        except NoAnswerError as error:
+            if self._claim.job.attempts > MOST_ATTEMPTS:
+                return JobOutcome("failed", error=str(error))
+            return await self._leave(str(error), counts=True)
         except MemplanError as error:
             if self._is_leaving:  # the workers stop as well, if all are told at once
                 return await self._leave(_STOPPED)
@@ -104,9 +110,9 @@ class JobRun:
             return await self._leave(_STOPPED, ended.answer)
         return JobOutcome("cancelled", ended.progress, ended.answer)
 
-    async def _leave(self, reason: str, plan: PackedPlan | None = None) -> JobOutcome | None:
+    async def _leave(self, reason: str, plan: PackedPlan | None = None, *, counts: bool = False) -> JobOutcome | None:
         """Let the job wait again, with the best plan known: it has no outcome yet."""
-        await self._insist(partial(self._store.leases.hand_back, self.lease, reason, plan))
+        await self._insist(partial(self._store.leases.hand_back, self.lease, reason, plan, counts=counts))
         return None
 
     def _hear(self, progress: JobProgress, plan: Plan | None) -> None:

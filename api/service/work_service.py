@@ -79,13 +79,11 @@ class WorkService:
         )
         if not has_place:
             raise UnavailableError(f"{request.kind}: was cancelled before it had its turn")
-        deadline = request.deadline
-        if not request.may_be_refused:
-            taken = Deadline.after(request.time_limit_s)
-            deadline = Deadline(taken.began, min(taken.at, deadline.at))
-        deadline = Deadline(deadline.began, max(deadline.at, time.monotonic() + _LEAST_S))
-        grace_s = _SOON_S if request.may_be_refused else _LATER_S
-        task = WorkTask(request.run, request.kind, request.media, request.body, request.options, deadline, grace_s)
+        deadline = Deadline(request.deadline.began, max(request.deadline.at, time.monotonic() + _LEAST_S))
+        # The time of a call counts from when it came, that of a job from when a worker begins with it.
+        grace_s, limit_s = (_SOON_S, None) if request.may_be_refused else (_LATER_S, request.time_limit_s)
+        what = request.run, request.kind, request.media, request.body, request.options
+        task = WorkTask(*what, deadline, grace_s, limit_s)
         try:
             return await self._workers.work(
                 task, priority=min(0, request.priority), on_progress=on_progress, cancelled=cancelled
@@ -97,4 +95,4 @@ class WorkService:
         finally:
             self._queue.leave(request.key_id, is_long)
             if not request.may_be_refused:  # else whoever answers the call counts it
-                self._metrics.answered_by(deadline)
+                self._metrics.answered_by(request.deadline)

@@ -79,13 +79,13 @@ class Leases:
             tell(connection, lease.job_id, last, ("finished", _end(outcome, values.get("late_s"))))
             return True
 
-    def hand_back(self, lease: Lease, reason: str, plan: PackedPlan | None = None) -> bool:
-        """Let a job wait again, with its best plan; the attempt does not count. Return False: the lease is void.
+    def hand_back(self, lease: Lease, reason: str, plan: PackedPlan | None = None, *, counts: bool = False) -> bool:
+        """Let a job wait again, with its best plan; unless it `counts`, the attempt is none. False: the lease is void.
 
         A job with a request to cancel it is cancelled.
         """
         check_change("running", "queued")
-        values = {"state": "queued", "lease_owner": None, "attempts": _JOBS.attempts - 1}
+        values = {"state": "queued", "lease_owner": None, "attempts": _JOBS.attempts - (not counts)}
         with self._database.writing() as connection:
             last = _written(connection, lease, values, plan)
             if last is None:

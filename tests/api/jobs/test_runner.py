@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.cluster.task import LostWorkersError
+from memplan.api.cluster.task import LostWorkersError, NoAnswerError
 from memplan.api.jobs.serialization import pack_plan, unpack_plan
 from memplan.api.refusals import FullError
 from memplan.api.store.store import Store
+from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from memplan.planner.errors import OptionError
 from memplan.planner.verify.verifier import verify
 from tests.support.job_runners import LOOSE, PROBLEM, Solver, day, ended, job, job_runner, kinds, soon, submit
@@ -205,6 +206,19 @@ def test_a_job_that_got_no_worker_waits_again(store: Store) -> None:
             await soon(lambda: len(solver.starts) > 1)
             solver.error = None
             assert (await ended(store, job_id)).attempts == 1
+
+    day(run)
+
+
+def test_a_job_without_an_answer_waits_again_before_it_fails(store: Store) -> None:
+    async def run() -> None:
+        job_id, solver = submit(store), Solver(error=NoAnswerError("order: no answer came within its time limit"))
+        solver.may_solve.set()
+        async with job_runner(store, solver):
+            found = await ended(store, job_id)
+        assert (found.state, found.attempts) == ("failed", MOST_ATTEMPTS + 1)
+        assert found.error == "order: no answer came within its time limit"
+        assert kinds(store, job_id).count("retried") == MOST_ATTEMPTS
 
     day(run)
 

@@ -1,0 +1,48 @@
+"""Work of other kinds at workers: on time, whatever its function does, and with all of its own time."""
+
+from __future__ import annotations
+
+import asyncio
+from math import inf
+from typing import Any
+
+import pytest
+
+from memplan.api.cluster.task import NoAnswerError, TooMuchMemoryError, WorkAnswer, WorkTask
+from memplan.solvers.search.deadline import Deadline
+from tests.support import works
+from tests.support.clusters import opened
+
+
+def work(run: Any, seconds: float = inf, grace_s: float = 0.4, limit_s: float | None = None) -> WorkTask:
+    return WorkTask(run, "order", "application/json", b"", {}, Deadline.after(seconds), grace_s, limit_s)
+
+
+def test_a_function_that_looks_at_no_clock_frees_its_worker() -> None:
+    async def day() -> WorkAnswer:
+        async with opened(workers=0, solves=1) as cluster:
+            with pytest.raises(NoAnswerError):
+                await cluster.work(work(works.for_ever, 0.1), cancelled=asyncio.Event())
+            return await cluster.work(work(works.told_left, 60.0), cancelled=asyncio.Event())
+
+    assert float(asyncio.run(day()).content) > 0
+
+
+def test_the_time_of_a_job_counts_from_when_a_worker_begins() -> None:
+    async def day() -> list[WorkAnswer]:
+        async with opened(workers=0, solves=1) as cluster:
+            asked = (work(works.for_a_while, limit_s=30.0), work(works.told_left, grace_s=3.0, limit_s=0.3))
+            return await asyncio.gather(*(cluster.work(each, cancelled=asyncio.Event()) for each in asked))
+
+    first, second = asyncio.run(day())
+    assert first.content == b"done"
+    assert 0 < float(second.content) <= 0.3
+
+
+def test_what_takes_more_memory_than_there_is_is_told_so() -> None:
+    async def day() -> None:
+        async with opened(workers=0, solves=1) as cluster:
+            with pytest.raises(TooMuchMemoryError, match="must be answered with the memory of one worker"):
+                await cluster.work(work(works.too_much, 60.0), cancelled=asyncio.Event())
+
+    asyncio.run(day())

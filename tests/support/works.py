@@ -1,0 +1,29 @@
+"""Work of other kinds than plans, as workers get it: their functions are named, and so are in a module."""
+
+from __future__ import annotations
+
+import time
+
+from memplan.api.cluster.task import WorkAnswer, WorkControl, WorkTask
+
+
+def told_left(_task: WorkTask, control: WorkControl) -> WorkAnswer:
+    """Answer with the seconds that are left."""
+    return WorkAnswer(f"{control.deadline.left_s}".encode())
+
+
+def for_a_while(_task: WorkTask, _control: WorkControl) -> WorkAnswer:
+    """Take most of a second, whatever the deadline is."""
+    time.sleep(0.8)
+    return WorkAnswer(b"done")
+
+
+def for_ever(_task: WorkTask, _control: WorkControl) -> WorkAnswer:
+    """Look at no clock."""
+    while True:
+        sum(range(1000))
+
+
+def too_much(_task: WorkTask, _control: WorkControl) -> WorkAnswer:
+    """Take all memory, as far as that is there."""
+    raise MemoryError
