@@ -127,6 +127,11 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = "text"
     log_problems: bool = False
 
+    @property
+    def has_secrets(self) -> bool:
+        """True where something of these opens doors: then no other process may read this one."""
+        return any(each is not None for each in (self.admin_key, self.webhook_secret, self.database_url))
+
     @field_validator("data_folder")
     @classmethod
     def _is_a_place(cls, folder: Path) -> Path:

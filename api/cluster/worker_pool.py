@@ -27,10 +27,15 @@ class WorkerPool:
 
     def __init__(self, scheduler: str, settings: Settings, security: Security | None = None) -> None:
         certificate = None if security is None else worker_certificate(security)
-        self.task = {"scheduler": scheduler, "log_format": settings.log_format, "security": certificate}
         self.workers = settings.workers
         # Each may use its part of this machine, or of what its container is given.
         self.most_bytes = settings.worker_memory_bytes or int(_PART_OF_MEMORY * MEMORY_BYTES / max(1, self.workers))
+        self.task = {
+            "scheduler": scheduler,
+            "log_format": settings.log_format,
+            "security": certificate,
+            "most_bytes": self.most_bytes,
+        }
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -14,6 +14,7 @@ from distributed import Security, Status
 from memplan.api.cluster import dask, worker_task
 from memplan.api.logs import log_config
 from memplan.api.readiness import warm_up
+from memplan.solvers.processes.fence import take_at_most
 from memplan.solvers.processes.parent import Parent
 
 _HEARTBEAT_EVERY_S, _POLL_EVERY_S = 1.0, 0.2
@@ -29,6 +30,7 @@ def main() -> None:
     logging.config.dictConfig(log_config(arguments["log_format"]))
     dask.set_up()
     worker_task.own_this_process()
+    take_at_most(arguments["most_bytes"])
     security = None if arguments["security"] is None else Security(**arguments["security"])
     asyncio.run(_work(arguments["scheduler"], security, parent.answers.fileno()))
 

@@ -18,6 +18,7 @@ from memplan.capabilities.question import Question
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import FormatError, InputError
 from memplan.solvers.processes.child import ChildProcess, reading_memory
+from memplan.solvers.processes.fence import write_no_file
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.deadline import Deadline
 
@@ -80,6 +81,7 @@ def _wrong_with(error: Exception) -> list[str]:
 def main() -> None:
     """Run the child."""
     parent = Parent()
+    write_no_file()
     faulthandler.disable()
     try:
         found, known = answered(parent.task)

@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic_core import from_json
 
+from memplan.solvers.processes.fence import plain_environment
+
 _LOOK_EVERY_S = 0.02
 _REAP_EVERY_S = 0.002
 _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
@@ -44,7 +46,8 @@ class ChildProcess:
     """A child that runs a module until its block ends, or it is killed for what `stopped_by` states.
 
     That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use;
-    whoever waits for its answers then meets their end. What it and its children used is known once it has ended.
+    whoever waits for its answers then meets their end. What it and its children used is known once it has ended. Of
+    this process's environment it has what is harmless, and `environment`.
     """
 
     stopped_by: Literal["over", "memory"] | None = None
@@ -65,7 +68,7 @@ class ChildProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if complaints is None else complaints,
             process_group=0,
-            env=os.environ | dict(environment or {}),
+            env=plain_environment() | dict(environment or {}),
         )
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None

@@ -13,6 +13,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Mapping
 
 from memplan.solvers.processes.child import command
+from memplan.solvers.processes.fence import plain_environment
 
 _PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0)
 """The pauses before a process that ended soon, and again and again, is replaced."""
@@ -26,8 +27,8 @@ class KeptProcesses:
     """Processes that run a module, each with a task. For one event loop.
 
     Each writes a byte once it is ready, within `start_s`; where `silent_s` is given, others at least as often. The task
-    comes by standard input, which is open for as long as this process lives. `on_end` gets the number of one that
-    ended.
+    comes by standard input, which is open for as long as this process lives. Of this process's environment they have
+    what is harmless, and `environment`. `on_end` gets the number of one that ended.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class KeptProcesses:
             *command(self._module),
             stdin=PIPE,
             stdout=PIPE,
-            env=os.environ | dict(self._environment or {}),
+            env=plain_environment() | dict(self._environment or {}),
             pass_fds=self._pass_fds,
             process_group=0,  # a Ctrl-C at the terminal is for this process
         )

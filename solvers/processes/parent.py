@@ -14,14 +14,18 @@ import numpy as np
 import numpy.typing as npt
 from pydantic_core import to_json
 
+from memplan.solvers.processes.fence import take_no_rights
+
 
 class Parent:
     """The process that started this one, which ends with it; what libraries print goes to standard error from then on.
 
-    `task` is what it gave, and `answers` the pipe to it. `niceness` is added to that of this process.
+    `task` is what it gave, and `answers` the pipe to it. `niceness` is added to that of this process, which gets no new
+    rights by any program that it runs.
     """
 
     def __init__(self, niceness: int = 0) -> None:
+        take_no_rights()
         self.answers: IO[bytes] = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         if niceness:

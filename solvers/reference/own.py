@@ -7,6 +7,7 @@ Python does, and then in the working directory. What comes back is JSON, and is 
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -63,7 +64,7 @@ def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: St
             return True
         return False
 
-    with ChildProcess("memplan.solvers.reference.own", is_over) as child:
+    with ChildProcess("memplan.solvers.reference.own", is_over, environment=os.environ) as child:  # it is the caller's
         child.give((where, limit_s, problem))
         try:
             answer = child.answer()

@@ -62,7 +62,7 @@ class ServerProcesses:
                 "server process",
                 "memplan.api.http.serving.server_process",
                 _START_S,
-                environment={"MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", _ARENAS), COUNTS_FOLDER: folder},
+                environment={"MALLOC_ARENA_MAX": _ARENAS} | os.environ | {COUNTS_FOLDER: folder},
                 pass_fds=(self._listener.fileno(),),
                 on_end=partial(_forget_gauges, folder),
             )

@@ -22,6 +22,7 @@ from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
+from memplan.solvers.processes.fence import keep_to_itself
 
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 """Options by which the system ends connections whose client vanished, or does not read its answers; s, s, -, ms."""
@@ -50,6 +51,8 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     Raises OptionError, also where the store cannot be used, or where keys are needed and there is none.
     """
     settings = read_settings()
+    if settings.has_secrets:
+        keep_to_itself()
     take_all_descriptors()
     logging.config.dictConfig(log_config(settings.log_format, settings.log_problems))
     for name in unknown_names(os.environ):

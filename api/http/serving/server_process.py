@@ -17,6 +17,7 @@ from memplan.api.http.serving.server import Server
 from memplan.api.logs import log_config
 from memplan.api.metrics import COUNTS_FOLDER
 from memplan.api.settings import read_settings
+from memplan.solvers.processes.fence import keep_to_itself
 from memplan.solvers.processes.parent import Parent
 
 
@@ -25,6 +26,8 @@ def main() -> None:
     parent = Parent()
     told = parent.task
     settings = read_settings(**told["settings"])
+    if settings.has_secrets:
+        keep_to_itself()
     logging.config.dictConfig(log_config(settings.log_format, settings.log_problems))
     workers = None
     if "workers" in told:

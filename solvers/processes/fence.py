@@ -1,0 +1,57 @@
+"""What a process gives up that needs less than its parent: its secrets, new rights, files that it could write.
+
+Whatever a stranger's file does to its reader, it then has nothing to take and nowhere to leave anything.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+_NEEDED = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT"),
+        *("LD_LIBRARY_PATH", "VIRTUAL_ENV", "MEMPLAN_KERNELS_FOLDER"),
+    }
+)
+_NEEDED_PREFIXES = ("LC_", "PYTHON", "MALLOC_", "OMP_", "OPENBLAS_", "MKL_", "NUMBA_", "DASK_", "COV")
+_PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
+
+
+def plain_environment() -> dict[str, str]:
+    """Return what is needed of this process's environment to run Python: no key, no secret, no address of a store."""
+    return {name: text for name, text in os.environ.items() if name in _NEEDED or name.startswith(_NEEDED_PREFIXES)}
+
+
+def keep_to_itself() -> None:
+    """Keep other processes of the same user from reading the memory and the environment of this one."""
+    _control(_PR_SET_DUMPABLE, 0)
+
+
+def take_no_rights() -> None:
+    """Give this process, and those that it starts, no more rights by any program that they run."""
+    _control(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def write_no_file() -> None:
+    """Let this process write to pipes alone: every write to a file fails."""
+    if sys.platform != "win32":
+        import resource
+
+        for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+            resource.setrlimit(limit, (0, 0))
+
+
+def take_at_most(most_bytes: int) -> None:
+    """Let this process have so many bytes of memory of its own, and raise MemoryError for more."""
+    if sys.platform != "win32":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (most_bytes if hard < 0 else min(most_bytes, hard), hard))
+
+
+def _control(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

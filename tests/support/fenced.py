@@ -1,0 +1,32 @@
+"""A child process that tells what it knows and may do; run by `ChildProcess`, which finds this module on PYTHONPATH."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from memplan.solvers.processes.fence import take_at_most, write_no_file
+from memplan.solvers.processes.parent import Parent
+
+
+def _error_of(call: object, *values: object) -> str:
+    try:
+        call(*values)  # type: ignore[operator]
+    except (OSError, MemoryError) as error:
+        return type(error).__name__
+    return "none"
+
+
+def main() -> None:
+    """Answer with the names of the environment, the right to new rights, what fails, and whether little memory is had."""
+    parent = Parent()
+    write_no_file()
+    take_at_most(2**30)
+    status = Path("/proc/self/status").read_text().splitlines() if Path("/proc/self/status").exists() else []
+    rights = next((line.split()[1] for line in status if line.startswith("NoNewPrivs")), "")
+    errors = [_error_of(parent.task.write_bytes, b"x"), _error_of(bytearray, 2**31)]
+    parent.send([list(os.environ), rights, errors, len(bytearray(2**24)) == 2**24])
+
+
+if __name__ == "__main__":
+    main()
