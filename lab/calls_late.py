@@ -44,7 +44,8 @@ def main() -> None:
         run = {"late": _late, "fair": _fair, "memory": _memory}[asked.what]
         print(json.dumps(asyncio.run(run(own, asked))), flush=True)
         log = own.log.read_text()
-    print(json.dumps({"tracebacks": log.count("Traceback"), "replaced": log.count("is replaced")}))
+    told = [line for line in log.splitlines() if "replaced" in line or "Error" in line or "  File" in line]
+    print(json.dumps({"tracebacks": log.count("Traceback"), "replaced": log.count("is replaced"), "log": told[-40:]}))
 
 
 async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:

@@ -11,14 +11,15 @@ from memplan.solvers.processes.ending import Ending, OverError
 
 def test_what_looks_at_no_clock_is_ended() -> None:
     def for_ever() -> None:
-        while True:
-            try:
-                sum(range(1000))
-            except Exception:  # noqa: BLE001 - which an end is not
-                continue
+        with Ending() as ending:
+            ending.within(0.01)
+            while True:
+                try:
+                    sum(range(1000))
+                except Exception:  # noqa: BLE001 - which an end is not
+                    continue
 
-    with pytest.raises(OverError), Ending() as ending:
-        ending.within(0.01)
+    with pytest.raises(OverError):
         for_ever()
 
 
