@@ -132,6 +132,11 @@ class Settings(BaseSettings):
         """True where something of these opens doors: then no other process may read this one."""
         return any(each is not None for each in (self.admin_key, self.webhook_secret, self.database_url))
 
+    def without_secrets(self) -> Settings:
+        """Return the settings for a process that reads what strangers send: that there is a secret is all it knows."""
+        hidden = {} if self.webhook_secret is None else {"webhook_secret": "-" * _LEAST_SECRET}
+        return self.model_copy(update={"admin_key": None, "database_url": None} | hidden)
+
     @field_validator("data_folder")
     @classmethod
     def _is_a_place(cls, folder: Path) -> Path:

@@ -26,13 +26,13 @@ from memplan.api.cluster.task import (
 from memplan.planner.errors import MemplanError
 from memplan.solvers.portfolio.one_search import solve_objective
 from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.processes.ending import Ending, OverError
+from memplan.solvers.processes.ending import Ending, OverError, hide_dropped_ends
 from memplan.solvers.search.result import SolveResult
 
 ALARM_S, _ALARM_S_A_CARRY_S = 4.0, 5.0
 """The seconds after its limit, or after it was told to stop, when the system ends a process of its own."""
-_ENDING_S, _AFTER_GRACE_S = 0.15, 0.1
-"""The time before the grace of work is over when it is ended; and the time behind it when its process is."""
+_ENDING_S, _AFTER_GRACE_S, _ENDED_CPU_S = 0.15, 1.0, 0.3
+"""Work is ended a little before its grace is over. Its process is where it takes so much CPU then, or so long."""
 _TELL_EVERY_S, _PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 0.25, 1.0, 5.0
 _PROGRESS_KEPT = 100
 _FRAMES_LOGGED = 12
@@ -49,7 +49,8 @@ class RunningTask:
     so_far: Callable[[], SolveResult | None] = lambda: None
     latest: Any = None
     progress: deque[Any] = field(default_factory=lambda: deque(maxlen=_PROGRESS_KEPT))
-    ending: Ending = field(default_factory=Ending)
+    ending: Ending = field(default_factory=lambda: Ending(_set_last_alarm))
+    """On a busy machine what is ended may take long to hear it: its process is ended by its own time."""
 
     def end_within(self, seconds: float) -> None:
         """Let the task end so many seconds from now, and soon after: by itself, else ended, else with its process."""
@@ -109,6 +110,7 @@ def own_this_process() -> None:
     """Let the system end this process, which exists for one task at a time, when a task overruns."""
     global _is_alone
     _is_alone = True
+    hide_dropped_ends()
 
 
 def perform(key: str, topic: str, sent: bytes) -> bytes:
@@ -130,6 +132,8 @@ def perform(key: str, topic: str, sent: bytes) -> bytes:
         raise WorkFailedError(f"memplan: {type(error).__name__} in a worker; its log says where") from None
     finally:
         _set_alarm(0.0)
+        if _is_alone:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
         if (ended := _running.pop(key, None)) is not None:
             ended.is_done.set()
 
@@ -138,6 +142,11 @@ def _set_alarm(seconds: float) -> None:
     """Have the system end this process after so many seconds (0: not at all), whatever it is doing then."""
     if _is_alone:  # SIGALRM has no handler, so it needs no interpreter, which a search may be holding
         signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _set_last_alarm() -> None:
+    if _is_alone and signal.getitimer(signal.ITIMER_PROF)[0] == 0.0:
+        signal.setitimer(signal.ITIMER_PROF, _ENDED_CPU_S)
 
 
 def stop(key: str) -> None:

@@ -17,8 +17,9 @@ from fastapi import Request
 
 from memplan.api.cluster.cluster import Cluster, WorkersAt
 from memplan.api.http.auth.gate import KeyGate, look_up
-from memplan.api.http.limits.held_bodies import SMALL_BYTES, HeldBytes
+from memplan.api.http.limits.held_bodies import HeldBytes
 from memplan.api.http.middleware import Streams
+from memplan.api.http.requests.reading_process import LARGE_BYTES, Readers
 from memplan.api.http.written_answers import WrittenAnswers
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.jobs.work import Services
@@ -72,6 +73,7 @@ class Service:
         self.metrics = Metrics()
         self.bodies = HeldBytes.under(settings)
         self.streams = Streams(settings.max_streams)
+        self.readers = Readers(settings)
         self.readings = Readings(settings.cache_memory_bytes // 8)
         self.written = WrittenAnswers(settings.cache_memory_bytes * 5 // 8)
         together = os.environ.get(COUNTS_FOLDER)
@@ -82,7 +84,8 @@ class Service:
             Check(self._stores, "memplan: could not store"),
             Check(self._has_workers, "memplan: no worker is there"),
         )
-        self._short_work, self._long_work = (_Threads.of(settings.solves) for _ in range(2))
+        # Those for large bodies wait for their readers.
+        self._short_work, self._long_work = _Threads.of(settings.solves), _Threads.of(max(2, settings.solves))
         self._callers: set[asyncio.Event] = set()
         self._enders: list[Callable[[], None]] = []
         self._is_stopping = False
@@ -97,6 +100,8 @@ class Service:
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder)
         stack.callback(self.store.close)
+        stack.callback(self.readers.close)
+        await to_thread.run_sync(self.readers.start)
         self.cluster = await Cluster.open(settings, self.metrics.lost_worker, self._workers_at)
         stack.push_async_callback(self.cluster.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
@@ -144,7 +149,7 @@ class Service:
         Callers take turns; and what is made of few bytes never waits for what is made of many, which the request's body
         has, or `n_bytes` tells.
         """
-        threads = self._long_work if max(n_bytes, request.state.body_share.held) > SMALL_BYTES else self._short_work
+        threads = self._long_work if max(n_bytes, request.state.body_share.held) > LARGE_BYTES else self._short_work
         caller = Caller.of(request).key_id
         await threads.turns.take(inf, caller=caller, may_be_refused=False)
         try:

@@ -9,55 +9,37 @@ import logging
 import secrets
 import socket
 import time
+from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 from anyio import to_thread
 
+from memplan.api.jobs.webhook_urls import check_webhook, is_public
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
 from memplan.api.store.tables.deliveries import WebhookDelivery
-from memplan.planner.errors import MemplanError, OptionError, shown
+from memplan.planner.errors import MemplanError
 
-MOST_CHARACTERS = 2000
 PAUSES_S = (10.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0, 43200.0)
 """The pauses before an end is told again, each drawn up to a tenth longer; after the last one it is given up."""
-_NAT64 = IPv6Network("64:ff9b::/96")
 _LOOK_S = 0.5
 _ANSWER_S = 10.0
-_AT_ONCE = 16
+_AT_ONCE, _OF_KEY = 64, 4
+"""The ends that are told at once, in all and of one key."""
+_LOOK_UPS = 4
+"""The threads that look up names, which may take long: nothing else waits for them, and a key has one at once."""
 _LOG = logging.getLogger("memplan")
 
 
 class WebhookError(MemplanError):
     """An end of a job could not be told, and why."""
-
-
-def check_webhook(url: str, settings: Settings) -> None:
-    """Raise OptionError for a URL that no end of a job may be told to, as far as it says so itself."""
-    rule = None
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        rule = "must be a URL"
-    else:
-        schemes = ("https", "http") if settings.webhook_private else ("https",)
-        if len(url) > MOST_CHARACTERS or not url.isascii() or not url.isprintable() or " " in url:
-            rule = f"must be at most {MOST_CHARACTERS} visible ASCII characters"
-        elif parts.scheme not in schemes:
-            rule = f"must begin with {' or '.join(f'{scheme}://' for scheme in schemes)}"
-        elif not parts.hostname or parts.username is not None or port == 0 or "#" in url:
-            rule = "must name a host, without a user and without #"
-        elif settings.webhook_secret is None:
-            rule = "must not be given to a server without MEMPLAN_WEBHOOK_SECRET"
-    if rule is not None:
-        raise OptionError(f"webhook: {rule}, got {shown(url)}")
 
 
 def secret_of(master: str, key_id: str | None) -> str:
@@ -68,18 +50,6 @@ def secret_of(master: str, key_id: str | None) -> str:
 def signature(secret: str, timestamp: str, body: bytes) -> str:
     """Return what `Memplan-Signature` holds: `v1=` and the HMAC-SHA256 of the time, a dot and the body."""
     return "v1=" + hmac.new(secret.encode(), f"{timestamp}.".encode() + body, sha256).hexdigest()
-
-
-def is_public(address: str) -> bool:
-    """Return True for an address of the Internet: none of this machine, or of a network beside it."""
-    found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
-    if isinstance(found, IPv6Address):
-        inside = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        is_translated = found in _NAT64
-        if inside is not None or is_translated:
-            inside = inside or IPv4Address(int(found) & 0xFFFFFFFF)
-            return is_public(str(inside))
-    return found.is_global and not (found.is_multicast or found.is_reserved or found.is_unspecified)
 
 
 def body_of(delivery: WebhookDelivery) -> bytes:
@@ -110,6 +80,9 @@ class Webhooks:
     def __init__(self, store: Store, settings: Settings, pauses_s: Sequence[float] = PAUSES_S) -> None:
         self._store, self._settings, self._pauses_s = store, settings, pauses_s
         self._looking: asyncio.Task[None] | None = None
+        self._telling: dict[asyncio.Task[None], str] = {}
+        self._look_ups: dict[str, asyncio.Future[list[Any]]] = {}
+        self._threads = ThreadPoolExecutor(_LOOK_UPS, thread_name_prefix="memplan-names")
 
     def open(self) -> None:
         """Begin to tell, where the server has a secret to sign with."""
@@ -119,8 +92,11 @@ class Webhooks:
     async def close(self) -> None:
         """Tell no more; what is not told yet is told by another server, or after the next start."""
         if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+            tasks = [self._looking, *self._telling]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _tell_always(self) -> None:
         # In a thread, since it reads the certificates. A connection is not used again: it is one of its name alone.
@@ -130,14 +106,30 @@ class Webhooks:
             while True:
                 await asyncio.sleep(_LOOK_S)
                 try:
-                    now = time.time()
-                    again = [now + pause_s * (1 + secrets.randbelow(100) / 1000) for pause_s in self._pauses_s]
-                    due = await self._store.briefly(partial(self._store.deliveries.due, now, _AT_ONCE, again))
-                    await asyncio.gather(*(self._tell(client, delivery) for delivery in due))
+                    for delivery in await self._store.briefly(self._due):
+                        task = asyncio.create_task(self._told(client, delivery))
+                        self._telling[task] = delivery.job.key_id or ""
+                        task.add_done_callback(self._telling.pop)
                 except StoreError as error:
                     _LOG.warning("ends of jobs cannot be told: %s", error)
                 except Exception as error:  # noqa: BLE001  the border: the ends of other jobs must be told
                     _LOG.error("%s: an end of a job cannot be told", type(error).__name__)
+
+    def _due(self) -> list[WebhookDelivery]:
+        """Take the ends that are to be told now, in turns of the keys."""
+        now, of_key = time.time(), Counter(self._telling.values())
+        again = [now + pause_s * (1 + secrets.randbelow(100) / 1000) for pause_s in self._pauses_s]
+        busy = [key for key, count in of_key.items() if count >= _OF_KEY]
+        return self._store.deliveries.due(now, _AT_ONCE - len(self._telling), again, _OF_KEY, busy)
+
+    async def _told(self, client: httpx.AsyncClient, delivery: WebhookDelivery) -> None:
+        """Tell the end of a job; whatever is wrong with it, those of others go on."""
+        try:
+            await self._tell(client, delivery)
+        except StoreError as error:
+            _LOG.warning("ends of jobs cannot be told: %s", error)
+        except Exception as error:  # noqa: BLE001  the border: the ends of other jobs must be told
+            _LOG.error("%s: an end of a job cannot be told", type(error).__name__)
 
     async def _tell(self, client: httpx.AsyncClient, delivery: WebhookDelivery) -> None:
         try:
@@ -146,7 +138,7 @@ class Webhooks:
         except (MemplanError, httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError, ValueError) as error:
             is_last = delivery.attempts > len(self._pauses_s)
             what = "is given up" if is_last else "is told again later"
-            _LOG.warning("the end of job %s %s: %s", delivery.job.id, what, error or type(error).__name__)
+            _LOG.warning("the end of job %s %s: %s", delivery.job.id, what, str(error) or type(error).__name__)
             if not is_last:
                 return
         await self._store.briefly(partial(self._store.deliveries.strike, delivery.job.id))
@@ -157,7 +149,8 @@ class Webhooks:
         assert self._settings.webhook_secret is not None
         parts = urlsplit(delivery.url)
         host = parts.hostname or ""
-        address = await self._address(host, parts.port or (443 if parts.scheme == "https" else 80))
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        address = await self._address(delivery.job.key_id or "", host, port)
         body, at = body_of(delivery), str(int(time.time()))
         secret = secret_of(self._settings.webhook_secret, delivery.job.key_id)
         headers = {
@@ -175,12 +168,25 @@ class Webhooks:
             if not answer.is_success:
                 raise WebhookError(f"it was answered with {answer.status_code}")
 
-    async def _address(self, host: str, port: int) -> str:
-        """Return an address of a host; raises WebhookError where one of them may not be told."""
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    async def _address(self, key: str, host: str, port: int) -> str:
+        """Return an address of a host; raises WebhookError where one of them may not be told.
+
+        A look-up that takes too long goes on in its thread: the next one of the key waits for its end.
+        """
+        while (before := self._look_ups.get(key)) is not None:
+            await asyncio.wait({before})
+        look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        looking = self._look_ups[key] = asyncio.get_running_loop().run_in_executor(self._threads, look_up)
+        looking.add_done_callback(partial(self._looked_up, key))
+        found = await asyncio.shield(looking)
         addresses = [str(entry[4][0]) for entry in found]
         if not self._settings.webhook_private and not all(map(is_public, addresses)):
             raise WebhookError("its host has an address that is not on the Internet")
         if not addresses:
             raise WebhookError("its host has no address")
         return addresses[0]
+
+    def _looked_up(self, key: str, looking: asyncio.Future[list[Any]]) -> None:
+        del self._look_ups[key]
+        if not looking.cancelled():
+            looking.exception()  # where nobody waits any more, nobody is told

@@ -45,7 +45,8 @@ def command(module: str) -> list[str]:
 class ChildProcess:
     """A child that runs a module until its block ends, or it is killed for what `stopped_by` states.
 
-    That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use;
+    That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use
+    (both may be set anew for each task of a child that has several);
     whoever waits for its answers then meets their end. What it and its children used is known once it has ended. Of
     this process's environment it has what is harmless, and `environment`.
     """
@@ -76,7 +77,8 @@ class ChildProcess:
         self._answers: IO[bytes] = self._popen.stdout
         self._reaping = threading.Lock()
         self._closing = threading.Event()
-        threading.Thread(target=self._watch, args=(is_over, most_bytes), daemon=True).start()
+        self.is_over, self.most_bytes = is_over, most_bytes
+        threading.Thread(target=self._watch, daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -118,7 +120,7 @@ class ChildProcess:
 
     def wait(self) -> int:
         """Return its exit status (negative: the signal), once it has ended by itself or was killed."""
-        while not self._has_ended():
+        while not self.has_ended():
             time.sleep(_REAP_EVERY_S)
         return self._popen.returncode
 
@@ -142,12 +144,12 @@ class ChildProcess:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _watch(self, is_over: Callable[[], bool] | None, most_bytes: int | None) -> None:
+    def _watch(self) -> None:
         while not self._closing.is_set():
-            if is_over is not None and is_over():
+            if (is_over := self.is_over) is not None and is_over():
                 self.stopped_by = "over"
             # A limit of the system's would let a parser wait for ever that ends by `abort` where it gets no memory.
-            elif most_bytes is not None and _memory_in_use(self.pid) > most_bytes:
+            elif self.most_bytes is not None and memory_in_use(self.pid) > self.most_bytes:
                 self.stopped_by = "memory"
             if self.stopped_by is not None:
                 with self._reaping:
@@ -164,7 +166,8 @@ class ChildProcess:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
-    def _has_ended(self) -> bool:
+    def has_ended(self) -> bool:
+        """Return True once it has ended by itself or was killed."""
         with self._reaping:
             if sys.platform == "win32":
                 return self._popen.poll() is not None
@@ -176,7 +179,8 @@ class ChildProcess:
             return self._popen.returncode is not None
 
 
-def _memory_in_use(pid: int) -> int:
+def memory_in_use(pid: int) -> int:
+    """Return the bytes of memory that a process has; 0 for none."""
     # Imported here: engines have no such limit, and need no psutil, which is the service's.
     import psutil
 

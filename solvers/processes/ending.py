@@ -7,18 +7,33 @@ goes on until it returns: beyond that only the end of its process helps.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
+from collections.abc import Callable
 from types import TracebackType
+
+_AGAIN_S = 0.05
+"""The time after which it is raised again: Python drops an error in a finalizer, or in a callback of its collector."""
 
 
 class OverError(BaseException):
     """The time of what runs here is over; no handler of mere errors takes it."""
 
 
-class Ending:
-    """Raises OverError in the thread that enters it once its time is over, unless the block has ended. For one use."""
+def hide_dropped_ends() -> None:
+    """Write nothing where Python drops an end, which is then raised again."""
+    others = sys.unraisablehook
+    sys.unraisablehook = lambda dropped: None if dropped.exc_type is OverError else others(dropped)
 
-    def __init__(self) -> None:
+
+class Ending:
+    """Raises OverError in the thread that enters it once its time is over, unless the block has ended. For one use.
+
+    `on_end` is called each time, by another thread.
+    """
+
+    def __init__(self, on_end: Callable[[], None] = lambda: None) -> None:
+        self._on_end = on_end
         self._thread: int | None = None
         self._changing = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -26,11 +41,7 @@ class Ending:
     def within(self, seconds: float) -> None:
         """Let the block end in so many seconds from now; callable from any thread, and again."""
         with self._changing:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = threading.Timer(max(0.0, min(seconds, threading.TIMEOUT_MAX)), self._end)
-            self._timer.daemon = True
-            self._timer.start()
+            self._end_in(seconds)
 
     def __enter__(self) -> Ending:
         self._thread = threading.get_ident()
@@ -43,12 +54,21 @@ class Ending:
                 self._timer.cancel()
         _raise_in(threading.get_ident(), None)  # one that was on its way
 
+    def _end_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(max(0.0, min(seconds, threading.TIMEOUT_MAX)), self._end)
+        self._timer.daemon = True
+        self._timer.start()
+
     def _end(self) -> None:
         with self._changing:
             if self._thread is not None:
                 _raise_in(self._thread, OverError)
+                self._end_in(_AGAIN_S)
+                self._on_end()
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    told = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), told)
+    raised = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)

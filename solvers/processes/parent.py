@@ -21,18 +21,23 @@ class Parent:
     """The process that started this one, which ends with it; what libraries print goes to standard error from then on.
 
     `task` is what it gave, and `answers` the pipe to it. `niceness` is added to that of this process, which gets no new
-    rights by any program that it runs.
+    rights by any program that it runs. One that `is_kept` has no task but its next ones, and ends with the last.
     """
 
-    def __init__(self, niceness: int = 0) -> None:
+    def __init__(self, niceness: int = 0, *, is_kept: bool = False) -> None:
         take_no_rights()
         self.answers: IO[bytes] = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         if niceness:
             os.nice(niceness)
-        self.task: Any = pickle.load(sys.stdin.buffer)
         self._is_started = threading.Event()
-        threading.Thread(target=self._end_with_it, daemon=True).start()
+        if not is_kept:
+            self.task: Any = self.next_task()
+            threading.Thread(target=self._end_with_it, daemon=True).start()
+
+    def next_task(self) -> Any:
+        """Wait for the next task; raises EOFError where there is none any more."""
+        return pickle.load(sys.stdin.buffer)
 
     def send(self, answer: object) -> None:
         """Answer with a line of JSON, and the bytes of all arrays behind it."""

@@ -23,7 +23,7 @@ from memplan.api.http.requests.submissions import (
 )
 from memplan.api.http.requests.work_requests import begin_work
 from memplan.api.jobs.serialization import pack_problem, pack_request
-from memplan.api.jobs.webhooks import check_webhook
+from memplan.api.jobs.webhook_urls import check_webhook
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN, QUESTIONS
 from memplan.api.settings import Settings

@@ -12,9 +12,11 @@ from starlette.datastructures import QueryParams
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.bodies import FORMAT_OF, JSON
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
+from memplan.api.refusals import NotInTimeError
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import read_object
+from memplan.capabilities.capability import due
 from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded, extent_of
 from memplan.capabilities.inputs import read_problem_field
 from memplan.capabilities.sizes import with_capacities
@@ -121,6 +123,13 @@ def check_extent(extent: Extent, settings: Settings) -> None:
     check_expanded(extent, settings.max_expanded)
     check_counts(max(extent.n_buffers, extent.n_expanded), extent.n_pools, settings)
     check_pairs(extent.n_pairs, extent.n_pools, settings)
+
+
+def check_time(name: str, extent: Extent, limit_s: float, arrived: float | None) -> None:
+    """Refuse a call that `arrived` with more rows than can be read in its time; raises NotInTimeError."""
+    if arrived is not None and extent.n_rows * ROW_S > due(limit_s, arrived).left_s + GRACE_S:
+        rows = f"{extent.n_rows} rows and pairs cannot be read and compiled"
+        raise NotInTimeError(f"{name}: no answer comes within its time limit: {rows} within {limit_s:g} s")
 
 
 def check_pairs(count: int, n_pools: int, settings: Settings) -> None:

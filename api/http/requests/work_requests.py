@@ -9,7 +9,8 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from memplan.api.http.requests.submissions import check_extent, check_time_limit
+from memplan.api.http.requests.submissions import check_extent, check_time, check_time_limit
+from memplan.api.refusals import NotInTimeError
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import check_fields, parsed_fields, read_body_options, read_question
 from memplan.capabilities.capability import Capability, CapabilityOptions
@@ -29,7 +30,7 @@ class BegunWork:
     options: CapabilityOptions
     extent: Extent
     fields: Mapping[str, Any]
-    wrong: InputError | None = None
+    wrong: InputError | NotInTimeError | None = None
 
     @property
     def is_brief(self) -> bool:
@@ -53,10 +54,12 @@ def begin_work(
     query: QueryParams,
     settings: Settings,
     terms: Collection[str] = (),
+    arrived: float | None = None,
 ) -> BegunWork:
     """Parse a body, and check its size and its options, which may come in the query; raises InputError.
 
-    Nothing is validated before its rows and pairs were counted: few bytes can make much.
+    Nothing is validated before its rows and pairs were counted: few bytes can make much. For a call that `arrived` it
+    is told, too, where these surely take more time than it has.
     """
     asked = query.multi_items()
     if len(dict(asked)) < len(asked):
@@ -72,6 +75,7 @@ def begin_work(
             if each.name in content:
                 extent = extent.with_other(each.extent(content[each.name]))
         check_extent(extent, settings)
-    except InputError as error:
+        check_time(capability.name, extent, options.time_limit_s, arrived)
+    except (InputError, NotInTimeError) as error:
         return BegunWork(capability, options, extent, {}, error)
     return BegunWork(capability, options, extent, content)

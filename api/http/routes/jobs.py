@@ -35,6 +35,7 @@ from memplan.api.http.requests.job_requests import (
     read_job_query,
     read_new_job,
 )
+from memplan.api.http.requests.reading_process import LARGE_BYTES
 from memplan.api.jobs.serialization import answer_bytes, plan_json, problem_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN
@@ -48,8 +49,6 @@ from memplan.capabilities.registry import CAPABILITIES
 
 router = APIRouter()
 
-_SHORT_BYTES = 64 * 2**10
-"""Reading a body up to this size takes less time than handing it to a thread under load."""
 _KEEP_ALIVE_S = 15
 _UNREAD_S = 30.0
 """The time that a follower may not read before it is let go."""
@@ -76,9 +75,12 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     key = idempotency_key(request.headers.get("idempotency-key"))
     most = service.settings.max_body_bytes
     body = await read_body(request, most if capability is None else min(most, capability.most_bytes))
-    read = partial(read_new_job, media, body, request.query_params, service.settings)
-    is_short = capability is None and len(body) <= _SHORT_BYTES
-    new = await service.soon(partial(read, key_id=caller.key_id, idempotency_key=key), request, is_short)
+    said, query = {"key_id": caller.key_id, "idempotency_key": key}, request.query_params
+    if len(body) > LARGE_BYTES:
+        new = await service.briefly(partial(service.readers.job, media, body, str(query), said), request)
+    else:
+        read = partial(read_new_job, media, body, query, service.settings, **said)
+        new = await service.soon(read, request, capability is None)
     job = await service.jobs.intake.add(new, JobLimits(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
     service.jobs.runner.poke()
     response.headers["Location"] = f"{PATH}/{job.id}"

@@ -11,7 +11,6 @@ from functools import partial
 from hashlib import sha256
 
 from fastapi import APIRouter, Request, Response
-from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
@@ -28,7 +27,7 @@ from memplan.api.http.requests.bodies import (
     plan_answer,
     read_body,
 )
-from memplan.api.http.requests.reading_process import begin_apart, is_read_apart
+from memplan.api.http.requests.reading_process import LARGE_BYTES
 from memplan.api.http.requests.submissions import (
     GRACE_S,
     ROW_S,
@@ -41,16 +40,12 @@ from memplan.api.http.written_answers import WrittenAnswer
 from memplan.api.logs import PROBLEMS
 from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading
 from memplan.api.service.plan_request import PlanRequest
-from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
 from memplan.capabilities.capability import due
 from memplan.planner import __version__
 from memplan.planner.model.plan import Explanation, Plan
 
 router = APIRouter(route_class=PlainRoute)
-
-_SHORT_BYTES = 64 * 2**10
-"""Reading a body up to this size takes less time than handing it to a thread under load."""
 
 
 @router.post(
@@ -70,7 +65,7 @@ async def plan(request: Request) -> Response:
     service: Service = request.app.state.service
     kind = media_type(request, *FORMAT_OF)
     body = await read_body(request, service.settings.max_body_bytes)
-    digest = sha256(body) if len(body) <= _SHORT_BYTES else await service.briefly(partial(sha256, body), request)
+    digest = sha256(body) if len(body) <= LARGE_BYTES else await service.briefly(partial(sha256, body), request)
     name = kind, request.scope["query_string"], digest.digest()
     accept = request.headers.get("accept")
     if not PROBLEMS.isEnabledFor(logging.INFO) and (written := service.written.find((name, accept))) is not None:
@@ -84,10 +79,9 @@ async def plan(request: Request) -> Response:
     asking = _Asking(service, request, kind, body, name, arrived)
     reading = service.readings.find(name)
     if reading is not None:
-        answering, options = asking.answer(reading, len(body) <= _SHORT_BYTES), reading[1]
+        answering, options = asking.answer(reading, len(body) <= LARGE_BYTES), reading[1]
     else:
-        begin = partial(_begun, kind, body, request.query_params, service.settings)
-        begun = begin() if _is_soon_begun(kind, body) else await service.briefly(begin, request)
+        begun = await _begun(service, request, kind, body, arrived)
         answering = asking.answer(asking.read(begun)) if begun.is_short else asking.answer_in_time(begun)
         options = begun.options
     try:
@@ -96,11 +90,14 @@ async def plan(request: Request) -> Response:
         service.metrics.answered_by(due(options.time_limit_s, arrived))
 
 
-def _begun(kind: str, body: bytes, query: QueryParams, settings: Settings) -> BegunSubmission:
-    """Begin to read a body, in any thread: here, or apart."""
-    if is_read_apart(body):
-        return begin_apart(kind, body, str(query), settings)
-    return begin_submission(kind, body, query)
+async def _begun(service: Service, request: Request, kind: str, body: bytes, arrived: float) -> BegunSubmission:
+    """Begin to read a body: here, in a thread, or apart."""
+    query = request.query_params
+    if _is_soon_begun(kind, body):
+        return begin_submission(kind, body, query)
+    if len(body) <= LARGE_BYTES:
+        return await service.briefly(partial(begin_submission, kind, body, query), request)
+    return await service.briefly(partial(service.readers.plan, kind, body, str(query), arrived), request)
 
 
 @dataclass(frozen=True)
@@ -145,7 +142,7 @@ class _Asking:
     async def answer_in_time(self, begun: BegunSubmission) -> Response:
         """Answer what may take long to read and compile: where that takes all the time, that nothing is known.
 
-        A thread cannot be stopped; its work ends unheard. A process that reads is ended.
+        A thread cannot be stopped; its work ends unheard. A process that reads ends it in time.
         """
         try:
             return await self._answer_in_time(begun)
@@ -185,4 +182,4 @@ class _Asking:
 
 def _is_soon_begun(kind: str, body: bytes) -> bool:
     """Return True if parsing takes less time than handing it to a thread; escapes make a second parser look at JSON."""
-    return len(body) <= _SHORT_BYTES and (kind == CSV or b"\\" not in body)
+    return len(body) <= LARGE_BYTES and (kind == CSV or b"\\" not in body)

@@ -10,15 +10,14 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from memplan.api.cluster.task import WorkAnswer, WorkControl
+from memplan.api.cluster.task import WorkControl
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.openapi.capability_schemas import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import JSON, media_type, read_body
-from memplan.api.http.requests.submissions import GRACE_S, ROW_S
+from memplan.api.http.requests.reading_process import LARGE_BYTES
 from memplan.api.http.requests.work_requests import BegunWork, begin_work
-from memplan.api.refusals import NotInTimeError
 from memplan.api.service.answering import QUESTIONS, answered
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller
@@ -37,42 +36,50 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
         service = Service.of(request)
         media = media_type(request, *media_of(capability))
         body = await read_body(request, min(service.settings.max_body_bytes, capability.most_bytes))
-        begin = partial(begin_work, capability, media, body, request.query_params, service.settings)
-        begun = await service.briefly(begin, request)
-        control = WorkControl(due(begun.options.time_limit_s, arrived), threading.Event(), lambda _: None)
+        begun, brief = await service.briefly(
+            partial(_begun, service, capability, media, body, request, arrived), request
+        )
         try:
-            answer = await _answer(request, begun, media, body, control)
+            answer = await _answer(request, begun, brief, media, body, arrived)
         finally:  # a refusal may come late, too
-            service.metrics.answered_by(control.deadline)
-        return Response(answer.content, media_type=JSON)
+            service.metrics.answered_by(due(begun.options.time_limit_s, arrived))
+        return Response(answer, media_type=JSON)
 
     return call
 
 
-async def _answer(request: Request, begun: BegunWork, media: str, body: bytes, control: WorkControl) -> WorkAnswer:
+def _begun(
+    service: Service, capability: Capability[Any], media: str, body: bytes, request: Request, arrived: float
+) -> tuple[BegunWork, Callable[[], bytes]]:
+    """Begin to read a body, in any thread; return also what answers it without a worker, where it is brief."""
+    if len(body) > LARGE_BYTES:
+        return service.readers.work(capability, media, body, str(request.query_params), arrived)
+    begun = begin_work(capability, media, body, request.query_params, service.settings, arrived=arrived)
+    control = WorkControl(due(begun.options.time_limit_s, arrived), threading.Event(), lambda _: None)
+    return begun, lambda: answered(capability, read_question(capability, begun.fields), begun.options, control).content
+
+
+async def _answer(
+    request: Request, begun: BegunWork, brief: Callable[[], bytes], media: str, body: bytes, arrived: float
+) -> bytes:
     """Answer here what is brief, and else by a worker, which alone validates and compiles what was sent."""
     service, capability, limit_s = Service.of(request), begun.capability, begun.options.time_limit_s
     if begun.wrong is not None:
         raise begun.wrong
-    if begun.extent.n_rows * ROW_S > control.deadline.left_s + GRACE_S:
-        rows = f"{begun.extent.n_rows} rows and pairs cannot be read and compiled"
-        raise NotInTimeError(f"{capability.name}: no answer comes within its time limit: {rows} within {limit_s:g} s")
     if begun.is_brief:
-        return await service.briefly(
-            lambda: answered(capability, read_question(capability, begun.fields), begun.options, control), request
-        )
+        return await service.briefly(brief, request)
     asked = WorkRequest(
         capability.name,
         media,
         body,
         begun.options.model_dump(mode="json"),
         limit_s,
-        control.deadline,
+        due(limit_s, arrived),
         may_be_refused=True,
         key_id=Caller.of(request).key_id,
     )
     async with service.caller(request) as cancelled:
-        return await service.working.work(asked, cancelled)
+        return (await service.working.work(asked, cancelled)).content
 
 
 for _capability in map(CAPABILITIES.__getitem__, QUESTIONS):

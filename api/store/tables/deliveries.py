@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
@@ -29,15 +30,26 @@ class Deliveries:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def due(self, now: float, most: int, retry_at: list[float]) -> list[WebhookDelivery]:
-        """Take up to `most` that are due; each comes again at retry_at[attempts] unless it is struck off before."""
-        waiting = select(_ROWS.job_id, _ROWS.url, _ROWS.attempts).where(_ROWS.next_at <= now).order_by(_ROWS.next_at)
+    def due(
+        self, now: float, most: int, retry_at: list[float], most_of_key: int = 2**31, busy: Collection[str] = ()
+    ) -> list[WebhookDelivery]:
+        """Take up to `most` that are due; each comes again at retry_at[attempts] unless it is struck off before.
+
+        Keys take turns, each up to `most_of_key`; those that are `busy` have none. No key is the key "".
+        """
+        key = func.coalesce(schema.jobs.c.key_id, "")
+        turn = func.row_number().over(partition_by=key, order_by=_ROWS.next_at).label("turn")
+        turns = select(_ROWS.job_id, _ROWS.next_at, turn).join(schema.jobs, schema.jobs.c.id == _ROWS.job_id)
+        ranked = turns.where(_ROWS.next_at <= now, key.not_in(busy)).subquery()
+        first = select(ranked.c.job_id).where(ranked.c.turn <= most_of_key)
+        first = first.order_by(ranked.c.turn, ranked.c.next_at).limit(most)
+        waiting = select(_ROWS.job_id, _ROWS.url, _ROWS.attempts).where(_ROWS.job_id.in_(first))
         found = []
         with self._database.reading() as connection:
-            if connection.execute(waiting.limit(1)).one_or_none() is None:
+            if connection.execute(select(_ROWS.job_id).where(_ROWS.next_at <= now).limit(1)).one_or_none() is None:
                 return []  # so that looking writes nothing
         with self._database.writing() as connection:
-            for row in connection.execute(waiting.limit(most).with_for_update(skip_locked=True)).all():
+            for row in connection.execute(waiting.with_for_update(skip_locked=True)).all():
                 again = retry_at[min(row.attempts, len(retry_at) - 1)]
                 taken = update(schema.deliveries).where(_ROWS.job_id == row.job_id)
                 connection.execute(taken.values(attempts=row.attempts + 1, next_at=again))

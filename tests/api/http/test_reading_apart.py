@@ -1,16 +1,22 @@
-"""Large bodies are read in processes of their own, which end with their requests."""
+"""Large bodies are read in processes of their own, which are kept for the next ones."""
 
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
-from memplan.api.http.requests.reading_process import begin_apart, is_read_apart
+from memplan.api.http.requests.job_requests import read_new_job
+from memplan.api.http.requests.reading_process import Readers
 from memplan.api.http.requests.submissions import read_submission
+from memplan.api.refusals import NotInTimeError
 from memplan.api.settings import Settings
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.instance.canonical import problem_hash
 from tests.support.server import running
@@ -19,9 +25,16 @@ JSON = "application/json"
 ROWS = [{"id": f"b{k}", "size": k + 1, "start": k, "end": k + 2} for k in range(50)]
 
 
-def test_what_another_process_reads_is_the_same() -> None:
-    body = json.dumps({"problem": {"buffers": ROWS}, "options": {"time_limit_s": 3.5}}).encode()
-    begun = begin_apart(JSON, body, "", Settings())
+@pytest.fixture(scope="module")
+def readers() -> Iterator[Readers]:
+    found = Readers(Settings(max_pairs=100))
+    yield found
+    found.close()
+
+
+def test_what_another_process_reads_is_the_same(readers: Readers) -> None:
+    body = json.dumps({"problem": {"buffers": ROWS}, "options": {"time_limit_s": 60.5}}).encode()
+    begun = readers.plan(JSON, body, "", time.monotonic())
     problem, options = read_submission(JSON, body, QueryParams())
     assert begun.options == options
     assert begun.rows == len(ROWS)
@@ -32,37 +45,61 @@ def test_what_another_process_reads_is_the_same() -> None:
     assert problem_hash(found.problem, found.instance) == found.hash
 
 
-@pytest.mark.slow
-def test_what_is_wrong_is_told_as_ever() -> None:
+def test_what_is_wrong_is_told_as_ever_and_the_reader_is_kept(readers: Readers) -> None:
+    before = readers.take()
+    readers.leave(before)
     with pytest.raises(FormatError) as caught:
-        begin_apart(JSON, b"[1,1", "", Settings())
+        readers.plan(JSON, b"[1,1", "", time.monotonic())
     with pytest.raises(FormatError) as expected:
         read_submission(JSON, b"[1,1", QueryParams())
     assert caught.value.sentences == expected.value.sentences
     rows = [row | {"size": -1} for row in ROWS]
-    begun = begin_apart(JSON, json.dumps({"buffers": rows}).encode(), "", Settings())
+    begun = readers.plan(JSON, json.dumps({"buffers": rows}).encode(), "", time.monotonic())
     with pytest.raises(InputError) as many:
         begun.problem()
     assert "buffers[0].size: must be at least 0, got -1" in many.value.sentences
     assert len(many.value.sentences) > 1
-    with pytest.raises(TooLargeError, match="buffers must be at most 7"):
-        begin_apart(JSON, json.dumps({"buffers": ROWS}).encode(), "", Settings(max_buffers=7)).problem()
+    banked = {"buffers": ROWS, "pools": [{"name": "a", "bank_size": 8}], "bank": [{"buffers": [r["id"] for r in ROWS]}]}
+    with pytest.raises(TooLargeError, match="must make at most 100 pairs on this server, got 1225"):
+        readers.plan(JSON, json.dumps(banked).encode(), "", time.monotonic()).problem()
+    assert readers.take() is before
+    readers.leave(before)
 
 
-def test_an_ended_process_is_told_as_too_large() -> None:
-    begun = begin_apart(JSON, json.dumps({"buffers": ROWS * 2000}).encode(), "", Settings())
+def test_what_nobody_waits_for_any_more_is_forgotten(readers: Readers) -> None:
+    begun = readers.plan(JSON, json.dumps({"buffers": ROWS * 2000}).encode(), "", time.monotonic())
     assert begun.end is not None
     begun.end()
-    with pytest.raises(TooLargeError, match="must be read within its time limit"):
+    with pytest.raises(NotInTimeError):
         begun.problem()
+    again = readers.plan(JSON, json.dumps({"buffers": ROWS}).encode(), "", time.monotonic())
+    assert again.problem().buffers[7].id == "b7"
 
 
-def test_large_bodies_and_those_of_tiny_values_are_read_apart() -> None:
-    usual = json.dumps({"buffers": ROWS * 300}).encode()
-    assert not is_read_apart(usual)
-    assert is_read_apart(usual * 30)
-    assert is_read_apart(b"[" + b"1," * 2**20 + b"1]")
-    assert not is_read_apart(b"[1,1]")
+def test_a_reader_ends_what_takes_too_long_by_itself_and_one_that_was_killed_is_replaced(readers: Readers) -> None:
+    rows = [{"id": k, "size": 1, "lifetimes": [[0, 1], [2, 3]]} for k in range(40_000)]
+    body = json.dumps({"problem": {"buffers": rows}, "options": {"time_limit_s": 0.01}}).encode()
+    begun = readers.plan(JSON, body, "", time.monotonic() - 1.0)
+    with pytest.raises(NotInTimeError, match="within its time limit"):
+        begun.problem()
+    killed = readers.take()
+    killed.kill()
+    readers.leave(killed)
+    assert readers.plan(JSON, json.dumps({"buffers": ROWS}).encode(), "", time.monotonic()).problem()
+
+
+def test_brief_answers_and_jobs_are_read_the_same_way(readers: Readers) -> None:
+    plan = {"placements": [{"id": row["id"], "pool": "default", "offset": 64 * k} for k, row in enumerate(ROWS)]}
+    body = json.dumps({"problem": {"buffers": ROWS}, "plan": plan}).encode()
+    begun, brief = readers.work(CAPABILITIES["verify"], JSON, body, "", time.monotonic())
+    assert begun.is_brief
+    assert json.loads(brief())["valid"]
+    said = {"key_id": "me", "idempotency_key": None}
+    job = json.dumps({"problem": {"buffers": ROWS}, "priority": 3}).encode()
+    for query in ("", "kind=explain"):
+        found = readers.job(JSON, job, query, said)
+        expected = read_new_job(JSON, job, QueryParams(query), Settings(), **said)
+        assert replace(found, id=expected.id, created_at=expected.created_at) == expected
 
 
 @pytest.mark.slow

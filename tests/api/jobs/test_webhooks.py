@@ -6,6 +6,8 @@ import asyncio
 import hmac
 import json
 import re
+import socket
+import threading
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from memplan.api.jobs.webhooks import Webhooks, check_webhook, is_public, secret_of
+from memplan.api.jobs.webhook_urls import check_webhook, is_public
+from memplan.api.jobs.webhooks import Webhooks, secret_of
 from memplan.api.settings import Settings
 from memplan.api.store.job import JobOutcome
 from memplan.api.store.store import Store
@@ -102,6 +105,67 @@ def test_the_end_of_a_job_is_told_until_it_is_taken_with_one_id_and_a_signature(
     assert secret != secret_of(MASTER, None) != secret_of(MASTER, "key2")
 
 
+def test_keys_take_turns_and_silent_receivers_hold_back_only_their_own(tmp_path: Path) -> None:
+    receiver = Receiver(204)
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async def day() -> None:
+        servers = [await asyncio.start_server(answer, "127.0.0.1", 0) for answer in (silent, receiver.answer)]
+        ports = [server.sockets[0].getsockname()[1] for server in servers]
+        for port, key in ((ports[0], "many"),) * 70 + ((ports[1], "few"),):
+            add(store, webhook=f"http://127.0.0.1:{port}/", key_id=key)
+            store.leases.finish(claim(store).lease, JobOutcome("succeeded"))
+        webhooks = Webhooks(store, OPEN)
+        webhooks.open()
+        async with asyncio.timeout(8.0):  # less than a silent receiver is given
+            await receiver.is_done.wait()
+        await webhooks.close()
+        for server in servers:
+            server.close()
+        await asyncio.sleep(0.1)  # the silent ends see that nobody waits any more
+
+    with closing(Store.open(None, tmp_path)) as store:
+        asyncio.run(day())
+
+
+def test_names_that_are_looked_up_slowly_hold_back_no_other_key_and_no_other_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver, gates, asked = Receiver(204), threading.Event(), list[str]()
+    look_up = socket.getaddrinfo
+
+    def slowly(host: str, *rest: Any, **more: Any) -> Any:
+        if host.endswith(".invalid"):
+            asked.append(host)
+            gates.wait(PATIENCE_S)
+        return look_up(host, *rest, **more)
+
+    async def day() -> None:
+        server = await asyncio.start_server(receiver.answer, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        for k in range(12):
+            add(store, webhook=f"http://{k}.invalid/", key_id="many")
+            store.leases.finish(claim(store).lease, JobOutcome("succeeded"))
+        add(store, webhook=f"http://127.0.0.1:{port}/", key_id="few")
+        store.leases.finish(claim(store).lease, JobOutcome("succeeded"))
+        monkeypatch.setattr(socket, "getaddrinfo", slowly)
+        webhooks = Webhooks(store, OPEN)
+        webhooks.open()
+        async with asyncio.timeout(8.0):
+            await receiver.is_done.wait()
+            assert await asyncio.to_thread(lambda: 7) == 7
+        assert len(asked) == 1
+        gates.set()
+        await webhooks.close()
+        server.close()
+
+    with closing(Store.open(None, tmp_path)) as store:
+        asyncio.run(day())
+
+
 def test_what_is_never_taken_is_given_up(tmp_path: Path) -> None:
     receiver = Receiver(500, 500, 500)
     with closing(Store.open(None, tmp_path)) as store:
@@ -134,7 +198,11 @@ def test_jobs_without_a_webhook_and_those_that_go_on_tell_nothing(tmp_path: Path
             (text, False)
             for text in ("::1", "fe80::1%eth0", "fc00::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "ff02::1")
         ),
-        *((text, False) for text in ("2002:7f00:1::", "100.64.0.1", "198.18.0.1", "240.0.0.1", "::")),
+        *((text, False) for text in ("192.88.99.1", "192.0.0.8", "168.63.129.16", "3fff::1", "fec0::1")),
+        *(
+            (text, False)
+            for text in ("2001:0:5db8:d822::a247:27dd", "2002:7f00:1::", "100.64.0.1", "198.18.0.1", "240.0.0.1", "::")
+        ),
         *((text, True) for text in ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::5db8:d822")),
     ],
 )
