@@ -1,4 +1,4 @@
-"""How much a request is about, counted in the JSON that was parsed, before anything of it is checked or compiled."""
+"""The extent of a request, counted in the JSON that was parsed, before anything of it is checked or compiled."""
 
 from __future__ import annotations
 

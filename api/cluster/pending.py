@@ -35,7 +35,7 @@ class PendingSolve:
 
     @property
     def due(self) -> Deadline:
-        """When a worker is told to end."""
+        """The moment at which a worker is to end."""
         return self.task.deadline.earlier(self.task.carry_s)
 
     def begun(self) -> None:
@@ -85,7 +85,7 @@ class PendingWork:
 
     @property
     def due(self) -> Deadline:
-        """When a worker is told to end: its time may count from when it has begun."""
+        """The moment at which a worker is to end: its time may count from when it has begun."""
         return (self._begun_due or self.task.deadline).earlier(self.task.carry_s)
 
     def begun(self) -> None:

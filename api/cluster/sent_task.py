@@ -36,7 +36,7 @@ class Pending(Protocol[T]):
 
     @property
     def due(self) -> Deadline:
-        """When a worker is told to end."""
+        """The moment at which a worker is to end."""
 
     def begun(self) -> None:
         """Hear that a worker has begun."""

@@ -45,7 +45,7 @@ from memplan.solvers.processes.parent import Parent
 LARGE_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load; larger ones are read apart."""
 _NICENESS = 5
-"""What this adds to the niceness of the server, whose loop goes first; workers are nicer still."""
+"""The number that this adds to the niceness of the server, whose loop goes first; workers are nicer still."""
 _KEPT_BYTES = 400 * 2**20
 """The memory up to which a reader is kept for the next body."""
 _OVERRUN_S = 1.0
