@@ -80,16 +80,21 @@ def _changed(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None
         return row | {"alignment": change.value}
     if change.kind == "pool":
         return {key: value for key, value in row.items() if key != "forbid_pools"} | {"pools": (change.pool,)}
-    if "lifetimes" in row:
-        (start, end), *_ = row.pop("lifetimes")
-        row |= {"start": start, "end": end}
+    start, end = _life(row)
     steps = change.steps or 0
-    return row | ({"end": row["end"] - steps} if change.kind == "earlier-end" else {"start": row["start"] + steps})
+    start, end = (start, end - steps) if change.kind == "earlier-end" else (start + steps, end)
+    return {key: value for key, value in row.items() if key != "lifetimes"} | {"start": start, "end": end}
+
+
+def _life(row: dict[str, Any]) -> tuple[int, int]:
+    """Return the span of time of a buffer that is alive without a break, in whatever lifetimes that is said."""
+    spans = row.get("lifetimes") or ((row["start"], row["end"]),)
+    return min(start for start, _ in spans), max(end for _, end in spans)
 
 
 def _spilled(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the buffer in its first and in its last time step, as two buffers."""
-    start, end = (row["start"], row["end"]) if "start" in row else row["lifetimes"][0]
+    start, end = _life(row)
     kept = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}
     return [
         kept | {"id": f"{row['id']}{OUT}", "start": start, "end": start + 1},

@@ -63,13 +63,28 @@ class OldPlaces:
         stays[list(cover.chosen)] = False
         return stays, cover
 
+    def near_changes(self, stays: Bool) -> Bool:
+        """Return True for the buffers that are alive together with one that has no place to keep."""
+        table = self.problem.buffers
+        is_new = (~stays) & (table.size > 0)
+        is_new[list(table.aliases)] = False
+        buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
+        near = np.zeros(len(table), dtype=np.bool_)
+        new_rows = np.flatnonzero(is_new[buffer_of])
+        for k in new_rows.tolist():
+            near[buffer_of[(table.start < table.end[k]) & (table.start[k] < table.end)]] = True
+        return near
 
-def old_places(problem: Problem, old: Plan | None) -> OldPlaces:
-    """Look up the places of an old plan; a buffer that it lacks has its hint, if any, in the first pool it may use."""
+
+def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -> OldPlaces:
+    """Look up the places of an old plan; with hints, a buffer that it lacks has its own, in the first pool it may use.
+
+    Without an old plan, hints take its place.
+    """
     placed = PlacedBuffers.by(problem, Plan().placements if old is None else _of_known(problem, old.placements))
     pool, offset = placed.pool.copy(), np.where(placed.pool >= 0, placed.offset, ABSENT)
     hinted = np.flatnonzero((pool < 0) & (problem.buffers.hint != ABSENT))
-    for i in hinted.tolist():
+    for i in hinted.tolist() if has_hints or old is None else ():
         pool[i], offset[i] = next(iter(problem.allowed_pools(i)), ABSENT), problem.buffers.hint[i]
     offset[pool < 0] = ABSENT
     root = placed.root

@@ -53,8 +53,9 @@ def replan(
     """Plan a problem with as many buffers as can be where an old plan has them; `kept` of the plan says how many.
 
     The peak of each pool is at most (1 + eps) times that of the best plan found; eps is a number or a percentage such
-    as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks is best at its `hint`.
-    The old plan may be for another problem: what is no longer right in it moves. Takes the time limit at the most, by
+    as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks goes to its `hint`, if
+    no old one moves for that; without an old plan, hints count as places of one. The
+    old plan may be for another problem: what is no longer right in it moves. Takes the time limit at the most, by
     default that of the `options`, which are those of the solve for the best peak: a solver, what is good enough, a
     seed. Where that is `fit`, pools may be filled to their ends. Where they require the same plan on every machine, the
     search for few moves counts its work as well. Raises OptionError for a wrong option.
@@ -80,19 +81,24 @@ def replan(
     ends = ends_for(problem, base.plan, part, any_end=chosen.accept == "fit")
     question = limited(problem, ends, base.plan)
     old = old_places(question, old_plan)
-    run = _Replan(problem, question, base, base.bound, old, part, least, deadline, control, chosen).run
+    wished = old_places(question, old_plan, has_hints=True) if old_plan and problem.buffers.has_hints else old
+    run = _Replan(problem, question, base, base.bound, old, wished, part, least, deadline, control, chosen).run
     return run().model_copy(update=findings)
 
 
 @dataclass(eq=False)
 class _Replan:
-    """One re-plan: the best placements so far, what they weigh, and what none can weigh less than."""
+    """One re-plan: the best placements so far, what they weigh, and what none can weigh less than.
+
+    `wished` has hints of new buffers beside the old places: of plans that weigh the same, that with more of them.
+    """
 
     problem: Problem
     question: Problem
     base: SolveResult
     base_bound: Bound
     old: OldPlaces
+    wished: OldPlaces
     eps: Fraction
     least: Least
     deadline: Deadline
@@ -130,11 +136,13 @@ class _Replan:
         """Go through the stages in turn; return the best plan."""
         stays, cover = self.old.kept(self.least)
         self.bound = self._forced + cover.bound
+        if self.wished is not self.old and self._missed(self.best) and not self.is_over:
+            self._plan_with_pins(self.wished.kept(self.least)[0] & (stays | (self.old.offset == ABSENT)), self.wished)
         if not self.is_done:
-            self._plan_with_pins(stays)
+            self._plan_with_pins(stays, self.old)
         # Ejection does not know the problem's rules: pins once more, without those near what is new.
         if not self.is_done and not self._eject(stays) and not self.has_pins:
-            self._plan_with_pins(stays & ~self._near_changes(stays))
+            self._plan_with_pins(stays & ~self.old.near_changes(stays), self.old)
         if not self.is_done:
             self._prove()
         return self._answer()
@@ -145,30 +153,21 @@ class _Replan:
     def _offer(self, placements: PlacementTable, by: str) -> None:
         """Take placements that weigh less than the best and are right."""
         weight = self._weigh(placements)
-        if weight < self.weight and not verify(self.question, Plan(placements=placements)):
+        is_better = (weight, self._missed(placements)) < (self.weight, self._missed(self.best))
+        if is_better and not verify(self.question, Plan(placements=placements)):
             self.best, self.weight, self.by = placements, weight, by
 
-    def _plan_with_pins(self, stays: Bool) -> None:
-        """Find any plan that keeps all of some old places."""
+    def _missed(self, placements: PlacementTable) -> int:
+        return 0 if self.wished is self.old else int(self.wished.moved(placements).sum())
+
+    def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
+        """Find any plan that keeps all of some places."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = SolveControl(None if self.is_free else self._until(_PINS_S), self.control.cancelled)
-        found = solve_objective(pinned(self.question, self.old, stays), options, control).plan
+        found = solve_objective(pinned(self.question, places, stays), options, control).plan
         if len(found.placements):
             self._offer(found.placements, "pins")
             self.has_pins = True
-
-    def _near_changes(self, stays: Bool) -> Bool:
-        """Return True for the buffers that are alive together with one that has no place to keep."""
-        problem = self.question
-        table = problem.buffers
-        is_new = (~stays) & (table.size > 0)
-        is_new[list(table.aliases)] = False
-        buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
-        near = np.zeros(len(table), dtype=np.bool_)
-        new_rows = np.flatnonzero(is_new[buffer_of])
-        for k in new_rows.tolist():
-            near[buffer_of[(table.start < table.end[k]) & (table.start[k] < table.end)]] = True
-        return near
 
     @cached_property
     def _forced(self) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -57,7 +58,10 @@ class KeptFile(Value):
 
 
 class ReplayBundle(Value):
-    """A replay bundle. `answer` is the plan as it was written, without a time; `environment` what it was made with."""
+    """A replay bundle. `answer` is the plan as it was written, without a time; `environment` what it was made with.
+
+    `request_sha256` is that of all else that decides the answer: options, start, environment, and `reproducible`.
+    """
 
     error = FormatError
 
@@ -70,6 +74,7 @@ class ReplayBundle(Value):
     answer: Plan
     answer_sha256: str
     reproducible: bool
+    request_sha256: str | None = None
 
 
 class ReplayResult(Value):
@@ -89,20 +94,27 @@ class ReplayResult(Value):
 def write_bundle(file: SourceFile, problem: Problem, options: SolveOptions, answer: Plan) -> bytes:
     """Write the bundle of an answer to the problem in a file."""
     plan = without_time(answer)
-    return to_json(
-        {
-            "format": FORMAT,
-            "problem": _kept(file),
-            "problem_hash": answer.problem_hash or problem_hash(problem),
-            "options": options.model_dump(mode="json", include=set(SolveOptions.model_fields)),
-            "start": None,
-            "environment": environment(),
-            "answer": memplan_json.parse(memplan_json.write_plan(plan, problem)),
-            "answer_sha256": _sha256(memplan_json.write_plan(plan, problem)),
-            "reproducible": answer.reproducible is True,
-        },
-        indent=1,
-    )
+    request = {
+        "options": options.model_dump(mode="json", include=set(SolveOptions.model_fields)),
+        "start": None,
+        "environment": environment(),
+        "reproducible": answer.reproducible is True,
+    }
+    kept = {
+        "format": FORMAT,
+        "problem": _kept(file),
+        "problem_hash": answer.problem_hash or problem_hash(problem),
+        **request,
+        "answer": memplan_json.parse(memplan_json.write_plan(plan, problem)),
+        "answer_sha256": _sha256(memplan_json.write_plan(plan, problem)),
+        "request_sha256": _request_hash(request),
+    }
+    return to_json(kept, indent=1)
+
+
+def _request_hash(request: Mapping[str, Any]) -> str:
+    """Return the hash of what decides an answer beside its problem, whatever the order of its keys."""
+    return _sha256(json.dumps(request, sort_keys=True).encode())
 
 
 def read_bundle(data: bytes) -> ReplayBundle:
@@ -138,6 +150,9 @@ def replay(
     before = memplan_json.write_plan(bundle.answer, problem)
     if (found := _sha256(before)) != bundle.answer_sha256:
         raise InputError(f"answer_sha256: must be that of the answer ({found}), got {bundle.answer_sha256}")
+    asked = bundle.model_dump(mode="json", include={"options", "start", "environment", "reproducible"})
+    if bundle.request_sha256 is not None and (found := _request_hash(asked)) != bundle.request_sha256:
+        raise InputError(f"request_sha256: must be that of options, start and environment ({found})")
     deadline = None if control is None else control.deadline
     if deadline is None and bundle.reproducible:  # this machine may be slower, or busier
         deadline = Deadline.after(MAX_TIME_LIMIT_S)

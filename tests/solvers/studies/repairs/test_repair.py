@@ -160,3 +160,22 @@ def test_more_buffers_than_can_be_looked_at_are_refused() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(10_001)]
     with pytest.raises(OptionError, match="repairs: must be asked of at most 10000 buffers, got 10001"):
         repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 5}]}))
+
+
+def test_a_buffer_whose_lifetimes_touch_keeps_the_last_of_them_when_it_is_shortened() -> None:
+    second = {"id": "s", "size": 40, "lifetimes": [[0, 6], [6, 9]]}
+    first = {"id": "w", "size": 48, "start": 6, "end": 12, "offset": 24}
+    problem = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
+    changed = ChangedProblems(problem)
+    for kind, steps, span in (("earlier-end", 1, (0, 8)), ("later-start", 7, (7, 9))):
+        row = changed.after([RepairChange(kind=kind, buffers=("s",), steps=steps)]).buffers[1]
+        assert (row.start, row.end) == span
+    spilled = changed.after([RepairChange(kind="spill", buffers=("s",))]).buffers
+    assert [(row.start, row.end) for row in spilled][1:] == [(0, 1), (8, 9)]
+    second["lifetimes"] = [[0, 2], [2, 6]]
+    short = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
+    assert ChangedProblems(short).after([RepairChange(kind="earlier-end", buffers=("s",), steps=3)]).buffers[1].end == 3
+    for each in repairs(problem, options=PATIENT).repairs:
+        assert each.plan is not None
+        assert solve(changed.after(each.changes)).status != "infeasible"
+        assert each.peak_after == each.plan.peak

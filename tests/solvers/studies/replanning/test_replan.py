@@ -108,9 +108,23 @@ def test_hints_are_where_buffers_go_that_the_old_plan_lacks() -> None:
     assert plan.kept is not None
     assert plan.kept.proved
     placed = Plan.model_validate({"placements": [{"id": 0, "pool": "default", "offset": 0}]})
-    kept = replan(of(*rows[:3]), placed).kept
-    assert kept is not None
-    assert (kept.stayed, kept.moved, kept.proved) == (3, 0, True)
+    again = replan(of(*rows[:3]), placed)
+    assert again.kept is not None
+    assert (again.kept.stayed, again.kept.moved, again.kept.proved) == (1, 0, True)
+
+
+def test_no_old_buffer_moves_for_the_hint_of_a_new_one() -> None:
+    hints = {"n": 0, "m": 1, "m2": 3}
+    rows = [{"id": "a", "size": 4, "start": 0, "end": 2}]
+    rows += [{"id": name, "size": 1, "start": 0, "end": 2, "hint": at} for name, at in hints.items()]
+    old = Plan.model_validate({"placements": [{"id": "a", "pool": "default", "offset": 0}]})
+    plan = replan(of(*rows), old, eps="100%")
+    assert plan.kept is not None
+    assert (plan["a"].offset, plan.kept.stayed, plan.kept.moved, plan.kept.least_moves) == (0, 1, 0, 0)
+    assert plan.kept.proved
+    free = [row | ({"hint": row["hint"] + 5} if "hint" in row else {}) for row in rows]
+    plan = replan(of(*free), old, eps="100%")
+    assert {name: plan[name].offset for name in hints} == {name: at + 5 for name, at in hints.items()}
 
 
 def test_aliases_follow_and_groups_stay_whole() -> None:

@@ -51,6 +51,21 @@ def test_what_is_said_to_be_reproducible_is_made_again_to_the_byte() -> None:
         assert plan == bundle.answer
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"options": {"time_limit_s": 1.0, "deterministic": True, "seed": 4}},
+        {"reproducible": False},
+        {"environment": {}},
+        {"start": {"placements": [{"id": "a", "pool": "default", "offset": 0}]}},
+    ],
+    ids=lambda parts: next(iter(parts)),
+)
+def test_a_bundle_whose_request_was_changed_is_refused(parts: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="request_sha256: must be that of"):
+        replay(read_bundle(changed(bundle_of(TABLE), **parts)), read)
+
+
 def test_the_problem_is_kept_as_it_was_read_whatever_it_is_made_of() -> None:
     for data in (TABLE, TABLE.replace(b"\n", b"\r\n"), TABLE.replace(b"a,", b'"\xc3\xa4",')):
         bundle = read_bundle(bundle_of(data))
@@ -77,7 +92,7 @@ def test_another_plan_and_another_peak_are_told_apart() -> None:
 
 def test_versions_that_differ_are_named() -> None:
     then = {"memplan": "0.0.1", "numpy": None, "abacus": "1"}
-    found = replay(read_bundle(changed(bundle_of(TABLE), environment=then)), read)[0]
+    found = replay(read_bundle(changed(bundle_of(TABLE), environment=then, request_sha256=None)), read)[0]
     assert found.environment["memplan"][0] == "0.0.1"
     assert found.environment["abacus"] == ["1", None]
     assert "python" in found.environment
