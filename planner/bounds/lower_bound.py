@@ -25,8 +25,9 @@ from memplan.planner.model.plan import ProofKind
 
 
 def live_bytes(instance: Instance) -> list[tuple[int, int]]:
-    """Return (time, bytes alive) for every maximal live set, in time order."""
-    loads = (int(load) * instance.unit for load in instance.load().tolist())
+    """Return (time, bytes alive) for every maximal live set, in time order; bytes that several lie on count once."""
+    demand = Demand.of(instance)
+    loads = (int(load) * instance.unit for load in instance.sums(demand.start, demand.end, demand.size).tolist())
     return list(zip(instance.live_set_time.tolist(), loads, strict=True))
 
 

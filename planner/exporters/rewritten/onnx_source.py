@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from memplan.planner.errors import FormatError, OperationsError
+from memplan.planner.errors import FormatError, OperationsError, shown
 from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.importers.onnx.model import load, shape_of
 from memplan.planner.operations.graph import OperationGraph
@@ -24,14 +24,32 @@ _BY_CHANNELS = {"BatchNormalization", "QuantizeLinear", "DequantizeLinear"}
 _OLDEST = 11
 
 
+def of_known_opset(data: bytes) -> bytes:
+    """Return a model of opset 11 or later: the bytes as they are, or converted by onnx's version converter.
+
+    Raises FormatError where that converter knows no way.
+    """
+    import onnx
+    from onnx import version_converter
+
+    model = onnx.load_model_from_string(data)
+    version = max((row.version for row in model.opset_import if row.domain in ("", "ai.onnx")), default=1)
+    if version >= _OLDEST:
+        return data
+    try:
+        found: bytes = version_converter.convert_version(model, _OLDEST).SerializeToString()
+    except (RuntimeError, ValueError, TypeError) as error:
+        why = f"onnx's converter says {shown(str(error).strip())}"
+        rule = f"must be at least {_OLDEST} to be written in parts"
+        raise FormatError(f"model.opset_import: {rule}, got {version}; {why}") from None
+    return found
+
+
 class OnnxSource:
-    """A model, and its graph of operations; raises FormatError for a model of before opset 11."""
+    """A model of opset 11 or later, and its graph of operations."""
 
     def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
         self.graph, self.model = graph, load(data, options or ModelOptions()).model
-        version = max((row.version for row in self.model.opset_import if row.domain in ("", "ai.onnx")), default=1)
-        if version < _OLDEST:
-            raise FormatError(f"model.opset_import: must be at least {_OLDEST} to be written in parts, got {version}")
         self.nodes: Sequence[NodeProto] = self.model.graph.node
         self.names = self._names()
         self.tensors = {name: t for t, name in self.names.items()}

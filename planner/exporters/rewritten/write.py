@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from memplan.planner.errors import FormatError
 from memplan.planner.exporters.rewritten.onnx import OnnxRewriting
+from memplan.planner.exporters.rewritten.onnx_source import of_known_opset
 from memplan.planner.exporters.rewritten.tflite import TfliteRewriting
 from memplan.planner.importers import detect
-from memplan.planner.importers.imported import ModelOptions
+from memplan.planner.importers.imported import ImportOptions, ModelOptions
+from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.importers.tflite.tflm_tail import MicroArena, arena_of
 from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation
 from memplan.planner.operations.access.from_graph import access_graph
@@ -69,12 +71,16 @@ def rewritable(
 ) -> RewritableModel:
     """Return what is needed to search for cascades of a model that can be written, and to write them.
 
-    The graph is one that was read of this file. Raises FormatError for a format that is not written.
+    The graph is one that was read of this file. A model of ONNX before opset 11 is converted first. Raises FormatError
+    for a format that is not written.
     """
     found = detect(data, name)
     if found is None or found not in WRITERS:
         raise FormatError(f"must be of a format that is written in parts ({', '.join(WRITERS)}), got {found or 'none'}")
     kind, cost = WRITERS[found]
+    if found == "onnx" and (newer := of_known_opset(data)) is not data:
+        read = ImportOptions.model_construct(**{**dict(options or ModelOptions()), "facts": True})
+        data, graph = newer, read_model_graph(newer, name, read).graph
     how = kind(data, graph, options)
     access = access_graph(graph)
     rows = tuple(

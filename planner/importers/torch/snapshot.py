@@ -1,10 +1,10 @@
 """Memory snapshots of PyTorch: what its caching allocator gave out and took back, event by event, and where.
 
 A file is what `torch.cuda.memory._dump_snapshot` writes (a pickle), or the same as JSON. It is read without running
-anything: a pickle may hold numbers, texts, lists, tuples and dictionaries, and no other objects. The events of one
-device are read, the first that has some; their positions are our time. What was there before the recording, or still
-is behind it, is alive from its begin or to its end. Segments, what the allocator requests from the driver, lie one
-behind the other, in the order of their addresses, as gaps between them are no memory. Source:
+anything: a pickle may hold numbers, texts, lists, tuples and dictionaries, and no other objects. Each device that has
+events is a pool, with the positions of its events as time. What was there before the recording, or still is behind it,
+is alive from its begin or to its end. Segments, what the allocator requests from the driver, lie one behind the other,
+in the order of their addresses, as gaps between them are no memory. Source:
 torch/cuda/_memory_viz.py.
 """
 
@@ -41,12 +41,22 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a snapshot; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "PyTorch's snapshots")
     snapshot = _plain(data)
-    traces = [trace for trace in _list(snapshot, "device_traces") if trace]
+    traces = {device: trace for device, trace in enumerate(_list(snapshot, "device_traces")) if trace}
     if not traces:
         raise FormatError("device_traces: must have events: record the history before the snapshot is taken")
-    rows, addresses = _lives(traces[0], _segments(snapshot, traces[0]), options)
-    own_peak = max((addresses[row["id"]] + row["size"] for row in rows), default=0)
-    problem = problem_of(rows, ["device"])
+    rows: list[dict[str, Any]] = []
+    addresses: dict[int | str, int] = {}
+    own_peak = 0
+    pools = ["device"] if len(traces) == 1 else [f"device{device}" for device in traces]
+    for pool, (device, trace) in zip(pools, traces.items(), strict=True):
+        segments = _segments(snapshot, device, trace, is_only=len(traces) == 1)
+        found, places = _lives(device, trace, segments, options)
+        own_peak += max((places[row["id"]] + row["size"] for row in found), default=0)
+        for row in found:
+            name = row["id"] if len(traces) == 1 else f"{pool}/{row['id']}"
+            rows.append({**row, "id": name, "pools": (pool,)})
+            addresses[name] = places[row["id"]]
+    problem = problem_of(rows, pools)
     return Imported(problem, own_peak=own_peak, own_plan=plan_of(problem, addresses))
 
 
@@ -99,28 +109,32 @@ class _Segments:
         return self.bases[k] + address - self.lows[k]
 
 
-def _segments(snapshot: Mapping[str, Any], trace: Sequence[Any]) -> _Segments:
+def _segments(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], *, is_only: bool) -> _Segments:
+    """Return the segments of a device, and, where only one has events, those that name none."""
+
     def ranges() -> Iterator[tuple[int, int]]:
         for k, row in enumerate(_list(snapshot, "segments")):
+            if isinstance(row, dict) and row.get("device", device if is_only else 0) != device:
+                continue
             low = _number(row, "address", f"segments[{k}]")
             yield low, low + _number(row, "total_size", f"segments[{k}]")
         for k, event in enumerate(trace):
             if isinstance(event, dict) and str(event.get("action")).startswith("segment_"):
-                low = _number(event, "addr", f"device_traces[0][{k}]")
-                yield low, low + _number(event, "size", f"device_traces[0][{k}]")
+                low = _number(event, "addr", f"device_traces[{device}][{k}]")
+                yield low, low + _number(event, "size", f"device_traces[{device}][{k}]")
 
     return _Segments(ranges())
 
 
 def _lives(
-    trace: Sequence[Any], segments: _Segments, options: ImportOptions
+    device: int, trace: Sequence[Any], segments: _Segments, options: ImportOptions
 ) -> tuple[list[dict[str, Any]], dict[int | str, int]]:
-    """Return the buffers of a trace, and where each lies."""
+    """Return the buffers of a device's trace, and where each lies."""
     rows: list[dict[str, Any]] = []
     offsets: dict[int | str, int] = {}
     alive: dict[int, dict[str, Any]] = {}
     for k, event in enumerate(trace):
-        path = f"device_traces[0][{k}]"
+        path = f"device_traces[{device}][{k}]"
         action = event.get("action") if isinstance(event, dict) else None
         if action != "alloc" and action not in _FREED:
             continue

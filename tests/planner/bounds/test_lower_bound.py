@@ -104,6 +104,12 @@ def test_live_bytes_are_counted_in_bytes_at_each_live_set() -> None:
     assert live_bytes(instance) == [(1, 700), (2, 500)]
 
 
+def test_bytes_that_buffers_share_by_their_places_are_alive_once() -> None:
+    inside = C | {"size": 200, "start": 1, "end": 2, "relative": {"to": "a", "offset": 100}}
+    instance = compile_problem(Problem.model_validate({"buffers": [A | {"size": 400, "start": 0, "end": 3}, inside]}))
+    assert max(size for _, size in live_bytes(instance)) == 400
+
+
 @given(problem=problems(6))
 def test_live_bytes_are_those_of_the_lifetimes(problem: Problem) -> None:
     groups = families(problem)

@@ -13,6 +13,7 @@ from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.importers import detect, read_model
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
 
 TESTS = Path(__file__).parents[2]
 LOG = b"""I (321) tflm: a (id=0): size=64, offset=0, first_used=0 last_used=1
@@ -118,6 +119,30 @@ def test_snapshots_of_pytorch_are_read_as_json_and_as_pickles(write: Any) -> Non
     assert [row.offset for row in found.own_plan.placements] == [0, 512, 0, 2048, 6144]
     assert verify(found.problem, found.own_plan) == ()
     assert found.own_peak == 7168
+
+
+def test_each_device_of_a_snapshot_has_a_pool_of_its_own() -> None:
+    first = [event("alloc", 0, 512), event("alloc", 512, 512)]
+    second = [event("alloc", 512, 1024), event("free_completed", 512, 1024), event("alloc", 0, 512)]
+    segments = [{"device": device, "address": 0, "total_size": 2048} for device in (0, 2)]
+    data = json.dumps({"segments": segments, "device_traces": [first, [], second]}).encode()
+    found = read_model(data)
+    assert [(row.id, row.size, row.pools) for row in found.problem.buffers] == [
+        ("device0/0", 512, ("device0",)),
+        ("device0/1", 512, ("device0",)),
+        ("device2/0", 1024, ("device2",)),
+        ("device2/2", 512, ("device2",)),
+    ]
+    assert found.own_plan is not None
+    assert [(row.pool, row.offset) for row in found.own_plan.placements] == [
+        ("device0", 0),
+        ("device0", 512),
+        ("device2", 512),
+        ("device2", 0),
+    ]
+    assert verify(found.problem, found.own_plan) == ()
+    assert found.own_peak == 1024 + 1536
+    assert solve(found.problem).peak == 1024 + 1024
 
 
 class Evil:

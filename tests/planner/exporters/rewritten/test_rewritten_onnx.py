@@ -16,7 +16,7 @@ from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.rewriting import Rewriting, best_rewriting
 from memplan.solvers.cascade.solve import cascade
 from tests.support.image_models import MODELS, mobilenet_v1
-from tests.support.onnx_models import model, node, value
+from tests.support.onnx_models import graph, model, node, of_graph, value
 
 
 def rewritten(data: bytes, macs: float = 1.2) -> tuple[bytes, Rewriting, int]:
@@ -96,6 +96,22 @@ def test_every_point_of_an_operator_is_equal_to_the_bit(kind: str, attributes: d
     assert any(region.kind != "whole" for point in result.points for region in point.cascade.regions)
     for point in result.points[:: max(1, len(result.points) // 4)]:
         assert all(map(np.array_equal, outputs(found.write(unrolled(point.cascade)), image), expected))
+
+
+def test_a_model_of_an_older_opset_is_converted_and_computes_the_same() -> None:
+    weights = {"a": np.ones((3, 2, 3, 3), np.float32), "b": np.ones((3, 3, 3, 3), np.float32)}
+    nodes = [
+        node("Conv", "x a", "y", pads=[1, 1, 1, 1]),
+        node("Clip", "y", "t", min=-3.0, max=3.0),
+        node("Conv", "t b", "out"),
+    ]
+    old = of_graph(graph(nodes, [value("x", (1, 2, 24, 20))], [value("out", None)], **weights), opset=9)
+    found = rewritable(old, "model.onnx", read_model_graph(old, "model.onnx").graph)
+    result = cascade(found.access, CascadeOptions(channels=False))
+    written = found.write(unrolled(result.points[-1].cascade))
+    assert onnx.load_model_from_string(written).opset_import[0].version == 11
+    image = np.random.default_rng(2).integers(-3, 4, size=(1, 2, 24, 20)).astype(np.float32)
+    assert all(map(np.array_equal, outputs(written, image), outputs(old, image)))
 
 
 def test_what_cannot_be_unrolled_or_written_is_told() -> None:
