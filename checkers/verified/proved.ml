@@ -942,6 +942,18 @@ type claim =
 | Costs of kind * Big_int_Z.big_int * Big_int_Z.big_int
    * Big_int_Z.big_int option list
 
+(** val prices : problem -> kind -> Big_int_Z.big_int list **)
+
+let prices p = function
+| Plain -> map (fun p0 -> p0.price) p.pools
+| _ ->
+  (match p.pools with
+   | [] -> []
+   | q :: t0 ->
+     if forallb (fun o -> Z.eqb o.price q.price) t0
+     then map (fun k -> Z.mul (Z.of_nat k) p.parts) (seq O (length p.pools))
+     else map (fun p0 -> p0.price) p.pools)
+
 (** val top : Big_int_Z.big_int option -> Big_int_Z.big_int **)
 
 let top = function
@@ -958,13 +970,13 @@ let with_last ends u =
     problem -> Big_int_Z.big_int option list -> nat -> Big_int_Z.big_int
     option -> (Big_int_Z.big_int list * Big_int_Z.big_int option) list **)
 
-let by_tops p tops count least =
+let by_tops p tops count least0 =
   flat_map (fun q ->
     let u = top (nth q tops None) in
     if Z.ltb Big_int_Z.zero_big_int u
     then ((app (firstn q (capacities p))
             ((Z.sub u Big_int_Z.unit_big_int) :: (map top (skipn (S q) tops)))),
-           least) :: []
+           least0) :: []
     else []) (rev (seq O count))
 
 (** val claims :
@@ -3835,10 +3847,10 @@ let raise ends a q at_ m = function
     Big_int_Z.big_int option **)
 
 let least_end es =
-  fold_right (fun e least ->
+  fold_right (fun e least0 ->
     let (y, c) = e in
     let (_, v) = y in
-    (match least with
+    (match least0 with
      | Some w -> Some (Z.min w (Z.add v c.bytes))
      | None -> Some (Z.add v c.bytes))) None es
 
@@ -3912,6 +3924,193 @@ let read_state i ends st =
   then Some (fold_left (fun m e -> M.add (fst e) (snd e) m) st M.empty)
   else None
 
+(** val part_prices :
+    problem -> kind -> Big_int_Z.big_int -> Big_int_Z.big_int list option **)
+
+let part_prices p by_ d =
+  if forallb (fun c ->
+       Z.eqb (Z.modulo (Z.mul c d) p.parts) Big_int_Z.zero_big_int)
+       (prices p by_)
+  then Some (map (fun c -> Z.div (Z.mul c d) p.parts) (prices p by_))
+  else None
+
+(** val moved : (row * Big_int_Z.big_int) list -> Big_int_Z.big_int **)
+
+let moved ps =
+  total (fun rd ->
+    if Z.ltb Big_int_Z.zero_big_int (fst rd).size
+    then (fst rd).traffic
+    else Big_int_Z.zero_big_int) ps
+
+(** val traffic_of : instance -> item -> Big_int_Z.big_int **)
+
+let traffic_of i a =
+  moved (parts_of i.part_lists a.id)
+
+(** val price_of :
+    instance -> Big_int_Z.big_int list -> item -> nat -> Big_int_Z.big_int **)
+
+let price_of i ws a q =
+  Z.mul (traffic_of i a) (nth q ws Big_int_Z.zero_big_int)
+
+(** val charges_of :
+    Big_int_Z.big_int list M.t -> M.key -> Big_int_Z.big_int list **)
+
+let charges_of m i =
+  match M.find i m with
+  | Some l -> l
+  | None -> []
+
+(** val plus :
+    nat -> Big_int_Z.big_int -> Big_int_Z.big_int list -> Big_int_Z.big_int
+    list **)
+
+let rec plus q v = function
+| [] -> []
+| h :: t0 ->
+  (match q with
+   | O -> (Z.add h v) :: t0
+   | S q0 -> h :: (plus q0 v t0))
+
+(** val charge :
+    nat -> Big_int_Z.big_int -> Big_int_Z.big_int list M.t -> item ->
+    Big_int_Z.big_int list M.t **)
+
+let charge q w m a =
+  M.add a.id (plus q (Z.mul w a.bytes) (charges_of m a.id)) m
+
+(** val charge_all :
+    Big_int_Z.big_int list -> known -> ((M.key * nat) * Big_int_Z.big_int)
+    list -> Big_int_Z.big_int list M.t -> (Big_int_Z.big_int list
+    M.t * Big_int_Z.big_int) option **)
+
+let rec charge_all ends k rows0 m =
+  match rows0 with
+  | [] -> Some (m, Big_int_Z.zero_big_int)
+  | y :: t0 ->
+    let (y0, w) = y in
+    let (k0, q) = y0 in
+    (match M.find k0 k.sets with
+     | Some c ->
+       (match charge_all ends k t0 m with
+        | Some p0 ->
+          let (m0, worth) = p0 in
+          if Z.leb Big_int_Z.zero_big_int w
+          then Some ((fold_left (charge q w) c.free m0),
+                 (Z.add worth
+                   (Z.mul w (room_in ends Big_int_Z.unit_big_int c q))))
+          else None
+        | None -> None)
+     | None -> None)
+
+(** val homes_of : lows -> nat list **)
+
+let homes_of l =
+  flat_map (fun e -> match snd e with
+                     | Some _ -> (fst e) :: []
+                     | None -> []) (numbered l)
+
+(** val least : Big_int_Z.big_int list -> Big_int_Z.big_int **)
+
+let least = function
+| [] -> Big_int_Z.zero_big_int
+| a :: t0 -> fold_right Z.min a t0
+
+(** val is_dear :
+    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int ->
+    ((item * nat list) * Big_int_Z.big_int list) list -> Big_int_Z.big_int ->
+    Big_int_Z.big_int -> state -> bool **)
+
+let is_dear k scale worth table base0 step0 low =
+  let rows0 =
+    map (fun e ->
+      let (y, charges) = e in
+      let (a, homes0) = y in
+      (match low a.id with
+       | Some l ->
+         map (fun q -> nth q charges Big_int_Z.zero_big_int) (homes_of l)
+       | None -> map (fun q -> nth q charges Big_int_Z.zero_big_int) homes0))
+      table
+  in
+  (||) (existsb (fun r -> match r with
+                          | [] -> true
+                          | _ :: _ -> false) rows0)
+    (let bound = Z.opp (Z.div (Z.sub worth (total least rows0)) scale) in
+     if Z.eqb step0 Big_int_Z.zero_big_int
+     then Z.leb k base0
+     else Z.leb k (Z.add bound (Z.modulo (Z.sub base0 bound) step0)))
+
+(** val base_of :
+    instance -> Big_int_Z.big_int list -> (item * nat list) list ->
+    Big_int_Z.big_int **)
+
+let base_of i ws table =
+  total (fun e ->
+    match snd e with
+    | [] -> Big_int_Z.zero_big_int
+    | q :: _ -> price_of i ws (fst e) q) table
+
+(** val differences :
+    instance -> Big_int_Z.big_int list -> (item * nat list) list ->
+    Big_int_Z.big_int list **)
+
+let differences i ws table =
+  flat_map (fun e ->
+    match snd e with
+    | [] -> []
+    | o :: t0 ->
+      map (fun q ->
+        Z.sub (price_of i ws (fst e) q) (price_of i ws (fst e) o)) t0) table
+
+(** val value :
+    problem -> instance -> Big_int_Z.big_int list -> kind ->
+    Big_int_Z.big_int -> Big_int_Z.big_int -> known -> Big_int_Z.big_int ->
+    ((M.key * nat) * Big_int_Z.big_int) list -> (state -> bool) option **)
+
+let value p i ends by_ d k k0 scale rows0 =
+  match part_prices p by_ d with
+  | Some ws ->
+    let firsts = map (fun a -> (a, (homes_of (first ends a)))) i.solid in
+    let step0 =
+      fold_right Z.gcd Big_int_Z.zero_big_int (differences i ws firsts)
+    in
+    let prices0 =
+      fold_left (fun m a ->
+        let t0 = traffic_of i a in
+        M.add a.id (map (fun c -> Z.mul scale (Z.mul t0 c)) ws) m) i.solid
+        M.empty
+    in
+    (match charge_all ends k0 rows0 prices0 with
+     | Some p0 ->
+       let (m, worth) = p0 in
+       if (&&)
+            ((&&)
+              ((&&)
+                ((&&)
+                  ((&&)
+                    ((&&)
+                      ((&&) (Z.ltb Big_int_Z.zero_big_int scale)
+                        (Z.ltb Big_int_Z.zero_big_int d))
+                      (Z.ltb Big_int_Z.zero_big_int p.parts))
+                    (Z.leb Big_int_Z.zero_big_int step0))
+                  (forallb (fun v ->
+                    if Z.eqb step0 Big_int_Z.zero_big_int
+                    then Z.eqb v Big_int_Z.zero_big_int
+                    else Z.eqb (Z.modulo v step0) Big_int_Z.zero_big_int)
+                    (differences i ws firsts)))
+                (forallb (fun r -> Z.leb Big_int_Z.zero_big_int r.traffic)
+                  p.rows))
+              (forallb (fun c -> Z.leb Big_int_Z.zero_big_int c) ws))
+            (Nat.eqb (length ws) (length ends))
+       then let table =
+              map (fun e -> (((fst e), (snd e)), (charges_of m (fst e).id)))
+                firsts
+            in
+            Some (is_dear k scale worth table (base_of i ws firsts) step0)
+       else None
+     | None -> None)
+  | None -> None
+
 type line =
 | Time_set of Big_int_Z.big_int
 | List_set of Big_int_Z.big_int list
@@ -3956,7 +4155,7 @@ let add_worth k f =
     ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
     option) -> known -> line -> known option **)
 
-let take i ends value k = function
+let take i ends value0 k = function
 | Time_set t0 ->
   (match set_at i t0 with
    | Some c -> Some (add_set k c)
@@ -3966,7 +4165,7 @@ let take i ends value k = function
    | Some c -> Some (add_set k c)
    | None -> None)
 | Worth (scale, rows0) ->
-  (match value k scale rows0 with
+  (match value0 k scale rows0 with
    | Some f -> Some (add_worth k f)
    | None -> None)
 | Rest_lemma (b, rests, lifts, st) ->
@@ -3987,11 +4186,11 @@ let take i ends value k = function
     ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
     option) -> known -> line list -> known option **)
 
-let rec take_all i ends value k = function
+let rec take_all i ends value0 k = function
 | [] -> Some k
 | l :: t0 ->
-  (match take i ends value k l with
-   | Some more -> take_all i ends value more t0
+  (match take i ends value0 k l with
+   | Some more -> take_all i ends value0 more t0
    | None -> None)
 
 (** val is_proof :
@@ -3999,8 +4198,8 @@ let rec take_all i ends value k = function
     ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
     option) -> part -> bool **)
 
-let is_proof i ends value p =
-  match take_all i ends value nothing_known p.lines with
+let is_proof i ends value0 p =
+  match take_all i ends value0 nothing_known p.lines with
   | Some k ->
     refuted ends k (at_first i ends) p.closing
       (match p.nowhere with
@@ -4027,7 +4226,7 @@ let rec same_list k l =
     list -> (state -> bool) option) -> (Big_int_Z.big_int
     list * Big_int_Z.big_int option) list -> part list -> bool **)
 
-let rec are_proofs i value expected parts0 =
+let rec are_proofs i value0 expected parts0 =
   match expected with
   | [] -> (match parts0 with
            | [] -> true
@@ -4038,8 +4237,8 @@ let rec are_proofs i value expected parts0 =
      | p :: ps ->
        (&&)
          ((&&) (same_list (fst e) p.claimed)
-           (is_proof i (fst e) (value (fst e) (snd e)) p))
-         (are_proofs i value es ps))
+           (is_proof i (fst e) (value0 (fst e) (snd e)) p))
+         (are_proofs i value0 es ps))
 
 (** val same_sizes :
     Big_int_Z.big_int option list -> Big_int_Z.big_int option list -> bool **)
@@ -4066,6 +4265,19 @@ let rec same_sizes k l =
            | Some _ -> false
            | None -> same_sizes k0 l0)))
 
+(** val value_of :
+    problem -> instance -> claim -> Big_int_Z.big_int list ->
+    Big_int_Z.big_int option -> known -> Big_int_Z.big_int ->
+    ((M.key * nat) * Big_int_Z.big_int) list -> (state -> bool) option **)
+
+let value_of p inst c ends least0 =
+  match c with
+  | Costs (by_, _, d, _) ->
+    (match least0 with
+     | Some k -> value p inst ends by_ d k
+     | None -> (fun _ _ _ -> None))
+  | _ -> (fun _ _ _ -> None)
+
 (** val check : problem -> certificate -> bool **)
 
 let check p c =
@@ -4076,6 +4288,6 @@ let check p c =
         (match c.says with
          | Infeasible -> true
          | Used tops -> Nat.eqb (length tops) (length p.pools)
-         | Costs (_, _, _, _) -> false))
-      (are_proofs inst (fun _ _ _ _ _ -> None) (claims p c.says) c.proofs)
+         | Costs (_, _, _, tops) -> Nat.eqb (length tops) (length p.pools)))
+      (are_proofs inst (value_of p inst c.says) (claims p c.says) c.proofs)
   | None -> false
