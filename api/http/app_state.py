@@ -31,6 +31,7 @@ from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.long_places import LongPlaces
 from memplan.api.service.plan_service import PlanService
 from memplan.api.service.reasoned_plans import ReasonedPlans
+from memplan.api.service.recent_keys import RecentKeys
 from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
@@ -77,8 +78,9 @@ class Service:
         self.readings = Readings(settings.cache_memory_bytes // 8)
         self.written = WrittenAnswers(settings.cache_memory_bytes * 5 // 8)
         together = os.environ.get(COUNTS_FOLDER)
-        long_places = LongPlaces(lambda: self.cluster.workers, None if together is None else Path(together))
-        self.queue = AdmissionQueue(lambda: self.cluster.places, settings.waiting, long_places)
+        folder = None if together is None else Path(together)
+        long_places = LongPlaces(lambda: self.cluster.workers, folder)
+        self.queue = AdmissionQueue(lambda: self.cluster.places, settings.waiting, long_places, RecentKeys(folder))
         self.readiness = Readiness(
             Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),
             Check(self._stores, "memplan: could not store"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,10 +13,13 @@ from typing import NamedTuple
 
 import anyio
 
-from memplan.api.refusals import FullError
+from memplan.api.refusals import FullError, UnavailableError
 from memplan.api.service.long_places import LONG_S, LongPlaces
+from memplan.api.service.recent_keys import RecentKeys
 
 _MOST_KNOWN = 10_000
+_HALVED_S, _HEAVY_S = 10.0, 2.0
+"""The seconds in which the time that a key has used counts half; and that from which it leaves a worker to others."""
 _LOOK_EVERY_S = 0.25
 """The time between two looks of a waiting request for new places: workers come and go."""
 
@@ -42,14 +46,22 @@ class _Waiter:
 class AdmissionQueue:
     """`places` requests at once, `length` more in the queue. For one event loop.
 
-    Callers take turns: the next is the one who holds the fewest places, of those the one who had a turn longest ago; of
-    its requests the urgent go first, then as they came. Where the queue is full, the caller with most requests in it
-    gives way. Requests that may not be refused wait beyond the length, and do not count as waiting. Long requests need
-    one of the `long_places`, too, and others go before them while there is none.
+    Callers take turns: the next is the one who holds the fewest places, of those the one who used the least time of
+    workers lately, and of those the one who had a turn longest ago; of its requests the urgent go first, then as they
+    came. Of a key that used much while `others` came, all requests are long ones. Where the queue is full, the caller
+    with most requests in it gives way. Requests that may not be refused wait beyond the length, and do not count as
+    waiting. Long requests need one of the `long_places`, too, and others go before them while there is none.
     """
 
-    def __init__(self, places: int | Callable[[], int], length: int, long_places: LongPlaces | None = None) -> None:
-        self._places, self._long_places = places, long_places
+    def __init__(
+        self,
+        places: int | Callable[[], int],
+        length: int,
+        long_places: LongPlaces | None = None,
+        others: RecentKeys | None = None,
+    ) -> None:
+        self._places, self._long_places, self._others = places, long_places, others
+        self._used: dict[str | None, tuple[float, float]] = {}
         self.length = length
         self.busy = 0
         """The number of places that are taken."""
@@ -92,7 +104,10 @@ class AdmissionQueue:
         may_be_refused: bool = True,
         is_long: bool = False,
     ) -> None:
-        """Take a place; raises FullError if the queue is full, or if no place is free within `patience_s`."""
+        """Take a place; raises FullError if the queue is full, or if no place is free within `patience_s`.
+
+        Where there are no places at all, that is UnavailableError.
+        """
         lane = _Lane(caller, is_long)
         self._admit()
         if self.busy < self.places and self._has_long_place(lane):
@@ -124,9 +139,26 @@ class AdmissionQueue:
             return True
         return False
 
-    def leave(self, caller: str | None = None, is_long: bool = False) -> None:
-        """Give a place back."""
+    def must_leave_one(self, caller: str | None) -> bool:
+        """Return True for a key whose requests must leave a worker to others: it used much, and others came lately."""
+        if self._others is None or caller is None:
+            return False
+        self._others.note(caller)
+        return self._used_by(caller) > _HEAVY_S and self._others.has_others(caller)
+
+    def _used_by(self, caller: str | None) -> float:
+        used_s, at = self._used.get(caller, (0.0, 0.0))
+        return used_s and float(used_s * 0.5 ** ((time.monotonic() - at) / _HALVED_S))
+
+    def leave(self, caller: str | None = None, is_long: bool = False, used_s: float = 0.0) -> None:
+        """Give a place back, and charge the caller the seconds of a worker that were used."""
         self.busy -= 1
+        if used_s > 0:
+            now_used = self._used_by(caller) + used_s
+            self._used.pop(caller, None)
+            self._used[caller] = now_used, time.monotonic()
+            if len(self._used) > _MOST_KNOWN:
+                del self._used[next(iter(self._used))]
         if is_long and self._long_places is not None:
             self._long_places.leave()
         self._held[caller] -= 1
@@ -150,7 +182,7 @@ class AdmissionQueue:
                 self._admit()
                 left_s = give_up - anyio.current_time()
                 if left_s <= 0 and not waiter.is_next.is_set():
-                    raise FullError(f"memplan: all {self._places_of(lane)} stayed taken for the whole time limit")
+                    raise self._refusal(f"memplan: all {self._places_of(lane)} stayed taken for the whole time limit")
                 with anyio.move_on_after(min(left_s, _LOOK_EVERY_S)):
                     await waiter.is_next.wait()
             if not waiter.has_place:
@@ -184,9 +216,10 @@ class AdmissionQueue:
                 waiter.has_place = True
                 waiter.is_next.set()
 
-    def _turn(self, lane: _Lane) -> tuple[int, int, _Waiter]:
+    def _turn(self, lane: _Lane) -> tuple[int, int, int, _Waiter]:
         """Return what tells when it is the turn of a lane's first request."""
-        return self._held[lane.caller], self._turns.get(lane.caller, 0), self._queues[lane][0]
+        used = int(self._used_by(lane.caller))
+        return self._held[lane.caller], used, self._turns.get(lane.caller, 0), self._queues[lane][0]
 
     def _has_long_place(self, lane: _Lane) -> bool:
         """Take a long place for a lane's first request, where it needs one; return False if none is free."""
@@ -204,11 +237,17 @@ class AdmissionQueue:
         """Raise FullError if the queue is full, and no other caller gives way."""
         if self.waiting >= self.length and self._last_of_most(caller) is None:
             places = self._places_of(_Lane(caller, is_long))
-            raise FullError(f"memplan: all {places} are taken and {self.waiting} callers wait already")
+            raise self._refusal(f"memplan: all {places} are taken and {self.waiting} callers wait already")
+
+    def _refusal(self, sentence: str) -> FullError | UnavailableError:
+        """Return the refusal that says so, or that no worker is there: they are being replaced."""
+        return FullError(sentence) if self.places else UnavailableError("memplan: no worker is there for now")
 
     def _places_of(self, lane: _Lane) -> str:
         """Return what is full where a lane's request waits, in words."""
         if self.busy < self.places and lane.is_long:
+            if self._used_by(lane.caller) > _HEAVY_S:
+                return "places for a key that used much while others came"
             return f"places for what may take more than {LONG_S:g} s"
         return f"{self.places} places"
 

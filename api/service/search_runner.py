@@ -17,7 +17,7 @@ from anyio import CapacityLimiter, to_thread
 
 from memplan.api.cluster.task import Task
 from memplan.api.metrics import Metrics
-from memplan.api.refusals import FullError
+from memplan.api.refusals import FullError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.long_places import is_long_work
 from memplan.api.service.plan_request import PlanRequest
@@ -100,7 +100,7 @@ class SearchRunner:
             return replace(best, stop_reason="time_limit")
         try:
             return await self._by_workers(request, shared, best)
-        except FullError:
+        except (FullError, UnavailableError):
             if best is not None and best.plan.placements and request.deadline.left_s <= 0:
                 return replace(best, stop_reason="time_limit")  # which is more than nothing
             raise
@@ -164,6 +164,7 @@ class SearchRunner:
         """Wait for a place and have a worker solve it; what is cancelled while it waits has the best so far."""
         patience_s = max(0.0, request.deadline.left_s)
         is_long = is_long_work(min(request.options.time_limit_s, request.deadline.left_s))
+        is_long |= self._queue.must_leave_one(request.key_id)
         if not await self._queue.take_unless(
             shared.cancelled,
             patience_s,
@@ -193,7 +194,7 @@ class SearchRunner:
                 cancelled=shared.cancelled,
             )
         finally:
-            self._queue.leave(request.key_id, is_long)
+            self._queue.leave(request.key_id, is_long, taken.passed_s)
         self._metrics.solved(result.plan, solver=options.solver, place="worker", seconds=taken.passed_s)
         return result
 

@@ -69,6 +69,7 @@ class WorkService:
         """
         patience_s = max(0.0, request.deadline.left_s)
         is_long = is_long_work(min(request.time_limit_s, request.deadline.left_s))
+        is_long |= self._queue.must_leave_one(request.key_id)
         has_place = await self._queue.take_unless(
             cancelled,
             patience_s,
@@ -83,7 +84,7 @@ class WorkService:
         # The time of a call counts from when it came, that of a job from when a worker begins with it.
         grace_s, limit_s = (_SOON_S, None) if request.may_be_refused else (_LATER_S, request.time_limit_s)
         what = request.run, request.kind, request.media, request.body, request.options
-        task = WorkTask(*what, deadline, grace_s, limit_s)
+        task, began = WorkTask(*what, deadline, grace_s, limit_s), time.monotonic()
         try:
             return await self._workers.work(
                 task, priority=min(0, request.priority), on_progress=on_progress, cancelled=cancelled
@@ -93,6 +94,6 @@ class WorkService:
                 raise
             raise NotInTimeError(str(error)) from error
         finally:
-            self._queue.leave(request.key_id, is_long)
+            self._queue.leave(request.key_id, is_long, time.monotonic() - began)
             if not request.may_be_refused:  # else whoever answers the call counts it
                 self._metrics.answered_by(request.deadline)

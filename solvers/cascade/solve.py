@@ -27,6 +27,8 @@ _SEARCH_SHARE = 0.6
 """The part of the time for search and plans, where points are checked by value in the rest."""
 MOST_CHECKED_RUNS = 20_000
 """The runs of operations up to which a point is checked by value."""
+MOST_CHECKED_BYTES, _CHECKED_A_BYTE = 2**30, 48
+"""The bytes that a check by value may take in memory; those for each byte of the largest tensor are sums of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ def cascade(
     search = RegionSearch(access, options)
     layers = _planned_layers(access, options, search.layers())
     after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
+    if check:
+        _check_executable(access)
     planning = Planning(access, options, partial(is_over, _SEARCH_SHARE if check else 1.0), on_point)
     planning.run(search, after if any(after) else [])
     points = planning.points
@@ -142,6 +146,18 @@ def _planned_layers(graph: AccessGraph, options: CascadeOptions, layers: Rows) -
     if point is None:
         raise OptionError("time_limit_s: must be enough to plan the graph layer by layer")
     return point
+
+
+def _check_executable(graph: AccessGraph) -> None:
+    """Raise OptionError for a graph that cannot be executed by value, before anything is allocated for it."""
+    sizes = [row.rows * row.columns * row.pixel for row in graph.tensors]
+    needed = 2 * sum(sizes) + _CHECKED_A_BYTE * max(sizes, default=0)
+    if needed > MOST_CHECKED_BYTES:
+        raise OptionError(f"check: must take at most {MOST_CHECKED_BYTES} bytes of memory for this graph, got {needed}")
+    for position, row in enumerate(graph.operations):
+        if again := [tensor for tensor in row.outputs if graph.maker[tensor] != position]:
+            rule = "must be for a graph whose tensors are each made once"
+            raise OptionError(f"check: {rule}, got ops[{position}], which makes tensor {again[0]} again")
 
 
 def _checked(points: tuple[CascadePoint, ...], is_over: Callable[[], bool]) -> tuple[int, ...]:

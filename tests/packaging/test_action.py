@@ -118,3 +118,5 @@ def test_it_installs_what_this_repository_locks() -> None:
     install = ACTION["runs"]["steps"][0]["run"]
     assert '--requirement "$GITHUB_ACTION_PATH/requirements.lock"' in install
     assert (ROOT / "requirements.lock").exists()
+    assert '--require-hashes --requirement "$GITHUB_ACTION_PATH/docker/build.lock"' in install
+    assert "--no-build-isolation" in install  # else the newest build tool comes, without a hash

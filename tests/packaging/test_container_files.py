@@ -84,3 +84,19 @@ def test_without_the_tool_that_builds_it_the_container_is_skipped_with_a_reason(
         0,
         "container: skipped, since there is no ../shared/tools/build-image\n",
     )
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_lower_bounds_admit_no_version_with_a_known_vulnerability_and_the_locks_keep_them(lock: str) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE))
+    for extra, name, least in (
+        ("cluster", "distributed", "2026.2"),
+        ("cluster", "cryptography", "44.0.1"),
+        ("cluster", "python-json-logger", "3.3"),
+        ("server", "h11", "0.16"),
+        ("onnx", "onnx", "1.19"),
+    ):
+        (bound,) = (each for each in extras[extra] if each.startswith(f"{name}>="))
+        assert f"{name}>={least}" == bound.partition(",")[0]
+        assert [*map(int, pinned[name].split("."))] >= [*map(int, least.split("."))]

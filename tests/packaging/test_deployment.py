@@ -114,6 +114,14 @@ def test_the_autoscaler_scales_a_deployment_that_does_not_say_how_many() -> None
         assert f"name: {{as: {name}}}" in (ROOT / "docs" / "operations.md").read_text()
 
 
+def test_no_pod_reaches_the_addresses_of_a_platform_and_workers_reach_memplan_alone() -> None:
+    for name, policy in of_kind("NetworkPolicy").items():
+        assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+        blocks = [to["ipBlock"] for rule in policy["spec"]["egress"] for to in rule.get("to", ()) if "ipBlock" in to]
+        assert [block["cidr"] for block in blocks] == (["0.0.0.0/0", "::/0"] if name == "server" else [])
+        assert all("169.254.0.0/16" in block["except"] for block in blocks[:1])
+
+
 def test_every_pod_is_fenced_and_needs_no_rights() -> None:
     assert set(of_kind("NetworkPolicy")) == set(DEPLOYMENTS)
     for found in DEPLOYMENTS.values():

@@ -61,8 +61,7 @@ class KeyGate:
         there is no key to show.
         """
         if not self.requires_keys:
-            if not self._settings.without_keys:
-                _check_page(method, headers or {})
+            _check_page(method, headers or {}, self._settings.without_keys)
             return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
         text = text.strip()
@@ -98,9 +97,16 @@ class KeyGate:
             raise FullError(f"key {key.name}: may ask {per_minute} times a minute", wait_s)
 
 
-def _check_page(method: str, headers: Mapping[str, str]) -> None:
-    """Raise ForbiddenError for what a page from elsewhere asks for, by whatever name it calls this server."""
+def _check_page(method: str, headers: Mapping[str, str], is_any_host: bool) -> None:
+    """Raise ForbiddenError for what a page from elsewhere asks for, by whatever name it calls this server.
+
+    Where `is_any_host`, that is only what a browser itself says to be of another site.
+    """
     host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
+    if is_any_host:
+        if site == "cross-site" and is_from_elsewhere(method, host, None, site):
+            raise ForbiddenError(f"sec-fetch-site: must not be that of another site's page, got {shown(site)}")
+        return
     rule = "where no key is asked for, unless --without-keys is said"
     if not is_harmless(host):
         raise ForbiddenError(f"host: must be an address or localhost {rule}, got {shown(host)}")

@@ -263,3 +263,12 @@ def test_processes_of_a_server_count_requests_together(tmp_path: Path) -> None:
     clock.now_s += 20
     assert one.take("a", 3) == 0
     assert other.take("a", 3) == 20
+
+
+def test_a_page_of_another_site_posts_to_no_server_that_needs_no_key() -> None:
+    gate = KeyGate(Settings(without_keys=True), Lobby()._look_up)
+    said = {"host": "memplan.example", "sec-fetch-site": "cross-site"}
+    with pytest.raises(ForbiddenError, match="sec-fetch-site: must not be that of another site's page"):
+        run(gate.caller(None, "POST", said))
+    assert run(gate.caller(None, "GET", said)) is ANY_CALLER
+    assert run(gate.caller(None, "POST", {"host": "memplan.example"})) is ANY_CALLER

@@ -198,3 +198,20 @@ def test_a_point_keeps_its_number_when_it_is_chosen() -> None:
         said = [line.split()[1] for line in lines(answer_of(found)) if line.startswith("cascade")]
         assert said == list(map(str, numbers))
         assert point_labels(found) == ["layer by layer", *(f"cascade {k}" for k in numbers)]
+
+
+def test_a_check_that_would_take_too_much_memory_is_refused_before_anything_is_allocated() -> None:
+    tensor = {"shape": [1, 12_000, 12_000, 1], "dtype": "int8"}
+    step = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [1, 1]}}
+    graph = graph_from({"size": [144_000_000] * 2, "kept": [1], "tensors": [tensor] * 2, "ops": [step]})
+    with pytest.raises(OptionError, match=r"check: must take at most 1073741824 bytes of memory .*, got 7488000000"):
+        cascade(graph, check=True)
+
+
+def test_a_check_of_a_graph_that_makes_a_tensor_again_is_refused() -> None:
+    tensor = {"shape": [1, 8, 8, 1], "dtype": "int8"}
+    ops = [{"in": [0], "out": [1], "kind": "relu"}, {"in": [0, 1], "out": [1], "kind": "add"}]
+    graph = graph_from({"size": [64, 64], "kept": [1], "tensors": [tensor] * 2, "ops": ops})
+    with pytest.raises(OptionError, match=r"got ops\[1\], which makes tensor 1 again"):
+        cascade(graph, check=True)
+    assert cascade(graph).layers_peak > 0
