@@ -106,9 +106,13 @@ class OperationsDraft:
         """Return True if a value is a constant."""
         return self._values[name].kind == "constant"
 
-    def operation(self, op: str, inputs: Iterable[str], outputs: Iterable[str]) -> None:
+    def operation(
+        self, op: str, inputs: Iterable[str], outputs: Iterable[str], temporaries: Iterable[str] = ()
+    ) -> None:
         """Add an operation."""
-        row = {"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+        row: dict[str, Any] = {"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+        if scratch := tuple(temporaries):
+            row["temporaries"] = scratch
         self._add(row | {"has_effects": True} if self._has_effects else row)
 
     def view(self, op: str, source: str, result: str) -> None:

@@ -10,7 +10,8 @@ Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from memplan.planner.errors import FormatError, OptionError, shown
@@ -24,6 +25,7 @@ ALIGNMENT = 16
 _FIRST = "forward"
 """The method that is read where there are several."""
 _VIEW = "executorch_prim::et_view"
+_WITH_SCRATCH = "cortex_m::"
 _PUT = "executorch_prim::et_copy_index"
 """Writes a part of its first argument: what an iteration of a loop has computed."""
 _SEVERAL = 2
@@ -61,6 +63,8 @@ class _Program:
         results = dict.fromkeys(map(_name, filter(self._is_planned, method.tensors_of(method.outputs))))
         self.draft = OperationsDraft(method.name or None, results, options, self.alignment)
         self.written: set[int] = set()
+        rows = (row for chain in method.chains for row in chain)
+        self.uses = Counter(value for row in rows for value in method.tensors_of(row.arguments))
         self.last_at: dict[tuple[int, int], int] = {}
         self.chain: tuple[Instruction, ...] = ()
         self.loops: dict[int, list[int]] = {}
@@ -161,15 +165,25 @@ class _Program:
         elif row.kind == "kernel" and row.name == _PUT:
             self._operation(row.name, row.arguments, row.arguments[:1])
         elif row.kind == "kernel" and row.arguments:
-            self._operation(row.name, *_split_kernel(row, self.method))
+            inputs, outputs = _split_kernel(row, self.method)
+            scratch = [value for value in self.method.tensors_of(inputs) if self._is_scratch(row, value)]
+            self._operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
 
-    def _operation(self, name: str, inputs: Iterable[int], outputs: Iterable[int]) -> None:
+    def _is_scratch(self, row: Instruction, value: int) -> bool:
+        """Return True for what a kernel of Cortex-M is given to work in: nothing else names it, nor is it written."""
+        is_alone = self.uses[value] == 1 and value not in self.written
+        has_memory = self._is_planned(value) and not self.method.tensors[value].has_content
+        return row.name.startswith(_WITH_SCRATCH) and is_alone and has_memory
+
+    def _operation(self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()) -> None:
         reads = self._read(tuple(inputs))
         writes = [value for value in self.method.tensors_of(tuple(outputs)) if self._is_planned(value)]
         for value in writes:
             self._declare(value)
             self._wrote(value)
-        self.draft.operation(name, reads, dict.fromkeys(map(_name, writes)))
+        for value in scratch:
+            self._declare(value)
+        self.draft.operation(name, reads, dict.fromkeys(map(_name, writes)), map(_name, scratch))
 
     def _move(self, row: Instruction) -> None:
         """Draw how a value becomes another: as one way of a choice says what is chosen."""

@@ -12,6 +12,7 @@ from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.liveness.shadow import shadow
+from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support.tflite_files import Fields, flatbuffer
 
@@ -56,6 +57,7 @@ def jump(condition: int, destination: int) -> Fields:
 def program(values: Sequence[Fields], inputs: Sequence[int], outputs: Sequence[int], *rows: Fields) -> bytes:
     """Return a program of one method, whose operators are an ordinary one, one in place, a view and a put."""
     names = ("aten::add", "aten::add_", "executorch_prim::et_view", "executorch_prim::et_copy_index")
+    names = (*names, "cortex_m::quantized_avg_pool2d")
     operators = [{0: name} for name in names]
     return flatbuffer({1: [method("forward", values, inputs, outputs, rows, operators)]}, b"ET12")
 
@@ -249,7 +251,7 @@ BROKEN = {
     ),
     "an operator that is not there": (
         program([tensor()], [0], [0], kernel(0, operator=9)),
-        r"op_index: must be one of 4 operators, got 9",
+        r"op_index: must be one of 5 operators, got 9",
     ),
     "an instruction nobody knows": (
         program([tensor()], [0], [0], {0: ("B", 9), 1: {}}),
@@ -288,3 +290,14 @@ def test_a_program_that_ends_early_is_an_error_or_all_that_matters_is_there(name
         except InputError:
             refused += 1
     assert refused > 100
+
+
+def test_what_a_kernel_of_cortex_m_works_in_is_scratch_and_no_state() -> None:
+    values = [tensor(0), tensor(16), tensor(32), tensor(16), tensor(48)]
+    found = imported(program(values, [0], [4], kernel(0, 1, 2, 2, operator=4), kernel(2, 3, 4, 4, operator=4)))
+    alive = {name: intervals for name, (intervals, _) in rows(found).items()}
+    assert (alive["#1"], alive["#3"]) == (((0, 1),), ((1, 2),))
+    assert found.own_plan is not None
+    assert verify(found.problem, found.own_plan) == ()
+    ordinary = imported(program(values, [0], [4], kernel(0, 1, 2, 2), kernel(2, 3, 4, 4)))
+    assert [(start, end > 2) for start, end in rows(ordinary)["#1"][0]] == [(-1, True)]
