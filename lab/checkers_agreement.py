@@ -38,7 +38,7 @@ class Checkers:
         self.folder, self.tally, self.faults = folder, Counter[str](), 0
         in_c = str(folder / "in_c")
         subprocess.run(["cc", "-O2", "-o", in_c, str(CHECKERS / "check.c")], check=True)
-        self.programs = {"C": in_c, "proved": built(folder)}
+        self.programs = {"C": in_c, "proved": built()}
 
     def taken(self, kind: str, seed: int, text: str, lines: list[str]) -> bool:
         """Say whether a certificate is taken, by all or by one at least; print where they differ."""

@@ -1,4 +1,4 @@
-"""Both checkers of certificates as people call them: the status and the sentence that each answers with."""
+"""The checkers of certificates as people call them: the status and the sentence that each answers with."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memplan.checkers import check
+from tests.support import proved_checker
 
 CHECKERS = Path(__file__).parents[2] / "checkers"
 SCRIPT = str(CHECKERS / "check.py")
@@ -34,6 +35,8 @@ def answers(
 ) -> tuple[int, str]:
     """Return the status and the sentence of both checkers, which must be the same but for what is wrong with an input.
 
+    The proved checker, where it can be built, must take or refuse the same.
+
     With flags, Python's runs as a script.
     """
     words = [*map(str, arguments)]
@@ -43,6 +46,10 @@ def answers(
     assert said[0][0] in (0, 2, 3), said
     if said[0][0] == 0:
         assert said[0] == said[1]
+    if proved := proved_checker.program():
+        status, sentence = _run(proved, *words)
+        assert status in (0, 2, 3), sentence
+        assert (status == 0) == (said[0][0] == 0), sentence
     return said[0]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,12 +13,27 @@ import pytest
 VERIFIED = Path(__file__).parents[2] / "checkers" / "verified"
 
 
-def built(folder: Path) -> str:
-    """Build the checker in a folder, or skip the test where there is no OCaml with zarith."""
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
+
+
+@cache
+def program() -> str | None:
+    """Build the checker, once a process; None where there is no OCaml with zarith."""
     find = shutil.which("ocamlfind")
     if find is None or subprocess.run([find, "query", "zarith"], capture_output=True, check=False).returncode:
-        pytest.skip("there is no OCaml with zarith to build the proved checker")
+        return None
+    folder = Path(_folder().name)
     for name in ("proved.ml", "check.ml", "Makefile"):
         shutil.copy(VERIFIED / name, folder)
     subprocess.run(["make", "check"], cwd=folder, check=True, capture_output=True)
     return str(folder / "check")
+
+
+def built() -> str:
+    """Build the checker, or skip the test where that cannot be."""
+    found = program()
+    if found is None:
+        pytest.skip("there is no OCaml with zarith to build the proved checker")
+    return found

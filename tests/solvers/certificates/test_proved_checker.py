@@ -28,7 +28,7 @@ Check = Callable[[str, list[str]], int]
 @pytest.fixture(scope="module")
 def in_proved(tmp_path_factory: pytest.TempPathFactory) -> Check:
     folder = tmp_path_factory.mktemp("proved")
-    program = built(folder)
+    program = built()
 
     def status(text: str, lines: list[str]) -> int:
         problem, proof = folder / "problem", folder / "proof"
