@@ -26,6 +26,8 @@ MODULES = {
     "deploy": "files.deploy",
     "export": "files.export",
     "import": "files.import_",
+    "shapes": "symbols.shapes",
+    "limits": "symbols.limits",
 }
 """From the name of a capability to the module of this package that has it as `CAPABILITY`."""
 

@@ -15,7 +15,7 @@ def refuse_unless_problem(value: object) -> None:
     """Raise FormatError for a document that is surely meant as something else than a problem."""
     if isinstance(value, list):
         raise FormatError('must be an object, {"buffers": [...]}, got a list')
-    if isinstance(value, Mapping) and "buffers" not in value:
+    if isinstance(value, Mapping) and ("buffers" not in value or "symbols" in value):
         kind = _kind(value)
         if kind is not None:
             raise FormatError(f"must be a problem, got {kind}")
@@ -50,6 +50,8 @@ def _refuse(value: Mapping[str, Any], wanted: str) -> None:
 
 def _kind(value: Mapping[str, Any]) -> str | None:
     """Return what a document is, and the command that reads it; None where that is not known."""
+    if "symbols" in value and "buffers" in value:
+        return "a problem whose sizes are expressions, which `memplan shapes` plans for all values"
     if "placements" in value:
         return "a plan, which `memplan verify PROBLEM FILE` checks and `memplan look PROBLEM FILE` shows"
     if "functions" in value:

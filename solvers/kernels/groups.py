@@ -49,7 +49,8 @@ CASCADE = KernelGroup(
         "cascade.front.undominated_of_three",
     ),
 )
-GROUPS = (PLANNING, ORDER, STABLE, CASCADE)
+SYMBOLIC = KernelGroup("symbolic", ("symbolic.annealing.anneal",))
+GROUPS = (PLANNING, ORDER, STABLE, CASCADE, SYMBOLIC)
 
 
 def source_digest(group: KernelGroup) -> str:

@@ -68,6 +68,8 @@ def arguments_of(capability: Capability[Any], body: dict[str, Any], folder: Path
             arguments += [flag] if value else []
         elif isinstance(value, list):
             arguments += [part for text in value for part in (flag, str(text))]
+        elif isinstance(value, dict):
+            arguments += [part for key, its in value.items() for part in (flag, f"{key}={its}")]
         else:
             arguments += [flag, str(value)]
     return [*arguments, "--format", "json", "--quiet"]

@@ -1,0 +1,67 @@
+"""Offset programs for a problem whose sizes are expressions, within the time of a call."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.capabilities.capability import Running
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer
+from memplan.planner.symbols.offset_programs import OffsetProgram, OffsetPrograms
+from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.symbolic.programs import StackedProgram
+from memplan.solvers.symbolic.search import PlanAlone, SearchedOrders, search
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Offset programs of a problem, with what was proved of them."""
+
+    sized: Sized
+    result: SearchedOrders
+    programs: OffsetPrograms
+
+
+def planned(problem: SymbolicProblem, most: int, running: Running) -> Planned:
+    """Look for offset programs in the time of a call; raises ProblemError for wrong sizes."""
+    sized = compiled(problem)
+    deadline = time.monotonic() + running.left_s
+    result = search(sized, most=most, deadline=deadline, plan_alone=_alone(problem), is_over=lambda: running.is_over)
+    space = sized.space
+    programs = OffsetPrograms(
+        sizes=tuple(space.text(form) for form in sized.forms),
+        size_of=tuple(sized.form_of.tolist()),
+        programs=tuple(_as_data(sized, program) for program in result.programs),
+    )
+    return Planned(sized, result, programs)
+
+
+def _as_data(sized: Sized, program: StackedProgram) -> OffsetProgram:
+    forms = program.peak_forms
+    return OffsetProgram(
+        values=program.values,
+        which=program.value_of,
+        last=program.last,
+        order=program.order,
+        peak=None if forms is None else tuple(sized.space.text(form) for form in forms),
+    )
+
+
+def _alone(problem: SymbolicProblem) -> PlanAlone:
+    """Return the planner of one value: the offsets of a plan of given sizes."""
+
+    def plan(sizes: NDArray[np.int64], left_s: float) -> NDArray[np.int64] | None:
+        rows = zip(sizes.tolist(), problem.buffers, strict=True)
+        buffers = [Buffer(id=i, size=size, start=row.start, end=row.end) for i, (size, row) in enumerate(rows)]
+        plan = solve(Problem(buffers=buffers), time_limit_s=left_s)
+        if not plan.placements:
+            return None
+        offsets = {placement.id: placement.offset for placement in plan.placements}
+        return np.array([offsets[i] for i in range(len(buffers))], np.int64)
+
+    return plan

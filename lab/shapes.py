@@ -1,0 +1,86 @@
+"""Plans for all values of symbols: `python -m lab.shapes random COUNT [SEED]`, or `python -m lab.shapes FILE ...`.
+
+Drawn problems: no overlap at every value where there are at most 4,000, else at corners and 100 others; the peak within
+what is proved. Files: a line each with what is proved, the mean and the worst waste at 50 values, and seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from memplan.capabilities.symbols.shapes import ShapesAnswer, ShapesOptions, shapes
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.offset_programs import Evaluator, OffsetPrograms
+from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.verify import verify_programs
+from tests.support.symbolic import demand_at, drawn_problem, every_value
+
+
+def programs_of(found: ShapesAnswer) -> OffsetPrograms:
+    """Return the programs of an answer."""
+    return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
+
+
+def check_drawn(count: int, seed: int, limit_s: float = 0.5) -> Counter[str]:
+    """Check so many drawn problems; prints each fault."""
+    counts: Counter[str] = Counter()
+    for each in range(seed, seed + count):
+        problem = drawn_problem(each, most_buffers=60)
+        found = shapes(problem, ShapesOptions(time_limit_s=limit_s))
+        sized = compiled(problem)
+        points = every_value(problem)
+        counts["every value" if points else "some values"] += 1
+        points = points or samples(sized.space, 100, seed=each)
+        checked = verify_programs(problem, programs_of(found), points)
+        for violation in checked.violations:
+            counts["overlaps"] += 1
+            print(f"{each}: {violation}")
+        evaluator = Evaluator(problem, programs_of(found))
+        proved = found.proof.ratio
+        counts["proved for all values" if proved == 0 else "not proved optimal"] += 1
+        for values in points[:: max(1, len(points) // 100)]:
+            peak, _ = evaluator.offsets(values)
+            bound = demand_at(problem, sized.sizes([values])[:, 0].tolist())
+            if peak < bound or (proved is not None and peak > (1 + proved) * bound):
+                counts["false proofs"] += 1
+                print(f"{each}: peak {peak}, bound {bound}, proved {proved} at {values}")
+        counts["points"] += len(points)
+    return counts
+
+
+def row(path: Path, limit_s: float) -> str:
+    """Return the line of a file."""
+    problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
+    begun, cpu = time.monotonic(), time.process_time()
+    found = shapes(problem, ShapesOptions(time_limit_s=limit_s))
+    seconds, cpu = time.monotonic() - begun, time.process_time() - cpu
+    sized, evaluator = compiled(problem), Evaluator(problem, programs_of(found))
+    waste = []
+    for values in samples(sized.space, 50, seed=4)[-50:]:
+        bound = max(1, int(sized.demand(sized.sizes([values]))[0]))
+        waste.append(evaluator.offsets(values)[0] / bound - 1)
+    proof = found.proof
+    ratio = "nothing" if proof.ratio is None else "optimal" if proof.ratio == 0 else f"{proof.ratio:.2%}"
+    return (
+        f"{path.stem:<20} {len(found.ids):>4} buffers, {len(found.programs)} orders, {ratio} proved by {proof.by}, "
+        f"waste mean {sum(waste) / len(waste):.3%} worst {max(waste):.3%}, {seconds:.2f} s ({cpu:.2f} s of CPU)"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Run what the arguments say."""
+    if arguments[:1] == ["random"]:
+        counts = check_drawn(int(arguments[1]), int(arguments[2]) if len(arguments) > 2 else 0)
+        print(dict(sorted(counts.items())))
+        return 1 if counts["overlaps"] or counts["false proofs"] else 0
+    for path in map(Path, arguments):
+        print(row(path, 30), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""Offsets for all values of the symbols, as data: what is answered, evaluated, written as source and verified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from memplan.planner.errors import ProblemError, shown
+from memplan.planner.model.rows import Value
+from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled, where
+from memplan.planner.symbols.space import Values
+
+Index = Annotated[int, Field(ge=0)]
+Terms = tuple[tuple[Index, Index], ...]
+"""Pairs of a value and a size, by their indices: the sum of both."""
+
+
+class OffsetProgram(Value):
+    """Offsets as maxima of sums: value `i` is the largest of the sums `values[i]`, and 0 where there are none.
+
+    Buffer `b` lies at value `which[b]`, and the peak is the largest of `last`. `order` is the order of stacking that it
+    was made of, as positions of buffers. `peak` are expressions whose maximum is the peak, None for too many.
+    """
+
+    values: tuple[Terms, ...]
+    which: tuple[Index, ...]
+    last: Terms
+    order: tuple[Index, ...]
+    peak: tuple[str, ...] | None = None
+
+
+class OffsetPrograms(Value):
+    """The least peak of some programs: each is evaluated, and the offsets of the least are taken.
+
+    `sizes` are the distinct sizes, padded to the alignment, as expressions; buffer `b` has size `size_of[b]`.
+    """
+
+    sizes: tuple[str, ...]
+    size_of: tuple[Index, ...]
+    programs: Annotated[tuple[OffsetProgram, ...], Field(min_length=1)]
+
+
+class Evaluator:
+    """Offsets and peak of a problem at one value of each symbol after the other, in exact integers."""
+
+    def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
+        self.problem, self.found = problem, found
+        self.sized: Sized = compiled(problem)
+
+    def values(self, given: Values) -> dict[str, int]:
+        """Return a value of each symbol, checked; raises ProblemError, which names symbol and value."""
+        known = self.problem.symbols
+        wrong = [f"{name}: must be a symbol of the problem ({', '.join(known)})" for name in given if name not in known]
+        for name, symbol in known.items():
+            if name not in given:
+                wrong.append(f"{name}: needs a value")
+            elif (rule := value_rule(given[name], symbol.min, symbol.max, symbol.multiple_of)) is not None:
+                wrong.append(f"{name}: {rule}, got {shown(given[name])}")
+        if wrong:
+            raise ProblemError(*wrong)
+        return dict(given)
+
+    def sizes(self, given: Values) -> list[int]:
+        """Return the padded distinct sizes."""
+        return [self.sized.space.value(form, given) for form in self.sized.forms]
+
+    def offsets(self, given: Values) -> tuple[int, list[int]]:
+        """Return the peak and the offset of each buffer; raises ProblemError for a value out of range."""
+        sizes = self.sizes(self.values(given))
+        if sum(sizes[form] for form in self.sized.form_of.tolist()) >= 2**63:
+            raise ProblemError(f"sizes: must add up to less than 2^63 bytes at {where(given)}")
+        runs = []
+        for program in self.found.programs:
+            values: list[int] = []
+            for terms in program.values:
+                values.append(_largest(terms, values, sizes))
+            runs.append((_largest(program.last, values, sizes), [values[each] for each in program.which]))
+        return min(runs, key=lambda run: run[0])
+
+
+def value_rule(value: int, low: int, high: int | None, multiple_of: int) -> str | None:
+    """Return the rule of a symbol that a value breaks."""
+    if value < low or (high is not None and value > high):
+        return f"must be from {low}" + ("" if high is None else f" to {high}")
+    return f"must be a multiple of {multiple_of}" if value % multiple_of else None
+
+
+def _largest(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
+    return max((values[value] + sizes[size] for value, size in terms), default=0)

@@ -1,0 +1,92 @@
+"""Integer polynomials: maps from monomials, which are sorted tuples of names, to coefficients that are not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from itertools import product
+from typing import TypeVar
+
+Monomial = tuple[str, ...]
+"""Names of variables in order; a power repeats the name."""
+Number = TypeVar("Number", int, Fraction)
+Polynomial = Mapping[Monomial, int]
+Key = tuple[tuple[Monomial, int], ...]
+"""A polynomial that can be hashed."""
+
+ZERO: Polynomial = {}
+
+
+def constant(value: int) -> Polynomial:
+    """Return the polynomial of one number."""
+    return {(): value} if value else {}
+
+
+def variable(name: str, factor: int = 1) -> Polynomial:
+    """Return the polynomial of one variable."""
+    return {(name,): factor}
+
+
+def key(polynomial: Mapping[Monomial, Number]) -> tuple[tuple[Monomial, Number], ...]:
+    """Return what is equal for equal polynomials."""
+    return tuple(sorted(polynomial.items()))
+
+
+def plus(left: Mapping[Monomial, Number], right: Mapping[Monomial, Number], factor: int = 1) -> dict[Monomial, Number]:
+    """Return `left + factor * right`."""
+    total = dict(left)
+    for monomial, coefficient in right.items():
+        value = total.get(monomial, 0) + factor * coefficient
+        if value:
+            total[monomial] = value
+        else:
+            total.pop(monomial, None)
+    return total
+
+
+def minus(left: Mapping[Monomial, Number], right: Mapping[Monomial, Number]) -> dict[Monomial, Number]:
+    """Return `left - right`."""
+    return plus(left, right, -1)
+
+
+def times(left: Mapping[Monomial, Number], right: Mapping[Monomial, Number]) -> dict[Monomial, Number]:
+    """Return `left * right`."""
+    total: dict[Monomial, Number] = {}
+    for (a, x), (b, y) in product(left.items(), right.items()):
+        monomial = tuple(sorted(a + b))
+        value = total.get(monomial, 0) + x * y
+        if value:
+            total[monomial] = value
+        else:
+            total.pop(monomial, None)
+    return total
+
+
+def power(base: Polynomial, exponent: int) -> Polynomial:
+    """Return `base ** exponent`."""
+    total: Polynomial = {(): 1}
+    for _ in range(exponent):
+        total = times(total, base)
+    return total
+
+
+def scaled(polynomial: Polynomial, factor: int) -> Polynomial:
+    """Return `factor * polynomial`."""
+    return {monomial: factor * coefficient for monomial, coefficient in polynomial.items()} if factor else {}
+
+
+def number(polynomial: Polynomial) -> int | None:
+    """Return the number that a polynomial is, or None where it has variables."""
+    if not polynomial:
+        return 0
+    return polynomial[()] if set(polynomial) == {()} else None
+
+
+def names(polynomials: Iterable[Mapping[Monomial, Number]]) -> set[str]:
+    """Return the variables of polynomials."""
+    return {name for polynomial in polynomials for monomial in polynomial for name in monomial}
+
+
+def degree(polynomial: Mapping[Monomial, Number], name: str) -> int:
+    """Return the highest power of a variable."""
+    return max((monomial.count(name) for monomial in polynomial), default=0)

@@ -1,0 +1,1 @@
+"""The kernel that improves orders of stacking for many values at once."""

@@ -1,0 +1,162 @@
+"""Plans for all values as people get them: lines, sources that run, limits that are those of trying every value."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+
+from memplan.capabilities.symbols.limits import LimitsOptions, limits
+from memplan.capabilities.symbols.shapes import ShapesAnswer, ShapesOptions, lines, shapes
+from memplan.planner.errors import OptionError, ProblemError
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.offset_programs import Evaluator, OffsetPrograms
+from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from tests.support.symbolic import drawn_problem, every_value
+
+ATTENTION: dict[str, Any] = {
+    "symbols": {"b": {"min": 1, "max": 64}, "n": {"min": 2, "max": 2048}},
+    "alignment": 64,
+    "buffers": [
+        {"id": "embedding", "size": "3072*b*n", "start": 0, "end": 3},
+        {"id": "scores", "size": "48*b*n**2", "start": 2, "end": 4},
+        {"id": "mask", "size": "ceil_div(n, 8)*n", "start": 1, "end": 5},
+    ],
+}
+
+GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
+
+
+def problem_of(**changes: Any) -> SymbolicProblem:
+    return SymbolicProblem.model_validate(ATTENTION | changes)
+
+
+def evaluator_of(problem: SymbolicProblem, found: ShapesAnswer) -> Evaluator:
+    return Evaluator(problem, OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs))
+
+
+def test_the_lines_say_for_which_values_what_is_proved_and_the_peak() -> None:
+    found = list(lines(shapes(problem_of())))
+    assert found[0] == "optimal for all values of b from 1 to 64, n from 2 to 2048: 3 buffers, one order"
+    assert found[1] == "optimal whatever the sizes of the buffers are: the order depends on lifetimes alone"
+    assert "48*b*n*n" in found[2]
+
+
+def test_source_of_python_is_the_evaluator() -> None:
+    for seed in range(6):
+        problem = drawn_problem(seed)
+        found = shapes(problem, ShapesOptions(time_limit_s=0.5, to="python"))
+        names: dict[str, Any] = {}
+        exec(found.source or "", names)
+        evaluator = evaluator_of(problem, found)
+        for values in samples(compiled(problem).space, 10):
+            assert names["plan"](**values) == evaluator.offsets(values)
+
+
+@pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
+def test_source_of_c_is_the_evaluator_and_refuses_what_is_out_of_range(tmp_path: Path) -> None:
+    for seed in range(3):
+        problem = drawn_problem(seed + 20)
+        found = shapes(problem, ShapesOptions(time_limit_s=0.5, to="c"))
+        source, library = tmp_path / f"plan{seed}.c", tmp_path / f"plan{seed}.so"
+        source.write_text(found.source or "")
+        subprocess.run([*GCC, "-Wall", "-Wextra", "-Werror", "-o", library, source], check=True)
+        plan = ctypes.CDLL(str(library)).plan
+        plan.restype = ctypes.c_int64
+        offsets = (ctypes.c_int64 * len(problem.buffers))()
+        evaluator = evaluator_of(problem, found)
+        for values in samples(compiled(problem).space, 10):
+            given = [ctypes.c_int64(value) for value in values.values()]
+            peak, places = evaluator.offsets(values)
+            assert (plan(*given, offsets), list(offsets)) == (peak, places)
+        low = [ctypes.c_int64(each.min - 1) for each in problem.symbols.values()]
+        assert plan(*low, offsets) == -1
+
+
+@pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
+def test_source_of_c_says_that_a_sum_does_not_fit(tmp_path: Path) -> None:
+    problem = problem_of(symbols={"b": {}, "n": {}})
+    found = shapes(problem, ShapesOptions(time_limit_s=2, to="c"))
+    source, library = tmp_path / "plan.c", tmp_path / "plan.so"
+    source.write_text(found.source or "")
+    subprocess.run([*GCC, "-o", library, source], check=True)
+    plan = ctypes.CDLL(str(library)).plan
+    plan.restype = ctypes.c_int64
+    offsets = (ctypes.c_int64 * 3)()
+    assert plan(ctypes.c_int64(8), ctypes.c_int64(16), offsets) > 0
+    assert plan(ctypes.c_int64(2**40), ctypes.c_int64(2**20), offsets) == -1
+
+
+def test_limits_are_those_of_trying_every_value() -> None:
+    asked = 0
+    for seed in range(40):
+        problem = drawn_problem(seed, most_buffers=12)
+        values = every_value(problem, 400)
+        if values is None:
+            continue
+        found = shapes(problem, ShapesOptions(time_limit_s=0.3))
+        evaluator = evaluator_of(problem, found)
+        peaks = [evaluator.offsets(each)[0] for each in values]
+        middle = values[len(values) // 2]
+        within = peaks[len(values) // 2]
+        name = next(iter(problem.symbols))
+        at = {each: value for each, value in middle.items() if each != name}
+        if len(found.programs) > 1 or len(at) == len(middle):
+            continue
+        limit = limits(problem, LimitsOptions(within=within, at=at, time_limit_s=0.3)).limits[0]
+        rows = zip(values, peaks, strict=True)
+        fitting = [row[name] for row, peak in rows if peak <= within and at.items() <= row.items()]
+        assert limit.by_plan == max(fitting), seed
+        assert (limit.by_any_plan or 0) >= max(fitting)
+        asked += 1
+    assert asked > 10
+
+
+def test_the_stairs_of_two_symbols_are_the_pairs_that_cannot_grow() -> None:
+    problem = problem_of(symbols={"b": {"max": 9}, "n": {"max": 40}})
+    found = limits(problem, LimitsOptions(within=400_000))
+    evaluator = evaluator_of(problem, shapes(problem))
+    fits = {(row["b"], row["n"]) for row in every_value(problem) or [] if evaluator.offsets(row)[0] <= 400_000}
+    corners = {pair for pair in fits if not {(pair[0] + 1, pair[1]), (pair[0], pair[1] + 1)} & fits}
+    assert {(row["b"], row["n"]) for row in found.stairs} == corners
+    assert found.stairs == found.stairs_of_any_plan
+
+
+def test_a_symbol_without_a_largest_value_has_a_limit() -> None:
+    found = limits(problem_of(symbols={"b": {"max": 64}, "n": {}}), LimitsOptions(within=2**26, at={"b": 8}))
+    fitting = max(n for n in range(1, 1000) if 3072 * 8 * n + 48 * 8 * n**2 + -(-n // 8) * n <= 2**26 - 3 * 64)
+    assert found.limits[0].by_plan == found.limits[0].by_any_plan
+    assert abs((found.limits[0].by_plan or 0) - fitting) <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "within: is required where the problem has no capacity"),
+        ({"within": 9, "at": {"x": 1}}, 'at: must name a symbol of the problem (b, n), got "x"'),
+        ({"within": 9, "at": {"b": 65}}, "at.b: must be from 1 to 64, got 65"),
+        (
+            {"within": 9, "at": {"b": 1, "n": 2}},
+            "at: must have values of all symbols but one or two, got a value for each",
+        ),
+    ],
+)
+def test_a_wrong_question_for_limits_is_named(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(OptionError) as error:
+        limits(problem_of(), LimitsOptions(**options))
+    assert str(error.value) == sentence
+
+
+def test_a_value_out_of_range_is_named() -> None:
+    problem = problem_of()
+    with pytest.raises(ProblemError) as error:
+        evaluator_of(problem, shapes(problem)).offsets({"b": 0, "x": 3})
+    assert error.value.sentences == (
+        "x: must be a symbol of the problem (b, n)",
+        "b: must be from 1 to 64, got 0",
+        "n: needs a value",
+    )

@@ -1,0 +1,118 @@
+"""Expressions over symbols: read into one form, evaluated exactly, compared with proofs."""
+
+from __future__ import annotations
+
+import ast
+import random
+
+import pytest
+
+from memplan.planner.errors import ProblemError
+from memplan.planner.symbols.comparing import Comparer, samples
+from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.reading import read
+from memplan.planner.symbols.space import Space, Symbol
+from memplan.planner.symbols.verify import value_of
+from tests.support.symbolic import drawn_size, drawn_symbols, every_value
+
+SPACE = [Symbol("b", 1, 64), Symbol("n", 2, 2048), Symbol("w", 32, 1024, 32)]
+
+
+def space() -> Space:
+    return Space.of(SPACE)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("align(201028*b*n, 64)", "201024*b*n + 64*((4*b*n + 63)//64)"),
+        ("(b*w)//32", "b*(w/32)"),
+        ("max(n, b)", "b + max(n - b, 0)"),
+        ("min(n, b)", "n + b - max(b, n)"),
+        ("ceil_div(n, 8)", "(n + 7)//8"),
+        ("n % 4", "n - 4*(n//4)"),
+        ("(n + b)**2", "n*n + 2*n*b + b*b"),
+        ("FloorDiv(n, 2)*Max(b, 1)", "(n//2)*max(1, b)"),
+    ],
+)
+def test_equal_sizes_have_one_form(one: str, other: str) -> None:
+    here = space()
+    assert read(one, here, "size") == read(other, here, "size")
+
+
+def test_values_are_those_of_the_expression_as_it_is_written() -> None:
+    for seed in range(60):
+        draw = random.Random(seed)
+        symbols = drawn_symbols(draw)
+        text = f"{drawn_size(draw, list(symbols))} + {drawn_size(draw, list(symbols))}"
+        here = Space.of([Symbol(name, **each) for name, each in symbols.items()])
+        form = read(text, here, "size")
+        tree, again = (ast.parse(each, mode="eval").body for each in (text, here.text(form)))
+        for values in samples(here, 20, seed):
+            assert here.value(form, values) == value_of(tree, values) == value_of(again, values), text
+
+
+def test_what_is_proved_to_be_below_is_below_at_every_value() -> None:
+    proved = 0
+    for seed in range(80):
+        draw = random.Random(seed)
+        symbols = drawn_symbols(draw, 2)
+        for each in symbols.values():
+            each["max"] = min(each["max"], each["min"] + 12 * each["multiple_of"])
+        here = Space.of([Symbol(name, **each) for name, each in symbols.items()])
+        compare = Comparer(here)
+        left, right = (read(drawn_size(draw, list(symbols)), here, "size") for _ in range(2))
+        rows = {"symbols": symbols, "buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]}
+        values = every_value(SymbolicProblem.model_validate(rows)) or []
+        if compare.never_above(left, right):
+            proved += 1
+            assert all(here.value(left, each) <= here.value(right, each) for each in values)
+    assert proved > 10
+
+
+def test_a_proof_without_a_largest_value_needs_none() -> None:
+    here = Space.of([Symbol("n", 1, None)])
+    compare = Comparer(here)
+    assert compare.never_above(read("64*((4*n + 63)//64)", here, "size"), read("4*n + 63", here, "size"))
+    assert not compare.never_above(read("n*n", here, "size"), read("1000*n", here, "size"))
+
+
+@pytest.mark.parametrize(
+    ("size", "sentence"),
+    [
+        ("n -", "buffers[0].size: must be an expression such as '48*b*n**2', got \"n -\""),
+        ("x*2", 'buffers[0].size: must have symbols that the problem has (n), got "x"'),
+        ("n // 0", 'buffers[0].size: must divide by a number from 1, got "0"'),
+        ("4096 / n", 'buffers[0].size: must divide by a number from 1, got "n"'),
+        ("n / 2", 'buffers[0].size: must divide without a rest for all values, or be written with //, got "n / 2"'),
+        ("2**n", 'buffers[0].size: must have powers from 0 to 16, got "n"'),
+        ("exp(n)", 'buffers[0].size: must call nothing but floor_div, ceil_div, align, min and max, got "exp(n)"'),
+        ("n.real", "buffers[0].size: must have numbers, symbols, + - * // % **, floor_div"),
+        ("n - 5", 'buffers[0].size: must not be negative, and is -4 at n=1, got "n - 5"'),
+        ("n << 2", 'buffers[0].size: must have the operators + - * // % and **, got "n << 2"'),
+        ("n**9", "buffers: sizes must add up to at most 4611686018427387904 bytes, got"),
+        ("1.5*n", "buffers[0].size: must have numbers, symbols"),
+    ],
+)
+def test_a_wrong_size_is_named_with_its_rule_and_part(size: str, sentence: str) -> None:
+    rows = [{"id": "a", "size": size, "start": 0, "end": 1}]
+    problem = SymbolicProblem.model_validate({"symbols": {"n": {"min": 1, "max": 5000}}, "buffers": rows})
+    with pytest.raises(ProblemError) as error:
+        compiled(problem)
+    assert str(error.value).startswith(sentence)
+
+
+def test_a_size_that_may_be_negative_needs_a_bound() -> None:
+    rows = [{"id": "a", "size": "n*n - 6*n + 9", "start": 0, "end": 1}]
+    problem = SymbolicProblem.model_validate({"symbols": {"n": {}}, "buffers": rows})
+    with pytest.raises(ProblemError, match="for which 'n' needs a 'max'"):
+        compiled(problem)
+
+
+def test_a_symbol_without_a_value_is_named() -> None:
+    rows = [{"id": "a", "size": "n", "start": 0, "end": 1}]
+    problem = SymbolicProblem.model_validate(
+        {"symbols": {"n": {"min": 33, "max": 63, "multiple_of": 32}}, "buffers": rows}
+    )
+    with pytest.raises(ProblemError, match=r"symbols\.n: must have a value from 33 to 63 that are multiples of 32"):
+        compiled(problem)

@@ -1,0 +1,75 @@
+"""Problems whose sizes are expressions, drawn from a seed."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from typing import Any
+
+from memplan.planner.symbols.problem import SymbolicProblem
+from memplan.planner.symbols.space import Values
+
+
+def drawn_size(draw: random.Random, names: list[str]) -> str:
+    """Return an expression over symbols: products, squares, floors, alignments, maxima and minima."""
+    x, y, c = draw.choice(names), draw.choice(names), draw.choice([1, 2, 4, 12, 48, 100, 768])
+    return draw.choice(
+        [
+            f"{c}*{x}",
+            f"{c}*{x}*{y}",
+            f"{c}*{x}**2",
+            f"{c * 64}",
+            f"{c}*{x} + {draw.randint(0, 4096)}",
+            f"{c}*(({x} + {draw.randint(0, 3)})//{draw.choice([2, 3, 4])})",
+            f"{c}*(({x} - 1)//2 + 1)*(({y} - 1)//2 + 1)",
+            f"align({c}*{x}, {draw.choice([16, 64, 256])})",
+            f"ceil_div({x}, {draw.choice([3, 8])})*{y}",
+            f"max({c}*{x}, 4*{y})",
+            f"min({c}*{x}*{y}, {draw.randint(1, 9000)})",
+            f"{c}*({x} % 4) + {y}",
+        ]
+    )
+
+
+def drawn_symbols(draw: random.Random, most: int = 3) -> dict[str, Any]:
+    """Return one to three symbols, some with few values and some with many."""
+    names = ["n", "m", "h"][: draw.randint(1, most)]
+    is_small = draw.random() < 0.5
+    symbols = {}
+    for name in names:
+        step = draw.choice([1, 1, 1, 2, 4, 8])
+        low = draw.randint(1, 6)
+        more = draw.randint(1, max(1, 30 // len(names) ** 2)) if is_small else draw.choice([10, 100, 1000, 4096])
+        symbols[name] = {"min": low * step, "max": (low + more) * step, "multiple_of": step}
+    return symbols
+
+
+def drawn_problem(seed: int, most_buffers: int = 40) -> SymbolicProblem:
+    """Return the problem of a seed."""
+    draw = random.Random(seed)
+    symbols = drawn_symbols(draw)
+    sizes = [drawn_size(draw, list(symbols)) for _ in range(draw.randint(2, 9))]
+    length = draw.randint(4, 40)
+    buffers = []
+    for i in range(draw.randint(4, most_buffers)):
+        start = draw.randrange(length)
+        end = start + draw.choice([1, 2, 2, 3, 4, draw.randint(1, length)])
+        buffers.append({"id": f"b{i}", "size": draw.choice(sizes), "start": start, "end": end})
+    alignment = draw.choice([1, 1, 16, 64])
+    return SymbolicProblem.model_validate({"symbols": symbols, "alignment": alignment, "buffers": buffers})
+
+
+def every_value(problem: SymbolicProblem, most: int = 4000) -> list[Values] | None:
+    """Return all values of the symbols, or None where they are more than so many."""
+    axes = [range(each.min, (each.max or 0) + 1, each.multiple_of) for each in problem.symbols.values()]
+    count = 1
+    for axis in axes:
+        count *= len(axis)
+    return [dict(zip(problem.symbols, row, strict=True)) for row in product(*axes)] if count <= most else None
+
+
+def demand_at(problem: SymbolicProblem, sizes: list[int]) -> int:
+    """Return the most bytes that are alive together, one time after the other."""
+    times = {buffer.start for buffer in problem.buffers}
+    rows = list(zip(problem.buffers, sizes, strict=True))
+    return max(sum(size for row, size in rows if row.start <= time < row.end) for time in times)
