@@ -52,6 +52,8 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
         cost = _cost(problem, placed)
         if least > cost and not isclose(least, cost, rel_tol=1e-9):
             yield false_claim("cost_lower_bound", f"at most the cost ({cost})", least)
+        elif plan.status == "optimal" and not isclose(least, cost, rel_tol=1e-9):
+            yield false_claim("cost_lower_bound", f"the cost ({cost}) where the status is optimal", least)
     yield from claims_of_proof(problem, plan, placed)
     if problem.may_share or problem.bank or plan.shared or plan.bank_clashes:
         yield from _claims_of_pairs(problem, plan, placed)

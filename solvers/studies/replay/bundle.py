@@ -150,8 +150,8 @@ def replay(
     before = memplan_json.write_plan(bundle.answer, problem)
     if (found := _sha256(before)) != bundle.answer_sha256:
         raise InputError(f"answer_sha256: must be that of the answer ({found}), got {bundle.answer_sha256}")
-    asked = bundle.model_dump(mode="json", include={"options", "start", "environment", "reproducible"})
-    if bundle.request_sha256 is not None and (found := _request_hash(asked)) != bundle.request_sha256:
+    request = bundle.model_dump(mode="json", include={"options", "start", "environment", "reproducible"})
+    if bundle.request_sha256 is not None and (found := _request_hash(request)) != bundle.request_sha256:
         raise InputError(f"request_sha256: must be that of options, start and environment ({found})")
     deadline = None if control is None else control.deadline
     if deadline is None and bundle.reproducible:  # this machine may be slower, or busier

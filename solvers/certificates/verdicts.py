@@ -1,0 +1,176 @@
+"""The claims of a plan one by one: which were checked, by what, and which were not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isclose
+from typing import Any, Literal
+
+from memplan.checkers import check as checker
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.model.intervals import Interval
+from memplan.planner.model.plan import CertificateFacts, Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.violation import Violation, false_claim
+from memplan.solvers.certificates.certify import Certificate
+from memplan.solvers.certificates.goals import kind_of, used_of
+
+_CHECKER: Any = checker
+"""It has no types: it is for people without memplan."""
+By = Literal["placements", "witness", "certificate"]
+MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "wall_time_s", "version", "findings")
+"""What a plan says of how it was made."""
+_BY_PLACEMENTS = ("peak", "cost", "shared", "bank_clashes", "problem_hash")
+_MOST_LIFETIMES = 4_000
+"""Of more lifetimes the verifier takes a clique as it is."""
+
+
+@dataclass(frozen=True)
+class ProofText:
+    """A certificate, and the file that the problem was read from, as checkers read it, where there is one."""
+
+    text: str
+    problem: str | None = None
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Proved:
+    """What a checker says of a certificate: what it proved of which file, or why it refused.
+
+    `kind`, `cost` and `used` are the claim, None where nothing was proved; `used` has None for what is not claimed.
+    """
+
+    sentence: str
+    kind: str | None = None
+    cost: Fraction | None = None
+    used: tuple[int | None, ...] = ()
+    lemmas: int = 0
+
+
+def prove(problem: Problem, proof: ProofText) -> Proved:
+    """Check a certificate against the file of a problem, or else against the problem as memplan writes it."""
+    given = [(pool.size, pool.base_address) for pool in problem.pools]
+    lines = proof.text.split("\n")
+    said = "refused: it does not end with a line"
+    texts = [(proof.problem, proof.interval)] if proof.problem is not None else []
+    for text, interval in [*texts, (write_problem(problem).decode(), None)] if lines.pop() == "" else []:
+        try:
+            said = _CHECKER.check(text, lines, given, interval)
+        except _CHECKER.Refused as why:
+            said = f"refused: {why}"
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as why:
+            said = f"refused: {why!r}"
+        else:
+            kind, *words = lines[2].split(" ")
+            cost = None if kind in ("used", "infeasible") else Fraction(int(words[0]), int(words[1]))
+            used = tuple(None if word == "-" else int(word) for word in words[0 if cost is None else 2 :])
+            return Proved(said, kind, cost, used, sum(line[0] in "ls" and line[1] == " " for line in lines))
+    return Proved(said)
+
+
+def contradictions(plan: Plan, proof: ProofText, proved: Proved) -> Iterator[Violation]:
+    """Yield what a plan says of its certificate that is not so of the one that is there."""
+    facts = _facts(plan)
+    if facts is None:
+        return
+    known = Certificate("lemmas", proof.text, proved.lemmas).facts()
+    for name in ("format", "bytes", "sha256", *(("lemmas",) if proved.kind else ())):
+        claim, truth = getattr(facts, name), getattr(known, name)
+        if claim is not None and claim != truth:
+            yield false_claim(f"certificate.{name}", f"{truth}, that of the certificate", claim)
+
+
+def _facts(plan: Plan) -> CertificateFacts | None:
+    part = plan.proof or plan.explanation
+    return None if part is None else part.certificate
+
+
+def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved | None) -> dict[str, By | None]:
+    """Return what checked each claim of a valid plan, by the name of its field; None: nothing did."""
+    found: dict[str, By | None] = {}
+    witness, by_certificate = _by_witness(problem, plan), _by_certificate(problem, plan, proved)
+    # That it is feasible is what being valid means, and to be unknown claims nothing.
+    if plan.status in ("optimal", "infeasible"):
+        found["status"] = by_certificate.get("status", witness)
+    found |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
+    if plan.peak is not None:
+        found["peak"] = "placements"
+    bound = by_certificate.get("lower_bound", witness)
+    if plan.lower_bound is not None:
+        found["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
+    if plan.cost_lower_bound is not None:
+        found["cost_lower_bound"] = "placements" if plan.cost_lower_bound <= 0 else by_certificate.get("cost")
+    if plan.gap is not None:
+        found["gap"] = found.get("status") if plan.status == "optimal" else found.get("lower_bound", None)
+        if plan.cost_lower_bound is not None and plan.status != "optimal":
+            found["gap"] = found["gap"] and found["cost_lower_bound"]
+    for k, pool in enumerate(plan.pools):
+        found |= {f"pools[{k}].used": "placements"} if pool.used is not None else {}
+        if pool.lower_bound is not None:
+            alone = bound if len(problem.pools) == 1 else by_certificate.get(pool.name)
+            found[f"pools[{k}].lower_bound"] = "placements" if pool.lower_bound <= 0 else alone
+    if plan.profile is not None:
+        found["profile"] = by_certificate.get("status")
+    if plan.proof is not None:
+        found["proof"] = witness
+    found |= _of_explanation(plan, witness)
+    if _facts(plan) is not None:
+        found["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
+    if plan.kept is not None:
+        found["kept"] = None
+    return found | {name: None for name in MADE if getattr(plan, name) not in (None, ())}
+
+
+def _of_explanation(plan: Plan, witness: By | None) -> dict[str, By | None]:
+    """Return what was checked of an explanation: the pool, the time and the buffers, where they alone do not fit."""
+    why = plan.explanation
+    if why is None:
+        return {}
+    plain = ("pool", "time", "buffers")
+    said = {name for name in type(why).model_fields if getattr(why, name) not in (None, ())} - {"certificate"}
+    return {f"explanation.{name}": witness if name in plain else None for name in sorted(said)}
+
+
+def _by_witness(problem: Problem, plan: Plan) -> By | None:
+    """Say whether the verifier has counted again what proves the plan's status."""
+    if len(problem.pools) > 1 or problem.objective == "cost":
+        return None
+    if plan.status == "infeasible":
+        why = plan.explanation
+        is_small = why is not None and (why.time is not None or len(problem.buffers.start) <= _MOST_LIFETIMES)
+        return "witness" if why is not None and why.missing_bytes is not None and is_small else None
+    if plan.proof is None or plan.lower_bound is None or plan.proof.kind in ("search", "engines"):
+        return None
+    is_small = plan.proof.kind != "clique" or len(problem.buffers.start) <= _MOST_LIFETIMES
+    return "witness" if is_small else None
+
+
+def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict[str, By]:
+    """Return which claims a certificate proves: status, lower_bound, cost, and the bounds of pools by their names."""
+    if proved is None or proved.kind is None:
+        return {}
+    if plan.status == "infeasible" or proved.kind == "infeasible":
+        return {"status": "certificate"} if plan.status == proved.kind == "infeasible" else {}
+    found: dict[str, By] = {}
+    truth = used_of(problem, plan)
+    is_cost_right = proved.cost is None
+    if proved.cost is not None and plan.cost is not None:
+        is_cost_right = isclose(float(proved.cost), plan.cost, rel_tol=1e-9)
+        is_bounded = plan.cost_lower_bound is not None and plan.cost_lower_bound <= float(proved.cost) * (1 + 1e-9)
+        if is_bounded and proved.kind == kind_of(problem, plan):
+            found["cost"] = "certificate"
+    is_same = proved.kind == kind_of(problem, plan) and is_cost_right
+    names = [pool.name for pool in problem.pools]
+    bounds = {pool.name: pool.lower_bound for pool in plan.pools}
+    # What is used of a pool is the least only among plans that are as good in all that is compared before it.
+    for name, least, mine in reversed(list(zip(names, proved.used, truth, strict=True))) if is_same else ():
+        if least != mine:
+            return found
+        if (bounds.get(name) or 0) <= mine:
+            found[name] = "certificate"
+    if is_same and len(proved.used) == len(truth):
+        found |= {"status": "certificate", "lower_bound": "certificate"}
+    return found
