@@ -81,11 +81,11 @@ class FormSearch:
         for point in sorted(found.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):
                 break
-            for arena, form, written in arenas_in_parts(model, [point], limit, self._arena, most=_FORMS):
-                if arena.tail + form.peak >= best.arena.used:  # no plan has less than is alive
-                    continue
-                made = DeviceForm(written, arena, "cascade", macs_ratio=form.point.macs_ratio)
-                best = self._better(best, made, self._planned(made))
+            with self._noting("cascade"):  # of several points some may not be written
+                for arena, form, written in arenas_in_parts(model, [point], limit, self._arena, most=_FORMS):
+                    if arena.tail + form.peak < best.arena.used:  # no plan has less than is alive
+                        made = DeviceForm(written, arena, "cascade", macs_ratio=form.point.macs_ratio)
+                        best = self._better(best, made, self._planned(made))
         return best
 
     def _better(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
@@ -129,6 +129,6 @@ class _Noting:
         """Begin."""
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> bool:
-        if isinstance(error, InputError):
-            self.notes.append(f"{self.what}: {error.sentences[0]}")
+        if isinstance(error, InputError) and (sentence := f"{self.what}: {error.sentences[0]}") not in self.notes:
+            self.notes.append(sentence)
         return isinstance(error, InputError)

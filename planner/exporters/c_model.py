@@ -22,6 +22,9 @@ def write_c_model(data: bytes, arena: MicroArena, stem: str, section: str | None
         f"#define {macro}_SIZE {constant(len(data))}\n"
         f"/* To start: {arena}, where pointers have 8 bytes; with 4 it needs less. */\n"
         f"#define {macro}_ARENA_SIZE {constant(arena.least)}\n"
+        f"/* Of it, where the two lie in memories of their own. */\n"
+        f"#define {macro}_HEAD_SIZE {constant(arena.least - arena.tail)}\n"
+        f"#define {macro}_TAIL_SIZE {constant(arena.tail)}\n"
         f"extern const unsigned char {prefix}[{macro}_SIZE];\n"
         f"extern unsigned char {prefix}_arena[{macro}_ARENA_SIZE];\n"
     )

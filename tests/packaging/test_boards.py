@@ -1,0 +1,125 @@
+"""docs/boards.md: each snippet is compiled for a Cortex-M, and the arena lies where the linker script says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
+KEYWORDS = ROOT / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+CORTEX_M = ["-mcpu=cortex-m7", "-mthumb", "-ffreestanding", "-Wall", "-Werror", "-c"]
+STUBS = {
+    "micro_interpreter.h": """#pragma once
+        #include <cstddef>
+        enum TfLiteStatus { kTfLiteOk, kTfLiteError };
+        struct TfLiteTensor;
+        namespace tflite {
+        struct Model;
+        struct MicroOpResolver {};
+        struct MicroInterpreter {
+          MicroInterpreter(const Model *, const MicroOpResolver &, unsigned char *, size_t);
+          TfLiteStatus AllocateTensors();
+        };
+        }""",
+    "micro_mutable_op_resolver.h": """#pragma once
+        #include "tensorflow/lite/micro/micro_interpreter.h"
+        namespace tflite {
+        template <unsigned count> struct MicroMutableOpResolver : MicroOpResolver {
+          TfLiteStatus AddConv2D(); TfLiteStatus AddDepthwiseConv2D(); TfLiteStatus AddAveragePool2D();
+          TfLiteStatus AddFullyConnected(); TfLiteStatus AddSoftmax();
+        };
+        }""",
+    "micro_allocator.h": """#pragma once
+        #include <cstddef>
+        namespace tflite {
+        struct MicroAllocator {
+          static MicroAllocator *Create(unsigned char *, size_t, unsigned char *, size_t);
+        };
+        }""",
+    "schema_generated.h": """#pragma once
+        namespace tflite { struct Model; const Model *GetModel(const void *); }""",
+}
+"""The declarations of TFLite Micro that the page calls."""
+SCRIPT = """
+MEMORY { FLASH (rx) : ORIGIN = 0x08000000, LENGTH = 1M
+  DTCMRAM (rw) : ORIGIN = 0x20000000, LENGTH = 128K
+  RAM (rw) : ORIGIN = 0x24000000, LENGTH = 512K }
+ENTRY(net_main)
+SECTIONS { .text : { *(.text*) *(.rodata*) } >FLASH
+%s
+.bss : { *(.bss*) } >RAM
+/DISCARD/ : { *(.comment) *(.ARM.attributes) } }
+"""
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model, its C, and the declarations of TFLite Micro."""
+    if shutil.which("arm-none-eabi-gcc") is None:
+        pytest.skip("snippets are compiled where arm-none-eabi-gcc is installed")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(KEYWORDS, tmp_path / "model.tflite")
+    for name, text in STUBS.items():
+        folder = tmp_path / "tensorflow/lite" / ("schema" if name.startswith("schema") else "micro")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    # The command of Debian's compiler for C++ has no library of its own.
+    (tmp_path / "cstddef").write_text("#pragma once\n#include <stddef.h>\nusing std_size_t = size_t;\n")
+    return tmp_path
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def deployed(*options: str) -> None:
+    arguments = ["deploy", "model.tflite", "--c-array", "-o", "net.tflite", "--time-limit", "1", "--quiet", *options]
+    assert main(arguments) == 0
+    run("arm-none-eabi-gcc", "-std=c11", *CORTEX_M, "net.c", "-o", "net.o")
+
+
+def test_the_tutorial_takes_twelve_lines_and_each_of_its_snippets_compiles(project: Path) -> None:
+    deployed()
+    first, second = blocks("cpp")
+    assert len(first.splitlines()) <= 12
+    for number, source in enumerate((first, second)):
+        Path(f"snippet{number}.cpp").write_text(source)
+        flags = ["-std=c++17", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-I.", *CORTEX_M]
+        run("arm-none-eabi-g++", *flags, f"snippet{number}.cpp", "-o", f"snippet{number}.o")
+
+
+@pytest.mark.parametrize("section", re.findall(r"^\| [\w-]+ \| `(\.[\w.]+)` \|", PAGE, re.MULTILINE))
+def test_the_arena_lies_in_the_section_of_each_board(project: Path, section: str) -> None:
+    deployed("--section", section)
+    assert section in run("arm-none-eabi-objdump", "-h", "net.o")
+
+
+def test_the_script_puts_the_arena_into_the_fast_memory_and_the_model_into_flash(project: Path) -> None:
+    deployed("--section", ".dtcm")
+    (script,) = blocks("ld")
+    Path("board.ld").write_text(SCRIPT % script)
+    Path("main.c").write_text(
+        '#include "net.h"\nint net_main(void) { net_arena[0] = net[0]; return net_arena[NET_HEAD_SIZE - 1]; }\n'
+    )
+    run("arm-none-eabi-gcc", "-std=c11", *CORTEX_M, "main.c", "-o", "main.o")
+    run("arm-none-eabi-gcc", "-nostdlib", "-Wl,-T,board.ld", "main.o", "net.o", "-o", "board.elf")
+    symbols = {line.split()[2]: int(line.split()[0], 16) for line in run("arm-none-eabi-nm", "board.elf").splitlines()}
+    assert 0x20000000 <= symbols["net_arena"] < 0x20020000
+    assert 0x08000000 <= symbols["net"] < 0x08100000
+    assert (symbols["net_arena"] % 16, symbols["net"] % 16) == (0, 0)
+    assert "NOBITS" in next(
+        line for line in run("arm-none-eabi-readelf", "-S", "board.elf").splitlines() if ".dtcm" in line
+    )
