@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, ValidationError
 
 from memplan.api.reports.plan_formats import PLAN_FORMATS
+from memplan.capabilities.adapting import ProblemOptions
 from memplan.capabilities.plans.plan import PlanOptions
 from memplan.planner.errors import MAX_SHOWN, OptionError, path_of, sentences, shown
 
@@ -39,15 +40,17 @@ def read_options(value: Any) -> Options:
         raise OptionError(*sentences(error)) from error
 
 
-def read_query(query: QueryParams) -> tuple[Options, list[str]]:
-    """Read the options and the capacities of a query; raises OptionError, also for an option that is given twice.
+_LISTS = ("capacity", "pin", "reserve", "copies")
+"""The options of a query that may be given several times."""
 
-    There may be several capacities: `SIZE` for the only pool, or `NAME=SIZE` for each.
-    """
-    names = Counter(name for name, _ in query.multi_items() if name != "capacity")
+
+def read_query(query: QueryParams) -> tuple[Options, ProblemOptions]:
+    """Read the options of a query, and those that adapt its problem; raises OptionError, also for one given twice."""
+    names = Counter(name for name, _ in query.multi_items() if name not in _LISTS)
     if repeated := sorted(name for name, count in names.items() if count > 1)[:MAX_SHOWN]:
         raise OptionError(*(f"{path_of((name,))}: must be given once, got {names[name]} values" for name in repeated))
     try:
-        return Options.model_validate_strings({name: query[name] for name in names}), query.getlist("capacity")
+        adapting = ProblemOptions(**{name: tuple(query.getlist(name)) for name in _LISTS})
+        return Options.model_validate_strings({name: query[name] for name in names}), adapting
     except ValidationError as error:
         raise OptionError(*sentences(error)) from error

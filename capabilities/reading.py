@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
-from memplan.capabilities.sizes import with_capacities
+from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
 from memplan.planner import formats, importers
 from memplan.planner.errors import OptionError, sentences
 from memplan.planner.importers.imported import FOR_MODELS, Imported, ImportOptions, ModelOptions
@@ -22,14 +22,9 @@ from memplan.planner.operations.graph import OperationGraph
 M = TypeVar("M")
 
 
-class ReadOptions(ModelOptions):
-    """The options for reading a problem: sizes of its pools, what its ends mean, and how a model is read."""
+class ReadOptions(ProblemOptions, ModelOptions):
+    """The options for reading a problem: what is changed in it, what its ends mean, and how a model is read."""
 
-    capacity: tuple[str, ...] = Field(
-        (),
-        description="The size of the pool: bytes, 64kB or 1MiB, and its base address. With names, one for each pool, in"
-        " order of preference: sram=128KiB@0x20000000.",
-    )
     inclusive: bool | None = Field(
         None,
         description="A buffer is alive at its end, too, or only before it; by default a CSV says it by its column's"
@@ -91,7 +86,9 @@ class Reader:
         found, self.imported = importers.read_problem(data, name, options, self.options.interval)
         if self.imported is not None:
             self.warnings += self.imported.warnings
-        return with_capacities(found, self.options.capacity)
+        if not is_model and options.alignment is not None:  # a model's buffers are, and padded
+            found = aligned(found, options.alignment)
+        return adapted(found, None if self.imported is None else self.imported.operations, self.options)
 
     def graph(self, data: bytes, name: str | None = None) -> OperationGraph:
         """Return the graph of operations in the bytes of a file, or of a model; raises InputError."""

@@ -8,10 +8,12 @@ from typing import Any
 from pydantic import Field
 from pydantic_core import to_json
 
+from memplan.capabilities.adapting import ProblemOptions
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.files.foreign import ForeignOptions
 from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames, program_names
 from memplan.capabilities.inputs import FILE
+from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner import formats, importers
 from memplan.planner.audit import verify
 from memplan.planner.formats import memplan_json
@@ -23,7 +25,7 @@ _MOST_BYTES = 128 * 2**20
 _MOST_VIOLATIONS = 10
 
 
-class ImportCallOptions(ForeignOptions):
+class ImportCallOptions(ProblemOptions, ForeignOptions):
     """Options of an import."""
 
     names: bool = Field(False, description="Answer with the names that a program gives to times and buffers.")
@@ -60,7 +62,9 @@ def import_(
     A service reads the file in a process of its own, with limits of time and memory.
     """
     known = importers.detect(file, options.name) or formats.detect(file, options.name)
-    problem, imported = importers.read_problem(file, options.name, options.of_model(facts=options.names))
+    given = {name: getattr(options, name) for name in ReadOptions.model_fields if hasattr(options, name)}
+    reader = Reader(ReadOptions.model_construct(**given), facts=options.names)
+    problem, imported = reader.problem(file, options.name), reader.imported
     own_plan = None if imported is None else imported.own_plan
     return ImportAnswer(
         names=_names(imported) if options.names else NO_NAMES,

@@ -78,6 +78,9 @@ def problem_in(file: SourceFile) -> Problem:
 def bundle_of(reader: Reader, problem: Problem, options: SolveOptions, answer: Plan) -> bytes:
     """Write the replay bundle of a plan whose problem was read from a file."""
     read = reader.options
+    if read.adapts or read.alignment is not None:  # which is written as it was adapted
+        file = SourceFile(memplan_json.write_problem(problem), "problem.json")
+        return study.write_bundle(file, problem, options, answer)
     file = SourceFile(reader.data, reader.file_name, read.capacity, read.inclusive, read.of_model())
     return study.write_bundle(file, problem, options, answer)
 

@@ -70,7 +70,7 @@ ShapesByName = Annotated[dict[Name, tuple[Bytes, ...]], BeforeValidator(_shapes)
 
 
 class ModelOptions(WireValue):
-    """The options for reading a model, on every entrance; each of them may only be given for models."""
+    """The options for reading a model, on every entrance; all but the alignment may only be given for models."""
 
     dims: ByName = Field(default_factory=dict, description="The sizes of dimensions that a model only names.")
     shape: ShapesByName = Field(
@@ -80,7 +80,8 @@ class ModelOptions(WireValue):
         "alias", description="Views in the place of what they look at, where that is safe (alias), or never (separate)."
     )
     alignment: Alignment | None = Field(
-        None, description="Align the buffers of a model to so many bytes; 16 for TFLite, 64 for ONNX."
+        None,
+        description="Align buffers to so many bytes; by default 16 for TFLite, 64 for ONNX, else as the file says.",
     )
     scratch: ByName = Field(
         default_factory=dict,
@@ -88,7 +89,7 @@ class ModelOptions(WireValue):
     )
 
 
-FOR_MODELS = ", ".join(ModelOptions.model_fields)
+FOR_MODELS = ", ".join(name for name in ModelOptions.model_fields if name != "alignment")
 """The options that may only be given for models, as a sentence names them."""
 
 
@@ -108,7 +109,7 @@ class ImportOptions(ModelOptions):
     @property
     def is_for_models(self) -> bool:
         """True if an option is given that may only be given for models."""
-        given = self.model_copy(update={"facts": False, "reading": Reading()})
+        given = self.model_copy(update={"alignment": None, "facts": False, "reading": Reading()})
         return given != ImportOptions()
 
 

@@ -154,6 +154,10 @@ def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:
     plain = np.flatnonzero((np.diff(table.first) == 1) & (table.size > 0))
     if table.aliases:
         plain = plain[~np.isin(plain, np.array([*table.aliases], dtype=np.int64))]
+    # Weights of one size are alike: they are alive all the time, and their traffic is known.
+    at = table.first[plain]
+    is_weight = (table.start[at] == table.start.min(initial=0)) & (table.end[at] == table.end.max(initial=0))
+    plain = plain[~(is_weight & (table.traffic[plain] != ABSENT))]
     at = table.first[plain]
     columns = (table.start[at], table.end[at], *(values[plain] for values in _numbers(table)))
     order = np.lexsort(columns[::-1])

@@ -15,6 +15,7 @@ from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.http.requests.bodies import CSV, FORMAT_OF, JSON, TEXT
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN
+from memplan.capabilities.adapting import ProblemOptions
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -55,6 +56,14 @@ def _ref(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": _REF.format(model=model.__name__)}
 
 
+_ADAPTING = {
+    "pin": {"type": "string", "pattern": "^.*=[0-9]{1,15}$"},
+    "reserve": {"type": "string", "pattern": "^[0-9]{1,15}@[0-9]{1,15}$"},
+    "copies": {"type": "string", "pattern": "^.*=[1-9]$"},
+}
+"""The options of a query that adapt its problem, with a form that each may have."""
+
+
 def _query() -> list[dict[str, Any]]:
     """Describe the options that may come in the query."""
     size = {"type": "string", "pattern": r"^([^=]+=)?[0-9]{1,15}( ?[kMG]i?B)?$"}
@@ -65,6 +74,10 @@ def _query() -> list[dict[str, Any]]:
             for name, schema in Options.model_json_schema()["properties"].items()
         ),
         parameter("capacity", "The size of the only pool, or NAME=SIZE for each.", sizes),
+        *(
+            parameter(name, str(ProblemOptions.model_fields[name].description), {"type": "array", "items": text})
+            for name, text in _ADAPTING.items()
+        ),
     ]
 
 

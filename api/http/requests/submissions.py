@@ -15,11 +15,11 @@ from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.refusals import NotInTimeError
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
+from memplan.capabilities.adapting import ProblemOptions, adapted
 from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import due
 from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded, extent_of
 from memplan.capabilities.inputs import read_problem_field
-from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import MAX_SHOWN, InputError, OptionError, path_of, shown
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.constraints.bank import bank_pairs
@@ -70,14 +70,14 @@ class BegunSubmission:
 def begin_submission(kind: str, body: bytes, query: QueryParams) -> BegunSubmission:
     """Read as much of the body of `POST /v1/plan` as tells its options; raises InputError."""
     if kind != JSON:
-        options, capacities = read_query(query)
+        options, adapting = read_query(query)
         read, rows = FORMATS[FORMAT_OF[kind]].read_problem, body.count(b"\n")
-        return BegunSubmission(options, lambda: with_capacities(read(body), capacities), rows, rows <= _SHORT_ROWS)
+        return BegunSubmission(options, lambda: adapted(read(body), None, adapting), rows, rows <= _SHORT_ROWS)
     return _begun(read_object(body), query)
 
 
 def _begun(content: dict[str, Any], query: QueryParams) -> BegunSubmission:
-    options, capacities = read_query(query) if query else (NO_OPTIONS, [])
+    options, adapting = read_query(query) if query else (NO_OPTIONS, ProblemOptions())
     problem: object = content
     if not is_bare(content):
         _check_fields(content, required=("problem",), optional=("options",))
@@ -86,7 +86,7 @@ def _begun(content: dict[str, Any], query: QueryParams) -> BegunSubmission:
         if "options" in content:
             options = read_options(content["options"])
         problem = content["problem"]
-    return BegunSubmission(options, lambda: with_capacities(read_problem_field(problem), capacities), *_extent(problem))
+    return BegunSubmission(options, lambda: adapted(read_problem_field(problem), None, adapting), *_extent(problem))
 
 
 def _extent(content: object) -> tuple[int, bool]:

@@ -1,0 +1,197 @@
+"""Problems adapted to a machine: sizes of pools, weights, pins, reserved ranges, copies; by options, without JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import lcm
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from memplan.capabilities.sizes import parse_size, with_capacities
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.liveness.weights import weights_of
+from memplan.planner.model.problem import Pool, Problem, with_profile
+from memplan.planner.model.rows import WireValue, as_tuple
+from memplan.planner.operations.operations import Operations
+
+Weights = Literal["flash", "ram", "choose"]
+Texts = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
+Row = dict[str, Any]
+RAM, FLASH = Pool(name="ram"), Pool(name="flash")
+"""The pools of a model whose weights are planned, where none are given."""
+
+
+class ProblemOptions(WireValue):
+    """The options that adapt a problem to a machine, on every entrance."""
+
+    capacity: Texts = Field(
+        (),
+        description="The size of the pool: bytes, 64kB or 1MiB, and its base address. With names, one for each pool, in"
+        " order of preference: sram=128KiB@0x20000000.",
+    )
+    weights: Weights | None = Field(
+        None,
+        description="Plan the constants of a model, too: in the last pool (flash), with all else (ram), or wherever the"
+        " fewest bytes are read from slow pools (choose).",
+    )
+    pin: Texts = Field((), description="Put a buffer at an offset: input=0, or input=sram:0x100.")
+    reserve: Texts = Field(
+        (), description="Keep a range of a pool free: 4KiB at its start, 4KiB@0x1000, or sram=4KiB@0x1000."
+    )
+    copies: Texts = Field(
+        (),
+        description="So many copies of a buffer, alive all the time, so that one is filled while another is used:"
+        " input=2; a number alone is for all inputs and outputs of a model.",
+    )
+
+    @property
+    def adapts(self) -> bool:
+        """True if more than sizes of pools is changed."""
+        return self.weights is not None or bool(self.pin or self.reserve or self.copies)
+
+
+def adapted(problem: Problem, operations: Operations | None, options: ProblemOptions) -> Problem:
+    """Return a problem as the options say; `operations` are those that pose it. Raises OptionError and ProblemError."""
+    problem = with_capacities(problem, options.capacity)
+    if options.weights is not None:
+        problem = _with_weights(problem, operations, options.weights)
+    if options.copies:
+        problem = _with_copies(problem, operations, options.copies)
+    if options.reserve:
+        problem = _with_reserved(problem, options.reserve)
+    return _with_pins(problem, options.pin) if options.pin else problem
+
+
+def aligned(problem: Problem, alignment: int) -> Problem:
+    """Return the problem with buffers at multiples of so many bytes, too; what lies in another buffer stays there."""
+    is_free = [
+        i not in problem.buffers.aliases and i not in problem.buffers.relatives for i in range(len(problem.buffers))
+    ]
+    return _with_rows(
+        problem,
+        (
+            row | ({"alignment": lcm(row.get("alignment", 1), alignment)} if is_mine else {})
+            for row, is_mine in zip(_rows(problem), is_free, strict=True)
+        ),
+    )
+
+
+def _with_weights(problem: Problem, operations: Operations | None, weights: Weights) -> Problem:
+    """Add the constants of operations, alive all the time; what is written never lies in the last of several pools."""
+    if operations is None:
+        raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
+    pools = (RAM,) if problem.pools == (Pool(),) else problem.pools
+    if weights != "ram" and len(pools) == 1:
+        pools = (*pools, FLASH)
+    names = [pool.name for pool in pools]
+    writable = names[:-1] or names
+    homes = {"flash": names[-1:], "ram": writable, "choose": names}[weights]
+    start, end = _span(problem)
+    rows = [row | {"pools": [name for name in row.get("pools", names) if name in writable]} for row in _rows(problem)]
+    if stuck := next((row for row in rows if not row["pools"]), None):
+        raise OptionError(
+            f"weights: buffer {shown(stuck['id'])} must be allowed in a pool before the last ({names[-1]})"
+        )
+    rows += [
+        {"id": one.id, "size": one.size, "alignment": one.alignment, "traffic": one.traffic, "pools": homes}
+        | {"start": start, "end": end}
+        for one in weights_of(operations)
+        if one.size
+    ]
+    found = _with_rows(problem.model_copy(update={"pools": pools}), rows)
+    return with_profile(found, "speed") if weights == "choose" else found
+
+
+def _with_copies(problem: Problem, operations: Operations | None, texts: Sequence[str]) -> Problem:
+    rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _span(problem)
+    for text in texts:
+        name, _, count = text.rpartition("=")
+        if not (count.isascii() and count.isdecimal() and 0 < int(count[:4]) <= 64):
+            raise OptionError(f"copies: must be NAME=NUMBER with a number from 1 to 64, got {shown(text)}")
+        for one in [name] if name else _ends(operations):
+            row = _found("copies", one, rows)
+            if "alias_of" in row or "relative" in row:
+                raise OptionError(f"copies: must be of a buffer that lies in no other, got {shown(one)}")
+            if row.keys().isdisjoint(("start", "lifetimes")):
+                raise OptionError(f"copies: must be of a buffer that has lifetimes, got {shown(one)}")
+            row.pop("lifetimes", None)
+            row |= {"start": start, "end": end}
+            copies = [f"{row['id']}#{k}" for k in range(2, int(count) + 1)]
+            rows |= {copy: row | {"id": copy} for copy in copies}
+    return _with_rows(problem, rows.values())
+
+
+def _ends(operations: Operations | None) -> list[str]:
+    """Return the buffers that a program is given, and those that it gives."""
+    if operations is None:
+        raise OptionError("copies: must be NAME=NUMBER where the file says no inputs and outputs")
+    entry = operations.functions[operations.entry]
+    found = dict.fromkeys(name for name in (*entry.params, *entry.results) if entry.declared[name].alias_of is None)
+    return [f"{operations.entry}/{name}" for name in found]
+
+
+def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
+    ranges: dict[str, list[tuple[int, int]]] = {pool.name: list(pool.reserved) for pool in problem.pools}
+    for text in texts:
+        name, equals, rest = text.rpartition("=")
+        size, _, offset = rest.partition("@")
+        if not equals and len(ranges) > 1:
+            raise OptionError(
+                f"reserve: must name its pool where there are several, as NAME=SIZE@OFFSET, got {shown(text)}"
+            )
+        if equals and name not in ranges:
+            raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {shown(name)}")
+        ranges[name or problem.pools[0].name].append((_bytes("reserve", offset or "0"), _bytes("reserve", size)))
+    pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
+    return _changed(problem, pools=pools)
+
+
+def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
+    rows = {str(row["id"]): row for row in _rows(problem)}
+    for text in texts:
+        name, equals, place = text.rpartition("=")
+        pool, _, offset = place.rpartition(":")
+        if not equals:
+            raise OptionError(f"pin: must be NAME=OFFSET or NAME=POOL:OFFSET, got {shown(text)}")
+        if pool and pool not in problem.pool_index:
+            raise OptionError(
+                f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {shown(pool)}"
+            )
+        _found("pin", name, rows).update({"offset": _bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
+    return _with_rows(problem, rows.values())
+
+
+def _found(option: str, name: str, rows: dict[str, Row]) -> Row:
+    """Return the row of a buffer, whose function's name may be left out; raises OptionError for none, or several."""
+    found = [rows[name]] if name in rows else [row for known, row in rows.items() if known.partition("/")[2] == name]
+    if len(found) != 1:
+        near = ", ".join(shown(known) for known in [*rows][:3])
+        said = "must name one buffer, not several" if found else f"must name a buffer, such as {near}"
+        raise OptionError(f"{option}: {said}, got {shown(name)}")
+    return found[0]
+
+
+def _bytes(option: str, text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise OptionError(f"{option}: {error}") from None
+
+
+def _span(problem: Problem) -> tuple[int, int]:
+    """Return when the first buffer is alive, and the end of the last."""
+    table = problem.buffers
+    return (int(table.start.min()), int(table.end.max())) if len(table.start) else (0, 1)
+
+
+def _rows(problem: Problem) -> list[Row]:
+    return [problem.buffers.fields(i) for i in range(len(problem.buffers))]
+
+
+def _with_rows(problem: Problem, rows: Any) -> Problem:
+    return _changed(problem, buffers=list(rows))
+
+
+def _changed(problem: Problem, **fields: Any) -> Problem:
+    return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)

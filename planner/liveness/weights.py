@@ -1,0 +1,61 @@
+"""The constants of a program as buffers: weights, their bytes, and the bytes that operations read of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+
+from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.statements import Call, Operation, Repetition, Statement, blocks
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A constant of a function; `traffic` are the bytes that are read of it while the program runs once."""
+
+    id: str
+    size: int
+    alignment: int
+    traffic: int
+
+
+def weights_of(operations: Operations) -> list[Weight]:
+    """Return the constants of all functions that a program calls, by the names of the buffers that they become.
+
+    Each read is of the whole constant; what a loop without a known number of trips reads is counted once.
+    """
+    calls = {name: _counted(function.body, _calls) for name, function in operations.functions.items()}
+    times = Counter({operations.entry: 1})
+    for caller in reversed([*TopologicalSorter(calls).static_order()]):
+        for callee, count in calls[caller].items():
+            times[callee] += times[caller] * count
+    found = []
+    for name, function in operations.functions.items():
+        reads = _counted(function.body, _reads)
+        for constant in function.constants if times[name] else ():
+            row = function.declared[constant]
+            traffic = row.bytes * reads[constant] * times[name]
+            found.append(Weight(f"{name}/{constant}", row.bytes, row.alignment, traffic))
+    return found
+
+
+def _counted(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
+    """Count how often statements name something while a body runs once; of branches, all."""
+    found: Counter[str] = Counter()
+    for statement in body:
+        found.update(names(statement))
+        times = (statement.trips or 1) if isinstance(statement, Repetition) else 1
+        for _, inside in blocks(statement):
+            for name, count in _counted(inside, names).items():
+                found[name] += times * count
+    return found
+
+
+def _reads(statement: Statement) -> Iterable[str]:
+    return statement.inputs if isinstance(statement, Operation) else ()
+
+
+def _calls(statement: Statement) -> Iterable[str]:
+    return (statement.call,) if isinstance(statement, Call) else ()

@@ -1,0 +1,143 @@
+"""Problems adapted by options alone: weights, pins, reserved ranges, copies, alignments, on every entrance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memplan
+from lab.weights import differs
+from memplan.api.cli.main import main
+from memplan.capabilities.files.import_ import ImportCallOptions, import_
+from memplan.planner.errors import OptionError
+from memplan.planner.liveness.weights import Weight, weights_of
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.operations import operations_from
+
+KWS = Path(__file__).parents[1] / "models" / "recorded" / "kws_dscnn_int8.tflite"
+CSV = b"id,lower,upper,size\na,0,3,100\nb,2,5,50\nc,4,9,100\n"
+Captured = pytest.CaptureFixture[str]
+
+
+def planned(capfd: Captured, *arguments: str, status: int = 0) -> Any:
+    assert main(["plan", *arguments, "--format", "json", "--quiet"]) == status
+    return json.loads(capfd.readouterr().out)
+
+
+def offsets(plan: Any) -> dict[str, tuple[str, int]]:
+    return {row["id"]: (row["pool"], row["offset"]) for row in plan["placements"]}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    (tmp_path / "table.csv").write_bytes(CSV)
+    return str(tmp_path / "table.csv")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_choice_of_weights_reads_the_fewest_bytes_of_all_choices(seed: int) -> None:
+    assert differs(seed) is None
+
+
+def test_weights_lie_in_flash_in_ram_or_where_there_is_room(capfd: Captured) -> None:
+    flash = planned(capfd, str(KWS), "--weights", "flash")
+    assert {row["name"]: row["used"] for row in flash["pools"]} == {"ram": 16_000, "flash": 24_320}
+    ram = planned(capfd, str(KWS), "--weights", "ram")
+    assert {row["name"]: row["used"] for row in ram["pools"]} == {"ram": 40_320}
+    some = planned(capfd, str(KWS), "--weights", "choose", "--pool", "ram=20000", "--pool", "flash=64KiB")
+    used = {row["name"]: row["used"] for row in some["pools"]}
+    assert some["status"] == "optimal"
+    assert used["ram"] <= 20_000
+    assert some["cost"] == some["cost_lower_bound"]
+    assert 24_320 - 4_000 <= some["cost"] < 24_320
+
+
+def test_what_is_written_never_lies_in_flash(capfd: Captured) -> None:
+    plan = planned(capfd, str(KWS), "--weights", "choose", "--pool", "ram=15000", "--pool", "flash=1MiB", status=1)
+    assert plan["status"] == "infeasible"
+
+
+def test_weights_count_in_budgets(capfd: Captured) -> None:
+    weights = ["--weights", "flash"]
+    assert main(["check", str(KWS), *weights, "--budget", "ram=16000", "--budget", "flash=24320"]) == 0
+    assert main(["check", str(KWS), *weights, "--budget", "flash=24000"]) == 1
+    capfd.readouterr()
+
+
+def test_reads_are_counted_through_calls_and_loops() -> None:
+    rows = [{"id": "w", "size": 8}, {"id": "unread", "size": 4}]
+    layer = {"op": "layer", "inputs": ["w"]}
+    functions = {
+        "main": {"body": [{"loop": [{"call": "part"}], "trips": 3}, {"call": "part"}]},
+        "part": {"constants": ["w", "unread"], "buffers": rows, "body": [layer, {"branches": [[layer], []]}]},
+        "never": {"constants": ["w"], "buffers": rows[:1], "body": [layer]},
+    }
+    found = weights_of(operations_from({"functions": functions}))
+    assert found == [Weight("part/w", 8, 1, 64), Weight("part/unread", 4, 1, 0)]
+
+
+def test_a_table_takes_pins_reserved_ranges_copies_and_an_alignment(table: str, capfd: Captured) -> None:
+    plan = planned(capfd, table, "--pin", "b=0x80", "--reserve", "16", "--copies", "a=2", "--alignment", "32")
+    found = offsets(plan)
+    assert found["b"] == ("default", 128)
+    assert set(found) == {"a", "a#2", "b", "c"}
+    assert all(offset % 32 == 0 and offset >= 16 for _, offset in found.values())
+    # Both copies are alive all the time.
+    (low, high), c = sorted((found["a"][1], found["a#2"][1])), found["c"][1]
+    assert high >= low + 100
+    assert all(abs(c - place) >= 100 for place in (low, high))
+
+
+def test_pins_and_ranges_name_pools(table: str, capfd: Captured) -> None:
+    pools = ["--pool", "fast=256", "--pool", "slow=1KiB"]
+    plan = planned(capfd, table, *pools, "--pin", "a=slow:64", "--reserve", "fast=100@0", "--reserve", "fast=56@200")
+    found = offsets(plan)
+    assert found["a"] == ("slow", 64)
+    assert {name for name, (pool, _) in found.items() if pool == "fast"} == {"b"} or found["c"] == ("fast", 100)
+    assert all(100 <= offset <= 100 + 100 for pool, offset in found.values() if pool == "fast")
+
+
+def test_a_number_of_copies_is_for_inputs_and_outputs_of_a_model(capfd: Captured) -> None:
+    found = offsets(planned(capfd, str(KWS), "--copies", "2"))
+    assert {"main/x", "main/x#2", "main/Identity", "main/Identity#2"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"weights": "ram"}, "weights: must be given for models and operations, got a file of lifetimes"),
+        ({"copies": ("2",)}, "copies: must be NAME=NUMBER where the file says no inputs and outputs"),
+        ({"copies": ("a=0",)}, 'copies: must be NAME=NUMBER with a number from 1 to 64, got "a=0"'),
+        ({"copies": ("z=2",)}, 'copies: must name a buffer, such as "a", "b", "c", got "z"'),
+        ({"pin": ("a",)}, 'pin: must be NAME=OFFSET or NAME=POOL:OFFSET, got "a"'),
+        ({"pin": ("a=dram:0",)}, 'pin: must name a pool of the problem (default), got "dram"'),
+        ({"pin": ("a=1.5",)}, 'pin: must be a whole number of bytes, got "1.5"'),
+        ({"reserve": ("dram=4",)}, 'reserve: must name a pool of the problem (default), got "dram"'),
+        ({"reserve": ("4@x",)}, 'reserve: must be a size such as 4096, 64kB or 1MiB, got "x"'),
+    ],
+)
+def test_wrong_adaptations_are_refused(options: dict[str, Any], sentence: str, table: str) -> None:
+    with pytest.raises(OptionError) as found:
+        memplan.read_problem(table, **options)
+    assert found.value.sentences == (f"{table}: {sentence}",)
+
+
+def test_every_entrance_adapts_alike(table: str) -> None:
+    options: dict[str, Any] = {"pin": ("b=128",), "reserve": ("16",), "copies": ("a=2",), "alignment": 32}
+    expected = memplan.read_problem(table, **options)
+    assert import_(CSV, ImportCallOptions(name="table.csv", **options)).problem == expected
+    weights = memplan.read_problem(KWS, weights="flash", capacity={"ram": 32768, "flash": 65536})
+    found = import_(KWS.read_bytes(), ImportCallOptions(weights="flash")).problem
+    assert found.with_capacity({"ram": 32768, "flash": 65536}) == weights
+
+
+def test_a_bundle_replays_what_was_adapted(table: str, tmp_path: Path, capfd: Captured) -> None:
+    bundle = str(tmp_path / "bundle.json")
+    options = ["--pin", "b=128", "--copies", "a=2", "--alignment", "32", "--deterministic"]
+    planned(capfd, table, *options, "--bundle", bundle)
+    assert main(["replay", bundle]) == 0
+    assert json.loads(capfd.readouterr().out)["same"] == "bytes"
+    assert isinstance(memplan.read_problem(table, alignment=32), Problem)
