@@ -71,12 +71,15 @@ Section Lines.
     - destruct (value K scale rows) as [f|] eqn:E; [|discriminate]. injection T as <-. split; try apply H. simpl.
       intros k C. rewrite F.add_o. destruct (OrderedTypeEx.Z_as_OT.eq_dec _ _); [|apply H].
       intros [= <-]. eapply V_; eauto.
-    - destruct (read_state I ends st) as [m|]; [|discriminate]. destruct (rests_or_lifts _ _ _ _ _ _ _) eqn:E; [|discriminate].
+    - destruct (read_state I ends st) as [m|]; [|discriminate]. destruct (rests_or_lifts _ _ _ _ _ _ _) eqn:E;
+      [|discriminate].
       injection T as <-. split; try apply H. simpl. intros k L. rewrite F.add_o.
-      destruct (OrderedTypeEx.Z_as_OT.eq_dec _ _); [|apply H]. intros [= <-]. apply lemma_kept. eapply rests_sound; eauto.
+      destruct (OrderedTypeEx.Z_as_OT.eq_dec _ _); [|apply H]. intros [= <-]. apply lemma_kept. eapply rests_sound;
+        eauto.
     - destruct (read_state I ends st) as [m|]; [|discriminate]. destruct (is_nowhere _ _ _ _ _) eqn:E; [|discriminate].
       injection T as <-. split; try apply H. simpl. intros k L. rewrite F.add_o.
-      destruct (OrderedTypeEx.Z_as_OT.eq_dec _ _); [|apply H]. intros [= <-]. apply lemma_kept. eapply nowhere_sound; eauto.
+      destruct (OrderedTypeEx.Z_as_OT.eq_dec _ _); [|apply H]. intros [= <-]. apply lemma_kept. eapply nowhere_sound;
+        eauto.
   Qed.
 
   Lemma take_all_sound ls : forall K K', known_holds I x K -> take_all K ls = Some K' -> known_holds I x K'.

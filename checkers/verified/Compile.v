@@ -62,12 +62,15 @@ Section Sound.
   Lemma meets_sound a b r s : is_core a r -> is_core b s -> meets r_ a b = true ->
     number r <> number s /\ conflict p (number r) (number s).
   Proof using order sane joined grouped names shares tie.
-    intros (R & AR & SR & ->) (S & AS & SS & ->). unfold meets. rewrite andb_true_iff, negb_true_iff, Z.eqb_neq. simpl id.
+    intros (R & AR & SR & ->) (S & AS & SS & ->). unfold meets. rewrite andb_true_iff, negb_true_iff, Z.eqb_neq. simpl
+      id.
     intros [N H]. split; [exact N|]. apply orb_true_iff in H as [H|H].
     - left. eapply pairs_sound; eauto. apply found.
-    - right. rewrite andb_true_iff, orb_true_iff, andb_true_iff, !negb_true_iff in H. destruct H as [O T]. split; [|split].
+    - right. rewrite andb_true_iff, orb_true_iff, andb_true_iff, !negb_true_iff in H. destruct H as [O T]. split;
+      [|split].
       + apply overlap_sound in O as (u & v & u' & v' & t & Hu & Hv & ? & ?). exists t.
-        simpl lives in Hu, Hv. apply in_flat_map in Hu as ([x d] & Px & Hu). apply in_flat_map in Hv as ([y e] & Py & Hv).
+        simpl lives in Hu, Hv. apply in_flat_map in Hu as ([x d] & Px & Hu). apply in_flat_map in Hv as ([y e] & Py &
+          Hv).
         apply part_in in Px as [? ?], Py as [? ?].
         split; [exists x, d, u, v|exists y, e, u', v']; auto.
       + intros L. destruct T as [T|[_ T]].
@@ -167,7 +170,8 @@ Section Sound.
     destruct (narrow_all_sound (offset x (id a)) (rules_of q (parts_of g (id a))) 1 0) as (s & t & N & S & D);
       [lia|apply Z.divide_1_l| |].
     { intros k o H. rewrite I in *. now apply (rules_hold r q). }
-    rewrite N. assert (Pg : forall k, page a = Some k -> 0 < k /\ (base_address q + offset x (id a)) mod k + bytes a <= k).
+    rewrite N. assert (Pg : forall k, page a = Some k -> 0 < k /\ (base_address q + offset x (id a)) mod k + bytes a <=
+      k).
     { intros k K. rewrite E in K. simpl in K. rewrite I, B. destruct is_p as [Pl _].
       destruct (Pl r R) as (q' & Q' & _ & _ & _ & _ & _ & _ & _ & C). rewrite <- I, Q in Q'. injection Q' as <-.
       destruct (C SR) as [C' _]. split; [|now apply C'].
@@ -213,9 +217,11 @@ Proof.
     apply H; [|apply incl_refl]. intros i a. now rewrite F.empty_o.
   - simpl. pose proof (ascending_pairs _ E1) as O. apply (pairs_filter _ is_solid) in O.
     unfold cores. generalize fixed. intros some. clear K Kf. induction O as [|r l Hr _ IH]; simpl; constructor; auto.
-    rewrite Forall_forall in *. intros b Hb. rewrite map_map in Hb. apply in_map_iff in Hb as (r' & <- & Hb). simpl. auto.
+    rewrite Forall_forall in *. intros b Hb. rewrite map_map in Hb. apply in_map_iff in Hb as (r' & <- & Hb). simpl.
+      auto.
   - intros x ends P L.
-    assert (Hr : forall a, In a (map (finish p r_ fixed g) cores) -> exists a' r, a = finish p r_ fixed g a' /\ is_core p g groups a' r).
+    assert (Hr : forall a, In a (map (finish p r_ fixed g) cores) -> exists a' r, a = finish p r_ fixed g a' /\ is_core
+      p g groups a' r).
     { intros a H. apply in_map_iff in H as (a' & <- & H). destruct (K a' H) as [r R]. eauto. }
     split; simpl.
     + intros a H. destruct (Hr a H) as (a' & r & -> & R). pose proof R as (Rr & _ & SR & Ea).

@@ -30,7 +30,8 @@ Lemma total_scale {A} (f : A -> Z) c l : total (fun a => c * f a) l = c * total 
 Proof. induction l; simpl; lia. Qed.
 
 Lemma total_nonneg {A} (f : A -> Z) l : (forall a, In a l -> 0 <= f a) -> 0 <= total f l.
-Proof. intros H. pose proof (total_le (fun _ => 0) f l H). assert (total (fun _ : A => 0) l = 0); [|lia]. clear. induction l; simpl; lia. Qed.
+Proof. intros H. pose proof (total_le (fun _ => 0) f l H). assert (total (fun _ : A => 0) l = 0); [|lia]. clear.
+  induction l; simpl; lia. Qed.
 
 Lemma total_divides {A} (f g : A -> Z) s l : (forall a, In a l -> (s | f a - g a)) -> (s | total f l - total g l).
 Proof.
@@ -70,7 +71,8 @@ Section Costs.
         end
     end.
 
-  Definition homes_of (l : lows) := flat_map (fun e => match snd e with Some _ => [fst e] | None => [] end) (numbered l).
+  Definition homes_of (l : lows) := flat_map (fun e => match snd e with Some _ => [fst e] | None => [] end) (numbered
+    l).
 
   Definition least (l : list Z) := match l with [] => 0 | a :: t => fold_right Z.min a t end.
 
@@ -161,21 +163,27 @@ Section Sound.
     intros T W. unfold compile in compiled. destruct (negb _) eqn:E; [discriminate|].
     rewrite negb_false_iff, !andb_true_iff in E. destruct E as [[E1 _] _]. set (groups := fold_left _ _ _) in *.
     destruct (group_parts _ _ _) as [g|] eqn:G; [|discriminate].
-    destruct (pair_up _ _ (conflicts p)) as [c|]; [|discriminate]. destruct (pair_up _ _ (may_share p)) as [s|]; [|discriminate].
-    injection compiled as <-. cbn [solid]. rewrite !total_map. unfold price_of, traffic_of. cbn [finish core id part_lists].
+    destruct (pair_up _ _ (conflicts p)) as [c|]; [|discriminate]. destruct (pair_up _ _ (may_share p)) as [s|];
+      [|discriminate].
+    injection compiled as <-. cbn [solid]. rewrite !total_map. unfold price_of, traffic_of. cbn [finish core id
+      part_lists].
     assert (V : forall r, In r (rows p) -> 0 <= val r).
     { intros r R. unfold val, price. destruct (0 <? size r); [|lia]. apply Z.mul_nonneg_nonneg; auto. }
     assert (A : forall r, total (fun rd => val (fst rd)) (parts_of g (number r)) =
       moved (parts_of g (number r)) * nth (pool_of x (number r)) ws 0).
     { intros r. unfold moved. rewrite Z.mul_comm, <- total_scale. apply total_ext. intros [s' e] H. cbn [fst].
-      destruct (part_at p g G x is_p r s' e H) as (_ & Q & _). unfold val, price. rewrite Q. destruct (0 <? size s'); lia. }
+      destruct (part_at p g G x is_p r s' e H) as (_ & Q & _). unfold val, price. rewrite Q. destruct (0 <? size s');
+        lia. }
     rewrite <- (total_ext (fun r => total (fun rd => val (fst rd)) (parts_of g (number r)))) by (intros; apply A).
     assert (B : forall l gl, incl l (rows p) -> group_parts (number_rows (rows p)) (length (rows p)) l = Some gl ->
-      total (fun r => total (fun rd => val (fst rd)) (parts_of gl (number r))) (filter is_solid (rows p)) <= total val l).
+      total (fun r => total (fun rd => val (fst rd)) (parts_of gl (number r))) (filter is_solid (rows p)) <= total val
+        l).
     { induction l as [|r t IH]; intros gl In_ H; simpl in H.
       - injection H as <-. apply Z.eq_le_incl. cbn [total].
-        induction (filter is_solid (rows p)) as [|b u IHu]; [reflexivity|]. cbn [total]. rewrite IHu. unfold parts_of. now rewrite F.empty_o.
-      - destruct (root_of _ _ (number r)) as [[j e]|]; [|discriminate]. destruct (group_parts _ _ t) as [gt|]; [|discriminate].
+        induction (filter is_solid (rows p)) as [|b u IHu]; [reflexivity|]. cbn [total]. rewrite IHu. unfold parts_of.
+          now rewrite F.empty_o.
+      - destruct (root_of _ _ (number r)) as [[j e]|]; [|discriminate]. destruct (group_parts _ _ t) as [gt|];
+        [|discriminate].
         injection H as <-. specialize (IH gt (fun c h => In_ c (or_intror h)) eq_refl). cbn [total].
         rewrite Z.add_comm. etransitivity; [|apply Z.add_le_mono_r; exact IH].
         apply (total_grows number) with (j := j).
@@ -219,7 +227,8 @@ Section Sound.
     pose proof (charges_grow q w W (free c) m1 (clique_solid _ _ _ Hc)) as Gr.
     assert (R : total bytes (filter (fun a => Nat.eqb (pool_of x (id a)) q) (free c)) <= total (room_in ends 1 c) [q]).
     { apply (rooms_sound I ends x G_ 1 c); [lia|exact Hc|apply pairs_filter, (clique_apart _ _ _ Hc)|].
-      intros a Ha. apply filter_In in Ha as [Ha Q]. apply Nat.eqb_eq in Q. split; [exact Ha|]. split; [apply Z.divide_1_l|now left]. }
+      intros a Ha. apply filter_In in Ha as [Ha Q]. apply Nat.eqb_eq in Q. split; [exact Ha|]. split; [apply
+        Z.divide_1_l|now left]. }
     simpl in R. nia.
   Qed.
 
@@ -280,11 +289,13 @@ Proof.
     rewrite cost_total, <- total_scale in Cheap.
     enough (E : parts p * total price (solid I) < parts p * k) by nia.
     eapply Z.le_lt_trans; [apply Z.mul_le_mono_nonneg_l; [lia|exact S]|]. rewrite <- total_scale.
-    replace (parts p * k) with (k * parts p) by lia. eapply Z.le_lt_trans; [|exact Cheap]. apply Z.eq_le_incl, total_ext.
+    replace (parts p * k) with (k * parts p) by lia. eapply Z.le_lt_trans; [|exact Cheap]. apply Z.eq_le_incl,
+      total_ext.
     intros r _. destruct (0 <? size r); [|lia]. rewrite nth_map_0 by (now rewrite Z.mul_0_l, Zdiv_0_l).
     set (c := nth (pool_of x (number r)) (prices p by_) 0).
     assert (D : c * d mod parts p = 0).
-    { subst c. destruct (nth_in_or_default (pool_of x (number r)) (prices p by_) 0) as [H| ->]; [|now rewrite Z.mul_0_l].
+    { subst c. destruct (nth_in_or_default (pool_of x (number r)) (prices p by_) 0) as [H| ->]; [|now rewrite
+      Z.mul_0_l].
       rewrite forallb_forall in Whole. specialize (Whole _ H). now apply Z.eqb_eq in Whole. }
     apply Z_div_exact_full_2 in D; [|lia].
     transitivity (traffic r * (parts p * (c * d / parts p))); [ring|rewrite <- D; ring]. }
@@ -295,7 +306,8 @@ Proof.
     destruct (homes_of (first ends a)) as [|o t] eqn:H; [destruct Fh|].
     destruct Fh as [->|Q]; [unfold price; rewrite Z.sub_diag; apply Z.divide_0_r|].
     assert (X : In (price a - price_of I ws a o) (differences I ws firsts)).
-    { apply in_flat_map. exists (a, o :: t). split; [|cbn [fst snd]; now apply (List.in_map (fun q => price_of I ws a q - price_of I ws a o))].
+    { apply in_flat_map. exists (a, o :: t). split; [|cbn [fst snd]; now apply (List.in_map (fun q => price_of I ws a q
+      - price_of I ws a o))].
       unfold firsts. rewrite <- H. now apply (List.in_map (fun a => (a, homes_of (first ends a)))). }
     specialize (C5 _ X). destruct (step =? 0) eqn:Z0.
     - apply Z.eqb_eq in C5. rewrite C5. apply Z.divide_0_r.
@@ -304,7 +316,8 @@ Proof.
   { pose proof (charge_all_sound p I ends x C P L K rows HK m0 m worth Ch) as H.
     rewrite <- total_scale. enough (total (charged x m0) (solid I) = total (fun a => scale * price a) (solid I)) by lia.
     apply total_ext. intros a A. unfold charged, m0.
-    rewrite (first_charges (fun a => map (fun c => scale * (traffic_of I a * c)) ws) (solid I) (ids_differ p I C) _ a A).
+    rewrite (first_charges (fun a => map (fun c => scale * (traffic_of I a * c)) ws) (solid I) (ids_differ p I C) _ a
+      A).
     rewrite nth_map_0 by lia. reflexivity. }
   intros low Ab D. unfold is_dear in D. set (rs := map _ _) in D.
   assert (Rs : Forall2 (fun a r => In (charged x m a) r) (solid I) rs).

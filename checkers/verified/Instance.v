@@ -70,7 +70,8 @@ Section Compile.
   Lemma number_sound l i r : M.find i (number_rows l) = Some r -> In r l /\ number r = i.
   Proof.
     induction l as [|s t IH]; simpl; [now rewrite F.empty_o|].
-    rewrite F.add_o. destruct (Z_as_OT.eq_dec (number s) i) as [E|_]; [intros [= <-]; auto|]. intros H. apply IH in H. tauto.
+    rewrite F.add_o. destruct (Z_as_OT.eq_dec (number s) i) as [E|_]; [intros [= <-]; auto|]. intros H. apply IH in H.
+      tauto.
   Qed.
 
   Lemma number_complete l r : ForallOrdPairs (fun r s => number r < number s) l -> In r l ->
@@ -194,7 +195,8 @@ Section Compile.
     forall i j, tied p i j -> group_of g i = group_of g j.
   Proof using finds.
     intros H. rewrite forallb_forall in H. induction 1 as [r t j d Hr R L| |? ? _ ?|? ? ? _ ? _ ?]; try congruence.
-    specialize (H r Hr). unfold joins in H. rewrite R in H. destruct (root_of fuel t) as [[k e]|] eqn:E; [|discriminate].
+    specialize (H r Hr). unfold joins in H. rewrite R in H. destruct (root_of fuel t) as [[k e]|] eqn:E;
+      [|discriminate].
     apply Z.eqb_eq in H. destruct (root_unique _ _ _ L _ _ _ E) as [-> _]. auto.
   Qed.
 
@@ -250,7 +252,8 @@ Record instance := Instance {
 }.
 
 Definition is_solid r := match alias_of r with None => 0 <? size r | _ => false end.
-Definition has_ties p := match may_share p with [] => existsb (fun r => match relative_to r with None => false | _ => true end) (rows p) | _ => true end.
+Definition has_ties p := match may_share p with [] => existsb (fun r => match relative_to r with None => false | _ =>
+  true end) (rows p) | _ => true end.
 
 Definition compile p : option instance :=
   let m := number_rows (rows p) in

@@ -36,13 +36,15 @@ Proof.
   intros S M HS HM. unfold narrow. destruct (step mod m =? 0) eqn:E.
   - apply Z.eqb_eq, divides_mod in E; auto.
     assert (H : (m | rest - r)).
-    { replace (rest - r) with (x - r - (x - rest)) by lia. apply Z.divide_sub_r; auto. now apply Z.divide_trans with step. }
+    { replace (rest - r) with (x - r - (x - rest)) by lia. apply Z.divide_sub_r; auto. now apply Z.divide_trans with
+      step. }
     apply divides_mod in H; auto. rewrite H, Z.eqb_refl. eauto.
   - assert (G : 0 < Z.gcd step m).
     { pose proof (Z.gcd_nonneg step m). assert (Z.gcd step m <> 0); [|lia]. intros Z0. apply Z.gcd_eq_0_l in Z0. lia. }
     assert (H : (r - rest) mod Z.gcd step m = 0).
     { apply divides_mod; auto. replace (r - rest) with (x - rest - (x - r)) by lia.
-      apply Z.divide_sub_r; [apply Z.divide_trans with step|apply Z.divide_trans with m]; auto using Z.gcd_divide_l, Z.gcd_divide_r. }
+      apply Z.divide_sub_r; [apply Z.divide_trans with step|apply Z.divide_trans with m]; auto using Z.gcd_divide_l,
+        Z.gcd_divide_r. }
     rewrite H, Z.eqb_refl. cbn [negb].
     set (both := rest + _). destruct (_ && _) eqn:C; [|eauto].
     rewrite !andb_true_iff, Z.ltb_lt, !Z.eqb_eq in C. destruct C as [[[C1 C2] C3] C4].
@@ -144,7 +146,8 @@ Section Legal.
     exists z, next sp x = Some z /\ z <= y.
   Proof.
     intros S P (G & K & C & W) L. unfold next.
-    assert (exists x', match pin with None => Some x | Some k => if x <=? k then Some k else None end = Some x' /\ x' <= y)
+    assert (exists x', match pin with None => Some x | Some k => if x <=? k then Some k else None end = Some x' /\ x'
+      <= y)
       as (x' & -> & L').
     { destruct pin as [k|]; [|eauto]. specialize (K k eq_refl) as ->.
       rewrite (proj2 (Z.leb_le _ _) L). eexists; split; [reflexivity|lia]. }

@@ -17,7 +17,8 @@ Lemma length_split {A} (f : A -> bool) l :
 Proof. induction l as [|a t IH]; simpl; [lia|]. destruct (f a); simpl; lia. Qed.
 
 Lemma total_le {A} (v w : A -> Z) l : (forall a, In a l -> v a <= w a) -> total v l <= total w l.
-Proof. induction l as [|a t IH]; simpl; intros H; [lia|]. specialize (IH (fun b h => H b (or_intror h))). specialize (H a (or_introl eq_refl)). lia. Qed.
+Proof. induction l as [|a t IH]; simpl; intros H; [lia|]. specialize (IH (fun b h => H b (or_intror h))). specialize (H
+  a (or_introl eq_refl)). lia. Qed.
 
 Lemma total_ext {A} (v w : A -> Z) l : (forall a, In a l -> v a = w a) -> total v l = total w l.
 Proof. induction l as [|a t IH]; simpl; intros H; [lia|]. rewrite IH, (H a); auto. Qed.

@@ -57,7 +57,8 @@ Lemma pairs_perm {A} (R : A -> A -> Prop) : (forall a b, R a b -> R b a) ->
 Proof.
   intros S l k P. induction P as [|a l k P IH|a b l|l k n _ IH1 _ IH2]; intros H; auto.
   - inversion_clear H as [|? ? Ha Hl]. constructor; auto. now rewrite <- P.
-  - inversion_clear H as [|? ? Ha Hl]. inversion_clear Hl as [|? ? Hb Hl']. inversion_clear Ha. repeat constructor; auto.
+  - inversion_clear H as [|? ? Ha Hl]. inversion_clear Hl as [|? ? Hb Hl']. inversion_clear Ha. repeat constructor;
+    auto.
 Qed.
 
 Section Rules.
@@ -182,7 +183,8 @@ Section Rules.
   Definition override (low : state) b l : state := fun i => if i =? b then Some l else low i.
   Definition only q v (l : lows) := put q v (map (fun _ => None) l).
 
-  (* b lies at its low or above it, in one pool; below the ends of all that meet it, so that all lie above it, or not. *)
+  (* b lies at its low or above it, in one pool; below the ends of all that meet it, so that all lie above it, or not.
+    *)
   Definition near a q (m : M.t lows) := flat_map (fun e => match nth_error (snd e) q, M.find (fst e) (index I) with
     | Some (Some l), Some c => if meets (rel I) a c then [(fst e, snd e, l, c)] else []
     | _, _ => []

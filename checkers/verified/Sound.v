@@ -63,7 +63,8 @@ Section Sound.
   Record clique_holds S : Prop := {
     clique_apart : ForallOrdPairs free_of (free S);
     clique_solid : forall a, In a (free S) -> In a (solid I);
-    clique_blocks : forall bs f u a, In a (free S) -> nth_error (blocks S) (pool_of x (id a)) = Some bs -> In (f, u) bs ->
+    clique_blocks : forall bs f u a, In a (free S) -> nth_error (blocks S) (pool_of x (id a)) = Some bs -> In (f, u) bs
+      ->
       f <= u /\ (offset x (id a) + bytes a <= f \/ u <= offset x (id a))
   }.
 
@@ -83,7 +84,8 @@ Section Sound.
 
   Lemma chosen_in mask q : nth_error mask q = Some true -> In q (chosen mask).
   Proof using.
-    intros H. apply in_map_iff. exists (q, true). split; auto. apply filter_In. split; [now apply numbered_in|reflexivity].
+    intros H. apply in_map_iff. exists (q, true). split; auto. apply filter_In. split; [now apply
+      numbered_in|reflexivity].
   Qed.
 
   Lemma inside_in mask low S a : above low -> In a (inside mask low S) ->
@@ -135,8 +137,10 @@ Section Sound.
     assert (F' : forall b, In b (a :: taken ++ map snd l) -> In b (taken ++ a :: map snd l)).
     { intros b. apply Permutation_in, Permutation_middle. }
     destruct (fits g r q a) eqn:Ft.
-    - set (at' := Z.min at_ v) in *. set (amount' := amount + cells g a) in *. set (waste' := Z.max waste ((- bytes a) mod g)) in *.
-      assert (T' : forall b, In b (a :: taken) -> fits g r q b = true /\ at' <= offset x (id b) /\ (- bytes b) mod g <= waste').
+    - set (at' := Z.min at_ v) in *. set (amount' := amount + cells g a) in *. set (waste' := Z.max waste ((- bytes a)
+      mod g)) in *.
+      assert (T' : forall b, In b (a :: taken) -> fits g r q b = true /\ at' <= offset x (id b) /\ (- bytes b) mod g <=
+        waste').
       { intros b [<-|Hb].
         - specialize (V v a (or_introl eq_refl)). repeat split; auto; lia.
         - destruct (T b Hb) as (? & ? & ?). repeat split; auto; lia. }
@@ -152,7 +156,8 @@ Section Sound.
           repeat split; auto; try apply B4; auto. apply fits_sound; auto. now rewrite B2. }
         apply (pack (room 1 bs at') (fun b => offset x (id b)) (fun b => offset x (id b) + cells g b)).
         * intros y z L. apply room_grows; lia.
-        * destruct (K a (or_introl eq_refl)) as (_ & _ & ? & _ & ? & _). destruct (T' a (or_introl eq_refl)) as (_ & ? & _). lia.
+        * destruct (K a (or_introl eq_refl)) as (_ & _ & ? & _ & ? & _). destruct (T' a (or_introl eq_refl)) as (_ & ?
+          & _). lia.
         * assert (D2 : ForallOrdPairs free_of (a :: taken)).
           { clear - D'. inversion_clear D' as [|? ? Ha Hl]. constructor.
             - rewrite Forall_forall in *. intros b Hb. apply Ha, in_or_app; auto.
@@ -185,16 +190,19 @@ Section Sound.
                now apply Z.divide_sub_r. }
              specialize (C H1). lia.
           -- right. now apply up_least.
-      + apply (IH (a :: taken) at' amount' waste'); [exact D'|intros; now apply F, F'|intros; apply V; now right|exact T'| |lia|exact H].
+      + apply (IH (a :: taken) at' amount' waste'); [exact D'|intros; now apply F, F'|intros; apply V; now right|exact
+        T'| |lia|exact H].
         unfold amount'. cbn [total]. lia.
-    - apply (IH taken at_ amount waste); [now inversion_clear D'|intros; apply F, F'; now right|intros; apply V; now right|exact T|exact E|exact W|exact H].
+    - apply (IH taken at_ amount waste); [now inversion_clear D'|intros; apply F, F'; now right|intros; apply V; now
+      right|exact T|exact E|exact W|exact H].
   Qed.
 
   Lemma sorted_perm rows : Permutation rows (SortHigh.sort rows).
   Proof using. apply SortHigh.Permuted_sort. Qed.
 
   Lemma one_pool_sound g r q low S members : 0 < g -> clique_holds S -> above low ->
-    (forall a, In a members -> In a (free S) /\ pool_of x (id a) = q /\ exists l, low (id a) = Some l /\ placed (id a) l) ->
+    (forall a, In a members -> In a (free S) /\ pool_of x (id a) = q /\ exists l, low (id a) = Some l /\ placed (id a)
+      l) ->
     ForallOrdPairs free_of members -> one_pool ends g r q low S members = true -> False.
   Proof using G_.
     intros P C A Mm D H. unfold one_pool in H. destruct (nth_error ends q) as [e|] eqn:E; [|discriminate].
@@ -203,11 +211,13 @@ Section Sound.
     { intros a Ha. destruct (Mm a Ha) as (_ & Q & l & L & v & N & V). exists v. split; [|exact V].
       unfold low_in. now rewrite L, <- Q, N. }
     apply orb_true_iff in H as [H|H].
-    - apply existsb_exists in H as (a & Ha & H). destruct (V a Ha) as (v & L & _). rewrite L, andb_false_r in H. discriminate.
+    - apply existsb_exists in H as (a & Ha & H). destruct (V a Ha) as (v & L & _). rewrite L, andb_false_r in H.
+      discriminate.
     - set (rows := flat_map _ members) in H.
       assert (R : map snd rows = members).
       { clear - V. subst rows. induction members as [|a t IH]; simpl; auto.
-        destruct (V a (or_introl eq_refl)) as (v & L & _). rewrite L. simpl. f_equal. apply IH. intros; apply V; now right. }
+        destruct (V a (or_introl eq_refl)) as (v & L & _). rewrite L. simpl. f_equal. apply IH. intros; apply V; now
+          right. }
       pose proof (sorted_perm rows) as Pm.
       assert (K : forall v a, In (v, a) (SortHigh.sort rows) -> In a members /\ v <= offset x (id a)).
       { intros v a Hv. apply (Permutation_in _ (Permutation_sym Pm)) in Hv. apply in_flat_map in Hv as (b & Hb & Hv).
@@ -218,7 +228,8 @@ Section Sound.
       + intros a Ha. apply in_map_iff in Ha as ([v a'] & <- & Ha). destruct (K v a' Ha) as [Ha' _]. simpl.
         destruct (Mm a' Ha') as (Fa & Q & _). split; [now apply (clique_solid _ C)|]. split; [exact Q|].
         destruct (good_spot _ _ _ G_ a' (clique_solid _ C a' Fa)) as (_ & _ & e' & sp & E' & _ & _ & L & _).
-        rewrite Q, E in E'. injection E' as <-. split; [exact L|]. intros f u Hf. eapply (clique_blocks _ C); eauto. now rewrite Q.
+        rewrite Q, E in E'. injection E' as <-. split; [exact L|]. intros f u Hf. eapply (clique_blocks _ C); eauto.
+          now rewrite Q.
       + intros v a Ha. now apply K.
       + intros a [].
       + lia.
@@ -259,7 +270,8 @@ Section Sound.
         apply (pack (room g bs 0) (fun a => offset x (id a)) (fun a => offset x (id a) + bytes a)); auto.
         * intros; now apply room_grows.
         * apply (pairs_filter _ (fun a => Nat.eqb (pool_of x (id a)) q)) in D. fold here in D.
-          eapply pairs_impl; [|exact D]. intros a b Ha Hb F. destruct (K a Ha) as (_ & _ & Qa), (K b Hb) as (_ & _ & Qb).
+          eapply pairs_impl; [|exact D]. intros a b Ha Hb F. destruct (K a Ha) as (_ & _ & Qa), (K b Hb) as (_ & _ &
+            Qb).
           unfold free_of, apart in F. apply F. congruence.
         * apply Forall_forall. intros a Ha. destruct (K a Ha) as (Fa & Da & Q).
           destruct (good_spot _ _ _ G_ a (clique_solid _ C a Fa)) as (B0 & O & e' & sp & E' & _ & _ & L & _).
@@ -272,13 +284,16 @@ Section Sound.
 
   Lemma set_sound S g r bits low : clique_holds S -> above low -> is_set_full ends S g r bits low = true -> False.
   Proof using G_.
-    intros C A H. unfold is_set_full in H. set (mask := map _ _) in H. apply andb_true_iff in H as [P H]. apply Z.ltb_lt in P.
+    intros C A H. unfold is_set_full in H. set (mask := map _ _) in H. apply andb_true_iff in H as [P H]. apply
+      Z.ltb_lt in P.
     assert (D : ForallOrdPairs free_of (inside mask low S)) by (apply pairs_filter, (clique_apart _ C)).
     pose proof (fun a => inside_in mask low S a A) as K.
     destruct (chosen mask) as [|q [|q' qs]] eqn:Q; [discriminate| |].
-    - apply (one_pool_sound g r q low S (inside mask low S)); auto. intros a Ha. destruct (K a Ha) as (F & [<-|[]] & L). auto.
+    - apply (one_pool_sound g r q low S (inside mask low S)); auto. intros a Ha. destruct (K a Ha) as (F & [<-|[]] &
+      L). auto.
     - rewrite <- Q in *. apply Z.ltb_lt in H.
-      enough (total bytes (filter (fun a => bytes a mod g =? 0) (inside mask low S)) <= total (room_in ends g S) (chosen mask)).
+      enough (total bytes (filter (fun a => bytes a mod g =? 0) (inside mask low S)) <= total (room_in ends g S)
+        (chosen mask)).
       { rewrite Q in *. lia. }
       apply rooms_sound; auto; [now apply pairs_filter|]. intros a Ha. apply filter_In in Ha as [Ha E].
       destruct (K a Ha) as (F & L & _). apply Z.eqb_eq, divides_mod in E; auto.
@@ -292,17 +307,20 @@ Section Sound.
     - intros a H. apply filter_In in H. now apply L.
     - intros bs f u a H N Hb. apply filter_In in H as [H P]. cbn [blocks clique_of] in N.
       destruct (nth_error (bars I) (pool_of x (id a))) as [b0|] eqn:B.
-      + erewrite map_nth_error in N by (apply Compile.nth_combine; exact B). cbn [fst snd Nat.add] in N. injection N as <-.
+      + erewrite map_nth_error in N by (apply Compile.nth_combine; exact B). cbn [fst snd Nat.add] in N. injection N as
+        <-.
         apply (Permutation_in _ (Permutation_sym (SortStarts.Permuted_sort _))) in Hb. apply in_app_or in Hb as [Hb|Hb].
         * eapply (good_bars _ _ _ G_); eauto.
         * apply in_flat_map in Hb as (b & Hc & Hb). apply Compile.walls_of_one in Hb as (Pb & O & ->).
           destruct (good_spot _ _ _ G_ b (L b Hc)) as (B0 & _ & e & sp & _ & _ & _ & _ & (_ & K & _)).
-          specialize (K f Pb). pose proof (good_open _ _ _ G_ b (L b Hc)) as Ob. rewrite O in Ob. destruct Ob as [Ob|[]].
+          specialize (K f Pb). pose proof (good_open _ _ _ G_ b (L b Hc)) as Ob. rewrite O in Ob. destruct Ob as
+            [Ob|[]].
           split; [lia|]. assert (R : free_of a b).
           { destruct (ForallOrdPairs_In D a b H Hc) as [->|[R|R]]; [|exact R|now apply free_of_sym].
             rewrite Pb in P. discriminate. }
           unfold free_of, apart in R. specialize (R Ob). lia.
-      + assert (nth_error (map (fun qb => SortStarts.sort (snd qb ++ flat_map (wall (fst qb)) members)) (numbered (bars I)))
+      + assert (nth_error (map (fun qb => SortStarts.sort (snd qb ++ flat_map (wall (fst qb)) members)) (numbered (bars
+        I)))
           (pool_of x (id a)) = None); [|congruence].
         apply nth_error_None. rewrite map_length. unfold numbered. rewrite combine_length, seq_length, Nat.min_id.
         now apply nth_error_None.
@@ -318,12 +336,16 @@ Section Sound.
   Lemma set_at_sound t S : set_at I t = Some S -> clique_holds S.
   Proof using S_ G_.
     unfold set_at. destruct (_ && _) eqn:E; [discriminate|]. intros [= <-]. 
-    assert (L : forall a, In a (filter (is_alive t) (solid I)) -> In a (solid I)) by (intros a H; now apply filter_In in H).
-    apply clique_sound; auto. apply andb_false_iff in E as [E|E]; [|apply all_meet_sound; auto; now apply negb_false_iff].
+    assert (L : forall a, In a (filter (is_alive t) (solid I)) -> In a (solid I)) by (intros a H; now apply filter_In
+      in H).
+    apply clique_sound; auto. apply andb_false_iff in E as [E|E]; [|apply all_meet_sound; auto; now apply
+      negb_false_iff].
     pose proof (pairs_filter _ (is_alive t) _ (solid_ordered _ S_)) as O.
     eapply pairs_impl; [|exact O]. intros a b Ha Hb N Q. apply (good_apart _ _ _ G_); auto.
-    unfold meets. rewrite E. simpl negb. cbv beta in N. assert (id a =? id b = false) as -> by (apply Z.eqb_neq; lia). simpl.
-    apply filter_In in Ha as [_ Ha], Hb as [_ Hb]. apply existsb_exists in Ha as ([f u] & Ha & Ta), Hb as ([f' u'] & Hb & Tb).
+    unfold meets. rewrite E. simpl negb. cbv beta in N. assert (id a =? id b = false) as -> by (apply Z.eqb_neq; lia).
+      simpl.
+    apply filter_In in Ha as [_ Ha], Hb as [_ Hb]. apply existsb_exists in Ha as ([f u] & Ha & Ta), Hb as ([f' u'] & Hb
+      & Tb).
     apply andb_true_iff in Ta as [? ?], Tb as [? ?]. simpl in *. rewrite Z.leb_le, Z.ltb_lt in *.
     rewrite (Compile.overlap_at _ _ _ _ _ _ t Ha Hb) by lia. now rewrite orb_true_r.
   Qed.
@@ -350,7 +372,8 @@ Section Sound.
     - apply existsb_exists in R as (i & _ & R). destruct (low i) as [l|] eqn:L; [|discriminate].
       eapply gone_sound; eauto.
     - destruct ref as [k|k g r bits|k|].
-      + destruct (M.find k (lemmas K)) as [l|] eqn:E; [|discriminate]. eapply lemma_sound; eauto. eapply lemmas_hold; eauto.
+      + destruct (M.find k (lemmas K)) as [l|] eqn:E; [|discriminate]. eapply lemma_sound; eauto. eapply lemmas_hold;
+        eauto.
       + destruct (M.find k (sets K)) as [S|] eqn:E; [|discriminate]. eapply set_sound; eauto. eapply sets_hold; eauto.
       + destruct (M.find k (worths K)) as [f|] eqn:E; [|discriminate]. eapply worths_hold; eauto.
       + discriminate.
@@ -371,7 +394,8 @@ Section Sound.
   Lemma near_all a q m j l v c : M.find j m = Some l -> nth_error l q = Some (Some v) ->
     M.find j (index I) = Some c -> meets (rel I) a c = true -> In (j, l, v, c) (near I a q m).
   Proof using.
-    intros E N C Mt. apply in_flat_map. exists (j, l). split; [now apply elements_in|]. simpl. rewrite N, C, Mt. now left.
+    intros E N C Mt. apply in_flat_map. exists (j, l). split; [now apply elements_in|]. simpl. rewrite N, C, Mt. now
+      left.
   Qed.
 
   Lemma least_end_le es j l v c : In (j, l, v, c) es -> exists w, least_end es = Some w /\ w <= v + bytes c.
@@ -392,13 +416,16 @@ Section Sound.
     - intros; eapply H; eauto. now right.
   Qed.
 
-  Lemma one_place l q at_ i : filter (fun e => match snd e with None => false | _ => true end) (numbered l) = [(q, Some at_)] ->
+  Lemma one_place l q at_ i : filter (fun e => match snd e with None => false | _ => true end) (numbered l) = [(q, Some
+    at_)] ->
     placed i l -> pool_of x i = q /\ at_ <= offset x i /\ nth_error l q = Some (Some at_).
   Proof using.
     intros E (v & N & V).
-    assert (H : In (pool_of x i, Some v) (filter (fun e => match snd e with None => false | _ => true end) (numbered l))).
+    assert (H : In (pool_of x i, Some v) (filter (fun e => match snd e with None => false | _ => true end) (numbered
+      l))).
     { apply filter_In. split; [now apply numbered_in|reflexivity]. }
-    rewrite E in H. destruct H as [H|[]]. injection H as E1 E2. subst v. split; [now symmetry|]. split; [exact V|]. now rewrite E1.
+    rewrite E in H. destruct H as [H|[]]. injection H as E1 E2. subst v. split; [now symmetry|]. split; [exact V|]. now
+      rewrite E1.
   Qed.
 
   Lemma rests_sound K b rests lifts m : known_holds K -> rests_or_lifts I ends K b rests lifts m = true ->
@@ -418,27 +445,35 @@ Section Sound.
     destruct Case as [(w & W & Lw)|Low].
     - rewrite W in H2. refine (refuted_sound _ _ _ _ HK _ H2). intros i k. unfold override.
       destruct (i =? b) eqn:E; [|apply A]. apply Z.eqb_eq in E. intros [= <-]. subst i. rewrite <- Ia, <- Q in *.
-      destruct (legal_sound a (Z.max at_ w) Sa ltac:(lia)) as (v & -> & V). exists v. split; [|lia]. eapply put_same; eauto.
-    - refine (refuted_sound _ _ _ _ HK _ H1). change (fun i => M.find i _) with (in_map (fold_left (raise ends a q at_) es (M.remove b m))).
+      destruct (legal_sound a (Z.max at_ w) Sa ltac:(lia)) as (v & -> & V). exists v. split; [|lia]. eapply put_same;
+        eauto.
+    - refine (refuted_sound _ _ _ _ HK _ H1). change (fun i => M.find i _) with (in_map (fold_left (raise ends a q at_)
+      es (M.remove b m))).
       apply raised_sound.
-      + intros i k. unfold in_map. rewrite F.remove_o. destruct (OrderedTypeEx.Z_as_OT.eq_dec b i); [discriminate|]. apply A.
+      + intros i k. unfold in_map. rewrite F.remove_o. destruct (OrderedTypeEx.Z_as_OT.eq_dec b i); [discriminate|].
+        apply A.
       + intros j k v c Hj. destruct (near_in _ _ _ _ _ _ _ Hj) as (Nk & Sc & Ic & Mt).
         assert (Aj : placed j k).
-        { apply in_flat_map in Hj as ([i k'] & Hi & Hj). simpl in Hj. destruct (nth_error k' q) as [[v'|]|]; try destruct Hj.
-          destruct (M.find i (index I)); [|destruct Hj]. destruct (meets _ _ _); [|destruct Hj]. destruct Hj as [[= <- <- <- <-]|[]].
+        { apply in_flat_map in Hj as ([i k'] & Hi & Hj). simpl in Hj. destruct (nth_error k' q) as [[v'|]|]; try
+          destruct Hj.
+          destruct (M.find i (index I)); [|destruct Hj]. destruct (meets _ _ _); [|destruct Hj]. destruct Hj as [[= <-
+            <- <- <-]|[]].
           apply A. unfold in_map. apply M.find_1, M.elements_2, SetoidList.InA_alt. exists (i, k'). split; [|exact Hi]. 
           split; reflexivity. }
         destruct Aj as (v' & Nv & V'). destruct (Nat.eq_dec (pool_of x j) q) as [Qj|Qj].
         * rewrite Qj, Nk in Nv. injection Nv as <-. 
           assert (Ap : apart (offset x (id a)) (bytes a) (offset x (id c)) (bytes c)).
           { apply (good_apart _ _ _ G_); auto. now rewrite Ic, Q. }
-          destruct (least_end_le es j k v c Hj) as (w & W & Lw). specialize (Low w W). rewrite Ic in Ap. unfold apart in Ap.
-          destruct (legal_sound c (at_ + bytes a) Sc) as (u & U & Lu); [rewrite Ic; lia|]. rewrite Ic, Qj in U. rewrite U, Ic in *.
+          destruct (least_end_le es j k v c Hj) as (w & W & Lw). specialize (Low w W). rewrite Ic in Ap. unfold apart
+            in Ap.
+          destruct (legal_sound c (at_ + bytes a) Sc) as (u & U & Lu); [rewrite Ic; lia|]. rewrite Ic, Qj in U. rewrite
+            U, Ic in *.
           exists (Z.max v u). rewrite Qj. split; [eapply put_same; eauto|lia].
         * exists v'. split; [now rewrite put_other|exact V'].
   Qed.
 
-  Lemma only_sound b l v k : placed b l -> nth_error l (pool_of x b) = Some (Some v) -> v <= offset x b -> pool_of x b = k ->
+  Lemma only_sound b l v k : placed b l -> nth_error l (pool_of x b) = Some (Some v) -> v <= offset x b -> pool_of x b
+    = k ->
     placed b (only k (Some v) l).
   Proof using.
     intros _ N V <-. exists v. split; [|exact V]. unfold only. eapply put_same. rewrite nth_error_map, N. reflexivity.
@@ -447,7 +482,8 @@ Section Sound.
   Lemma nowhere_sound K b refs m : known_holds K -> is_nowhere ends K b refs m = true -> above (in_map m) -> False.
   Proof using S_ G_.
     intros HK H A. unfold is_nowhere in H. destruct (M.find b m) as [l|] eqn:El; [|discriminate].
-    destruct (A b l El) as (v & N & V). rewrite forallb_forall in H. specialize (H _ (numbered_in _ _ _ N)). cbn [fst snd] in H.
+    destruct (A b l El) as (v & N & V). rewrite forallb_forall in H. specialize (H _ (numbered_in _ _ _ N)). cbn [fst
+      snd] in H.
     destruct (nth_error refs (pool_of x b)) as [ref|]; [|discriminate].
     refine (refuted_sound _ _ _ _ HK _ H). intros i k. unfold override. destruct (i =? b) eqn:E; [|apply A].
     apply Z.eqb_eq in E. intros [= <-]. subst i. eapply only_sound; eauto.
