@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -40,10 +41,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="the calls whose name has this")
     asked = parser.parse_args()
     settings = {"require_keys": "true"} if asked.what == "fair" else {}
-    with tempfile.TemporaryDirectory(prefix="memplan-calls-") as folder, served(Path(folder), **settings) as own:
-        run = {"late": _late, "fair": _fair, "memory": _memory}[asked.what]
-        print(json.dumps(asyncio.run(run(own, asked))), flush=True)
-        log = own.log.read_text()
+    with tempfile.TemporaryDirectory(prefix="memplan-calls-") as folder:
+        asked.keys = [_key(folder, name) for name in ("heavy", "light")] if asked.what == "fair" else []
+        with served(Path(folder), **settings) as own:
+            run = {"late": _late, "fair": _fair, "memory": _memory}[asked.what]
+            print(json.dumps(asyncio.run(run(own, asked))), flush=True)
+            log = own.log.read_text()
     told = [line for line in log.splitlines() if "replaced" in line or "Error" in line or "  File" in line]
     print(json.dumps({"tracebacks": log.count("Traceback"), "replaced": log.count("is replaced"), "log": told[-40:]}))
 
@@ -94,9 +97,7 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
 
 
 async def _fair(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
-    folder = str(own.log.parent / "data")
-    heavy_key, light_key = (await asyncio.to_thread(_key, folder, name) for name in ("heavy", "light"))
-    heavy_key, light_key = await heavy_key, await light_key
+    heavy_key, light_key = asked.keys
     one_change = [[{"buffer": 0, "fields": {"size": 9}}]]
     bodies = [
         ("/v1/repairs", written({"problem": bank(440)}, 0.2)),
@@ -191,9 +192,10 @@ def _cpu(own: Served) -> tuple[float, float]:
     return of[True], of[False]
 
 
-async def _key(folder: str, name: str) -> str:
-    command = [str(Path(sys.executable).with_name("memplan")), "keys", "add", name, "--data-folder", folder]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip().splitlines()[-1]
+def _key(folder: str, name: str) -> str:
+    command = [str(Path(sys.executable).with_name("memplan")), "keys", "add", name]
+    settings = os.environ | {"MEMPLAN_DATA_FOLDER": f"{folder}/data"}
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=settings).stdout.split()[-1]
 
 
 async def _missed(own: Served) -> int:

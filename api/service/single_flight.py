@@ -40,6 +40,8 @@ class SharedSearch:
     def start(self, search: Search) -> asyncio.Task[SolveResult | None]:
         """Start the search."""
         self._task = asyncio.create_task(search(self))
+        # An error is raised for the requests that wait; nobody else is told.
+        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._task
 
     async def wait(
@@ -91,11 +93,9 @@ class SharedSearches:
         """Start a search that others may join."""
         shared = self.running[key] = SharedSearch(problem)
 
-        def end(task: asyncio.Task[SolveResult | None]) -> None:
+        def end(_task: asyncio.Task[SolveResult | None]) -> None:
             if self.running.get(key) is shared:
                 del self.running[key]
-            if not task.cancelled():
-                task.exception()  # it was raised for the requests that waited, if any did
 
         shared.start(search).add_done_callback(end)
         return shared

@@ -160,6 +160,7 @@ class _Asking:
             return await self.answer(reading, is_short=False)
 
         working = asyncio.create_task(work())
+        working.add_done_callback(lambda task: task.cancelled() or task.exception())  # where it comes too late
         try:
             await asyncio.wait({working}, timeout=max(0.0, deadline.left_s) + GRACE_S)
             return working.result() if working.done() else self._too_late(begun)

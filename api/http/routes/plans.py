@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import Annotated
@@ -52,13 +53,15 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
 
 def _answer(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:
     body = canonical_plan(problem_hash, known).model_dump_json().encode()
-    tag = f'"{sha256(body).hexdigest()[:32]}"'
+    # Of the plan alone: what is proved of it each process says for itself, and how long was searched.
+    alone = canonical_plan(problem_hash, replace(known.without_claims, solver=None, searched_s=0.0))
+    tag = f'W/"{sha256(alone.model_dump_json().encode()).hexdigest()[:32]}"'
     scope = "private" if is_private else "public"
     headers = {
         "ETag": tag,
         "Cache-Control": f"{scope}, max-age={_FOR_EVER_S}, immutable" if known.is_final else f"{scope}, no-cache",
     }
     asked = [part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")]
-    if tag in asked or asked == ["*"]:
+    if tag.removeprefix("W/") in asked or asked == ["*"]:
         return Response(status_code=304, headers=headers)
     return Response(body, headers=headers, media_type=JSON)

@@ -40,6 +40,17 @@ def test_a_proved_plan_is_fetched_by_its_hash_and_never_changes(server: Running)
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
 
 
+def test_a_process_that_did_not_prove_it_has_the_same_tag_for_the_same_plan(server: Running) -> None:
+    problem_hash = asked(server, problem(11))["problem_hash"]
+    url, cache = f"/v1/plans/{problem_hash}", server.service.cache
+    proved = server.client.get(url)
+    cache._memory[problem_hash] = (cache._memory[problem_hash][0].without_claims, *cache._memory[problem_hash][1:])
+    unproved = server.client.get(url)
+    assert [answer.json()["status"] for answer in (proved, unproved)] == ["optimal", "feasible"]
+    assert proved.headers["etag"] == unproved.headers["etag"]
+    assert server.client.get(url, headers={"if-none-match": proved.headers["etag"]}).status_code == 304
+
+
 @pytest.mark.parametrize("profile", POOL_OF_Y)
 def test_a_profile_is_an_option_of_bodies_and_of_queries(profile: str, server: Running) -> None:
     plans = [asked(server, PROFILED, profile=profile)]
