@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 import time
@@ -31,8 +32,9 @@ from memplan.solvers.search.result import SolveResult
 
 ALARM_S, _ALARM_S_A_CARRY_S = 4.0, 5.0
 """The seconds after its limit, or after it was told to stop, when the system ends a process of its own."""
-_ENDING_S, _AFTER_GRACE_S, _ENDED_CPU_S = 0.15, 1.0, 0.3
-"""Work is ended a little before its grace is over. Its process is where it takes so much CPU then, or so long."""
+_ENDING_S, _ENDED_CPU_S = 0.15, 0.3
+"""Work is ended a little before its grace is over; its process is where it takes so much CPU then."""
+_PROCESSORS = os.cpu_count() or 1
 _TELL_EVERY_S, _PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 0.25, 1.0, 5.0
 _PROGRESS_KEPT = 100
 _FRAMES_LOGGED = 12
@@ -57,9 +59,9 @@ class RunningTask:
         carry_s, task = self.task.carry_s, self.task
         if isinstance(task, WorkTask):
             self.ending.within(seconds + task.grace_s - _ENDING_S)
-            _set_alarm(seconds + task.grace_s + _AFTER_GRACE_S + carry_s)
-        else:
-            _set_alarm(seconds + ALARM_S + _ALARM_S_A_CARRY_S * carry_s)
+            # Of CPU, for what lets no other thread run: on a busy machine that says nothing of the time that passes.
+            _set_alarm(_PROCESSORS * seconds + task.grace_s + _ENDED_CPU_S, signal.ITIMER_PROF)
+        _set_alarm(seconds + ALARM_S + _ALARM_S_A_CARRY_S * carry_s)
 
     def answer(self) -> SolveResult | WorkAnswer:
         """Do the task; raises MemplanError."""
@@ -131,22 +133,21 @@ def perform(key: str, topic: str, sent: bytes) -> bytes:
         _LOG.error("%s in a worker\n%s", type(error).__name__, frames)
         raise WorkFailedError(f"memplan: {type(error).__name__} in a worker; its log says where") from None
     finally:
-        _set_alarm(0.0)
-        if _is_alone:
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
+        for clock in (signal.ITIMER_REAL, signal.ITIMER_PROF):
+            _set_alarm(0.0, clock)
         if (ended := _running.pop(key, None)) is not None:
             ended.is_done.set()
 
 
-def _set_alarm(seconds: float) -> None:
+def _set_alarm(seconds: float, clock: int = signal.ITIMER_REAL) -> None:
     """Have the system end this process after so many seconds (0: not at all), whatever it is doing then."""
-    if _is_alone:  # SIGALRM has no handler, so it needs no interpreter, which a search may be holding
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+    if _is_alone:  # these signals have no handlers, so they need no interpreter, which a search may be holding
+        signal.setitimer(clock, seconds)
 
 
 def _set_last_alarm() -> None:
-    if _is_alone and signal.getitimer(signal.ITIMER_PROF)[0] == 0.0:
-        signal.setitimer(signal.ITIMER_PROF, _ENDED_CPU_S)
+    if _is_alone and signal.getitimer(signal.ITIMER_PROF)[0] > _ENDED_CPU_S:
+        _set_alarm(_ENDED_CPU_S, signal.ITIMER_PROF)
 
 
 def stop(key: str) -> None:

@@ -27,3 +27,8 @@ def for_ever(_task: WorkTask, _control: WorkControl) -> WorkAnswer:
 def too_much(_task: WorkTask, _control: WorkControl) -> WorkAnswer:
     """Take all memory, as far as that is there."""
     raise MemoryError
+
+
+def in_one_step(_task: WorkTask, _control: WorkControl) -> WorkAnswer:
+    """Let no other thread run."""
+    return WorkAnswer(str(sum(range(10**12))).encode())

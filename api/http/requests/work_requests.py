@@ -16,7 +16,7 @@ from memplan.capabilities.bodies import check_fields, parsed_fields, read_body_o
 from memplan.capabilities.capability import Capability, CapabilityOptions
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.question import Question
-from memplan.planner.errors import InputError, OptionError, path_of
+from memplan.planner.errors import InputError, MemplanError, OptionError, path_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class BegunWork:
     options: CapabilityOptions
     extent: Extent
     fields: Mapping[str, Any]
-    wrong: InputError | NotInTimeError | None = None
+    wrong: MemplanError | None = None
 
     @property
     def is_brief(self) -> bool:

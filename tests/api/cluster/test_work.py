@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
 from math import inf
 from typing import Any
 
@@ -12,6 +15,7 @@ from memplan.api.cluster.task import NoAnswerError, TooMuchMemoryError, WorkAnsw
 from memplan.solvers.search.deadline import Deadline
 from tests.support import works
 from tests.support.clusters import opened
+from tests.support.processes import ROOT
 
 
 def work(run: Any, seconds: float = inf, grace_s: float = 0.4, limit_s: float | None = None) -> WorkTask:
@@ -46,3 +50,18 @@ def test_what_takes_more_memory_than_there_is_is_told_so() -> None:
                 await cluster.work(work(works.too_much, 60.0), cancelled=asyncio.Event())
 
     asyncio.run(day())
+
+
+def test_a_compiled_loop_that_hears_no_end_is_ended_with_its_process_by_its_own_time() -> None:
+    script = """
+from memplan.api.cluster import worker_task
+from memplan.api.cluster.serialization import pack
+from tests.api.cluster.test_work import work
+from tests.support import works
+
+worker_task.own_this_process()
+worker_task.dask.teller = lambda *_: lambda content: None
+worker_task.perform("name", "topic", pack(work(works.in_one_step, 0.1)))
+"""
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
+    assert ended.returncode == -signal.SIGPROF
