@@ -11,7 +11,7 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, Seconds
 from memplan.capabilities.files.device_forms import FormSearch
-from memplan.capabilities.files.export import ExportedFile, Section
+from memplan.capabilities.files.export import ExportedFile, RuntimeArena, Section
 from memplan.capabilities.files.foreign import ForeignOptions
 from memplan.capabilities.inputs import FILE
 from memplan.capabilities.operations.cascade import MacsRatio
@@ -19,7 +19,6 @@ from memplan.capabilities.operations.writing import RUNTIME
 from memplan.planner.errors import FormatError
 from memplan.planner.exporters.c_model import write_c_model
 from memplan.planner.importers import is_tflite
-from memplan.planner.importers.tflite.tflm_tail import MicroArena
 from memplan.planner.model.rows import Bytes
 
 
@@ -34,19 +33,6 @@ class DeployOptions(ForeignOptions):
     section: Section | None = Field(None, description="The section of C in which the arena lies, such as .dtcm.")
 
 
-class DeployedArena(Answer):
-    """The bytes of a runtime's whole arena: head (tensors, scratch), tail (what stays), and the least to start.
-
-    `unknown` are operators whose kernels are not known here, and may need more.
-    """
-
-    head: int
-    tail: int
-    used: int
-    least: int
-    unknown: tuple[str, ...] = Field((), exclude_if=lambda found: not found)
-
-
 class Deployment(Answer):
     """The form of the model that was chosen, and its arena beside that of the model as given.
 
@@ -58,8 +44,8 @@ class Deployment(Answer):
     form: Literal["given", "ordered", "cascade"]
     planned: bool
     macs_ratio: float
-    arena: DeployedArena
-    given: DeployedArena
+    arena: RuntimeArena
+    given: RuntimeArena
     notes: tuple[str, ...]
     files: tuple[ExportedFile, ...]
 
@@ -85,15 +71,11 @@ def deploy(file: bytes, options: DeployOptions = DeployOptions(), control: Contr
         form=found.kind,
         planned=found.planned,
         macs_ratio=round(found.macs_ratio, 6),
-        arena=DeployedArena.of(found.arena),
-        given=DeployedArena.of(search.given.arena),
+        arena=RuntimeArena.of(found.arena),
+        given=RuntimeArena.of(search.given.arena),
         notes=tuple(search.notes),
         files=tuple(files),
     )
-
-
-def _said(arena: DeployedArena) -> str:
-    return str(MicroArena(arena.head, arena.tail, arena.least, arena.unknown))
 
 
 def lines(found: Deployment) -> Iterator[str]:
@@ -101,8 +83,8 @@ def lines(found: Deployment) -> Iterator[str]:
     forms = {"given": "as given", "ordered": "in another order", "cascade": "with operators in parts"}
     plan = ", with a plan in the file" if found.planned else ""
     yield f"the model {forms[found.form]}{plan}, {found.macs_ratio - 1:+.2%} MACs"
-    yield f"{RUNTIME}'s arena  {_said(found.arena)}"
-    yield f"as given             {_said(found.given)}"
+    yield f"{RUNTIME}'s arena  {found.arena.text}"
+    yield f"as given             {found.given.text}"
     if found.form == "given" and not found.planned:
         yield "nothing is gained by another form"
     if found.fits is not None:

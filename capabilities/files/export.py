@@ -14,10 +14,11 @@ from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, MODEL, PLAN, PROB
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out
 from memplan.planner.importers.imported import ByName
+from memplan.planner.importers.tflite.tflm_tail import MicroArena, arena_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
-Target = Literal["c", "malloc-c", "ld", "armlink", "tflm", "buffer-plan", "mlf", "executorch", "triples"]
+Target = Literal["c", "malloc-c", "ld", "armlink", "tflm", "buffer-plan", "mlf", "executorch", "pte", "triples"]
 
 
 Section = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.$]{1,100}$")]
@@ -52,10 +53,30 @@ class ExportedFile(Answer):
         return (self.text or "").encode() if self.base64 is None else b64decode(self.base64)
 
 
+class RuntimeArena(Answer):
+    """The bytes of a runtime's whole arena: head (tensors, scratch), tail (what stays), and the least to start.
+
+    `unknown` are operators whose kernels are not known here, and may need more.
+    """
+
+    head: int
+    tail: int
+    used: int
+    least: int
+    unknown: tuple[str, ...] = Field((), exclude_if=lambda found: not found)
+
+    @property
+    def text(self) -> str:
+        """The arena for people."""
+        return str(MicroArena(self.head, self.tail, self.least, self.unknown))
+
+
 class Exported(Answer):
-    """The files that a plan became."""
+    """The files that a plan became; of TFLite Micro, its whole arena with the plan, and for the model as given."""
 
     files: tuple[ExportedFile, ...]
+    arena: RuntimeArena | None = Field(None, exclude_if=lambda found: found is None)
+    given: RuntimeArena | None = Field(None, exclude_if=lambda found: found is None)
 
 
 def export(
@@ -70,8 +91,11 @@ def export(
     Where a plan is written into a model, that is the one that the problem was read from.
     """
     layout = replace(lay_out(problem, plan, model, options.scratch), section=options.section)
+    files = EXPORTERS[options.to](layout, options.name)
+    arenas = {} if options.to != "tflm" or model is None else {"arena": files[""], "given": model}
     return Exported(
-        files=tuple(_file(suffix, data) for suffix, data in EXPORTERS[options.to](layout, options.name).items())
+        files=tuple(_file(suffix, data) for suffix, data in files.items()),
+        **{name: RuntimeArena.of(arena_of(data, options.scratch)) for name, data in arenas.items()},
     )
 
 

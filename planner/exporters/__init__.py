@@ -13,6 +13,7 @@ from memplan.planner.exporters.c_malloc import write_malloc_c
 from memplan.planner.exporters.layout import VerifiedLayout
 from memplan.planner.exporters.linker import write_ld, write_scatter
 from memplan.planner.exporters.lists import write_executorch, write_mlf, write_triples
+from memplan.planner.exporters.pte import write_pte
 from memplan.planner.exporters.tflm import write_buffer_plan, write_tflm
 
 Exporter = Callable[[VerifiedLayout, str], Mapping[str, bytes]]
@@ -26,6 +27,7 @@ EXPORTERS: Mapping[str, Exporter] = {
     "buffer-plan": write_buffer_plan,
     "mlf": write_mlf,
     "executorch": write_executorch,
+    "pte": write_pte,
     "triples": write_triples,
 }
 """The targets that a plan can be exported to; `memplan convert` and `memplan plan` write tables."""

@@ -78,6 +78,14 @@ class Table:
             path = f"{self._path(name)}[{k}]"
             yield Table(self.file, self._follow(start + 4 * k, path), path)
 
+    def place(self, field: int, name: str) -> int | None:
+        """Return where a field is in the file, None where it is absent."""
+        return self._find(field, name)
+
+    def span(self, field: int, name: str, width: int) -> tuple[int, int]:
+        """Return where the entries of a list begin, and how many there are, each of so many bytes."""
+        return self._list(field, name, width)
+
     def pointers(self, field: int, name: str) -> tuple[int, tuple[int, ...]]:
         """Return where the entries of a list of tables begin, and where each of the tables is."""
         start, count = self._list(field, name, 4)

@@ -124,6 +124,7 @@ def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Pro
     """A folder with the files that the pages take for granted."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copy(KEYWORDS, tmp_path / "model.tflite")
+    shutil.copy(ROOT / "tests" / "models" / "thirds.pte", tmp_path / "model.pte")
     shutil.copy(public_problems.FOLDER / "tflite" / "kws_dscnn_int8.csv", tmp_path / "model.csv")
     (tmp_path / "model.onnx").write_bytes(BATCHED)
     monkeypatch.chdir(tmp_path)

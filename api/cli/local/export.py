@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,22 @@ def _shows(given: Given, answer: Any) -> bool:
     return True
 
 
+def _finish(given: Given, answer: Any) -> Sequence[str]:
+    """Say what the runtime's whole arena takes with the plan, where that is known."""
+    if answer.arena is None:
+        return ()
+    # Imported here: few plans are for TFLite Micro.
+    from memplan.solvers.processes.tflite_micro import measured
+
+    gain = "as large as" if answer.arena.used == answer.given.used else "instead of"
+    whole = f"{answer.arena.text}, {gain} {answer.given.used:,} without the plan"
+    return (f"TFLite Micro's whole arena takes {whole}; {measured(answer.files[0].data, answer.arena.least)}",)
+
+
 LOCAL = Local(
     flags=(flag("output", str | None, None, "--output", "-o", metavar="FILE", help=_OUTPUT),),
     prepare=_prepare,
+    finish=_finish,
     shows=_shows,
     owns_output=True,
 )

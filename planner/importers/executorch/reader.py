@@ -16,14 +16,12 @@ from itertools import accumulate
 
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
-from memplan.planner.importers.executorch.file import Instruction, Method, read_methods
+from memplan.planner.importers.executorch.file import FIRST, Instruction, Method, read_methods
 from memplan.planner.importers.imported import Imported, ImportOptions, sized
 from memplan.planner.importers.torch.facts import instruction_facts
 from memplan.planner.model.finding import Finding
 
 ALIGNMENT = 16
-_FIRST = "forward"
-"""The method that is read where there are several."""
 _VIEW = "executorch_prim::et_view"
 _WITH_SCRATCH = "cortex_m::"
 _PUT = "executorch_prim::et_copy_index"
@@ -40,7 +38,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
         name = next(iter(options.dims))
         raise OptionError(f"dim: must not be given, as ExecuTorch names no dimensions, got {shown(name)}")
     methods = read_methods(data)
-    method = next((method for method in methods if method.name == _FIRST), methods[0])
+    method = next((method for method in methods if method.name == FIRST), methods[0])
     program = _Program(method, options)
     program.run()
     others = [other.name for other in methods if other is not method]

@@ -52,3 +52,12 @@ def test_an_order_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Captu
     assert main(["order", str(given), "--deterministic", "--write", str(target)]) == 1
     assert "not written, as nothing is gained: the given order has the least peak" in capfd.readouterr().err
     assert not target.exists()
+
+
+def test_the_whole_arena_of_a_plan_is_said(tmp_path: Path, capfd: Captured) -> None:
+    given, plan, target = tmp_path / "model.tflite", str(tmp_path / "plan.json"), tmp_path / "planned.tflite"
+    given.write_bytes(_two_halves())
+    assert main(["plan", str(given), "-o", plan, "--quiet"]) == 0
+    assert main(["export", str(given), plan, "--to", "tflm", "-o", str(target)]) == 0
+    arena = arena_of(target.read_bytes())
+    assert f"TFLite Micro's whole arena takes {arena}, as large as {arena.used:,} without" in capfd.readouterr().err
