@@ -5,7 +5,7 @@ others one between the bound and the peak of the last placement. The latter are 
 to start a buffer where it starts there (Beck's solution-guided search, 2007). As sections that fail are branched on
 first, what is wrong with the placement is mended first, and the rest of it is kept. Where that leads no further,
 another descent begins, a series of better and better placements. Runs are short (Luby restarts); failure weights and
-nogoods survive them, and learn.
+nogoods survive them, and learn. In between come dives: many shorter runs at the bound, each with fresh weights.
 """
 
 from __future__ import annotations
@@ -25,16 +25,27 @@ from memplan.solvers.kernels.exact.state import State
 
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
 """The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Component.traits."""
-AT_BOUND, ABOVE, ABOVE_WIDE = 0, 1, 2
+AT_BOUND, ABOVE, ABOVE_WIDE, DIVE, SHAKEN_DIVE, DIVE_ABOVE = 0, 1, 2, 3, 4, 5
 """The kinds of rounds."""
-SKIP_WEIGHTS = (1.0, 1.0, 3.0)
+DIVES = (DIVE_ABOVE, DIVE, SHAKEN_DIVE, DIVE, DIVE)
+"""Rounds whose runs are short and begin with fresh weights, in turn; one above the bound again where it found."""
+_OF_BOUND = (AT_BOUND, DIVE, SHAKEN_DIVE)
+SKIP_WEIGHTS = (1.0, 1.0, 3.0, 0.3, 1.0, 1.0)
 """The weight of leaving a gap, compared with a buffer, for each kind of round."""
+SHAKING = 0.15
+"""Fresh weights differ from 1 by at most this in shaken dives: that chooses among sections that have failed as often,
+as the ends of time do in others.
+"""
 FIRST_RUN, SHORTEST_RUN, SHORTEST_LONG_RUN = 2, 4, 16
 """Nodes for each buffer: in the clean rounds, where what is easy takes hardly more nodes than buffers in some order; in
 others; and above the bound in proofs.
 """
 ROUNDS_AT_BOUND, FEW_NODES = 4, 1000
 """The bound gets the first rounds, then every 2nd until so many nodes for each buffer are spent, then every 4th."""
+ROUNDS_BEFORE_DIVES = 3
+"""What is easy is found in these."""
+EARLY_NODES, EARLY_SHARE, LATE_SHARE = 400, 0.75, 0.3
+"""Dives take one share of the first nodes, so many for each buffer, and another one of later nodes (decision 126)."""
 RESET_EVERY = 8
 """After so many rounds of a kind its failure weights start afresh."""
 CLEAN_ROUNDS = 2
@@ -58,10 +69,10 @@ ENDLESS = 2**62
 class RestartSchedule:
     """One search thread's rounds on one component; lists have an entry for each kind of round.
 
-    `offset`, if any, and `peak` are the last placement of its descent, which began at node `began` and got it at
-    `found`. Of several search threads one `is_first`: it begins with the orders as they are, which the others need not
-    do again. `is_proving`, from when on a run was exhausted, means that better placements are few: then rounds are not
-    guided.
+    `dive_nodes` of the `nodes` were spent in dives. `offset`, if any, and `peak` are the last placement of its descent,
+    which began at node `began` and got it at `found`. Of several search threads one `is_first`: it begins with the
+    orders as they are, which the others need not do again. `is_proving`, from when on a run was exhausted, means that
+    better placements are few: then rounds are not guided, and there are no dives.
     """
 
     component: Component
@@ -71,9 +82,10 @@ class RestartSchedule:
     orders: list[I64 | None] = field(default_factory=lambda: [None] * len(ORDERS))
     weights: list[npt.NDArray[np.float64]] = field(init=False)
     nogoods: I64 = field(default_factory=lambda: np.zeros((1, NOGOOD_COLUMNS), dtype=np.int64))
-    rounds: list[int] = field(default_factory=lambda: [0, 0, 0])
-    since_found: list[int] = field(default_factory=lambda: [0, 0, 0])
+    rounds: list[int] = field(default_factory=lambda: [0] * len(SKIP_WEIGHTS))
+    since_found: list[int] = field(default_factory=lambda: [0] * len(SKIP_WEIGHTS))
     nodes: int = 0
+    dive_nodes: int = 0
     scale: int = 1
     offset: I64 | None = None
     peak: int = ENDLESS
@@ -109,12 +121,21 @@ class RestartSchedule:
         self.found = self.nodes
         self.since_found[kind] = 0
 
+    @property
+    def _dives_are_due(self) -> bool:
+        early = min(self.nodes, EARLY_NODES * len(self.component.buffers))
+        share = EARLY_SHARE * early + LATE_SHARE * (self.nodes - early)
+        return not self.is_proving and self.dive_nodes < share
+
     def kind(self) -> int:
         """Return the kind of the next round; the first one finds any offsets where none are known."""
-        k = sum(self.rounds)
+        k = sum(self.rounds[:DIVE])
         # Any placement first: rounds between the bound and a peak need one.
         if k == 0 and self.offset is None:
             return ABOVE
+        if k >= ROUNDS_BEFORE_DIVES and self._dives_are_due:
+            has_found = self.rounds[DIVE_ABOVE] > 0 and self.since_found[DIVE_ABOVE] == 0
+            return DIVE_ABOVE if has_found else DIVES[sum(self.rounds[DIVE:]) % len(DIVES)]
         is_early = self.nodes < FEW_NODES * len(self.component.buffers)
         # Most real problems have a plan at the bound, so it is tried most often.
         if k < ROUNDS_AT_BOUND or (k - ROUNDS_AT_BOUND) % (2 if is_early else 4) == 0:
@@ -127,6 +148,8 @@ class RestartSchedule:
         if self.rounds[kind] % RESET_EVERY == 0 or self.rounds[kind] < CLEAN_ROUNDS:
             self.weights[kind][:] = 1.0
         self.since_found[kind] += 1
+        if kind in DIVES:
+            return FIRST_RUN * len(self.component.buffers), self.rng.uniform(LOWEST, HIGHEST)
         shortest = FIRST_RUN if self.rounds[kind] < CLEAN_ROUNDS else SHORTEST_RUN
         # Proofs need long runs; short ones only find.
         if self.is_proving and kind != AT_BOUND:
@@ -135,7 +158,7 @@ class RestartSchedule:
 
     def capacity(self, kind: int, fraction: float, bound: int, ceiling: int) -> int:
         """Return the capacity to try: below the descent's peak, or the ceiling where it has no placement yet."""
-        if kind == AT_BOUND or self.peak <= bound:
+        if kind in _OF_BOUND or self.peak <= bound:
             return bound
         if self.offset is None:
             return ceiling
@@ -144,7 +167,7 @@ class RestartSchedule:
     def rank(self, kind: int, order: int) -> I64:
         """Return the position of each buffer in an order, with some noise after the clean rounds."""
         rank = self._order(order)
-        if self.rounds[kind] < CLEAN_ROUNDS and self.is_first:
+        if self.rounds[kind] < CLEAN_ROUNDS and kind not in DIVES and self.is_first:
             return rank
         n = len(rank)
         return _rank(np.argsort(rank + self.rng.normal(0, NOISE * n, n) * self.rng.random()))
@@ -166,11 +189,16 @@ class RestartSchedule:
     def _guide(self, kind: int) -> I64:
         """Return the placement to follow, if any: the descent's, above the bound, where something may yet be found."""
         # After a real exhaustion nothing near the last placement is to be found (decision 030).
-        return self.no_guide if kind == AT_BOUND or self.is_proving or self.offset is None else self.offset
+        return (
+            self.no_guide if kind not in (ABOVE, ABOVE_WIDE) or self.is_proving or self.offset is None else self.offset
+        )
 
     def run(self, kind: int, order: int, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
         """Run the kernel once; return its outcome, the need, and the offsets."""
         self._make_room(limit)
+        if kind in DIVES:
+            shaking = SHAKING if kind == SHAKEN_DIVE else 0.0
+            self.weights[kind][:] = self.rng.uniform(1 - shaking, 1 + shaking, len(self.weights[kind]))
         run = ExactRun(
             nogoods=self.nogoods,
             rank=self.rank(kind, order),
@@ -181,13 +209,14 @@ class RestartSchedule:
             # A search that is long from one end of time may be short from the other (decision 031).
             from_right=self.rounds[kind] % 2 == 1,
             node_limit=limit,
-            is_thorough=self.rounds[kind] >= 2,
+            is_thorough=self.rounds[kind] >= 2 and kind not in DIVES,
             flag=flag,
             offset=np.zeros(len(self.component.buffers), dtype=np.int64),
             answer=np.zeros(2, dtype=np.int64),
         )
         outcome = search(self.sections, self.state, Reference(run))
         self.nodes += int(run.answer[NODES])
+        self.dive_nodes += int(run.answer[NODES]) if kind in DIVES else 0
         # Tables grow only where a run has filled them, as most components need small ones (decision 111).
         if outcome == FULL:
             self.scale *= 2

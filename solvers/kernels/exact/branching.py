@@ -62,6 +62,14 @@ def ends_plateau(state: State, border: int, beyond: int, floor: int) -> bool:
 
 
 @step
+def height_beyond(state: State, border: int, beyond: int) -> int:
+    """Return the floor of the section beyond a border of a plateau, or -1 where there is a wall or nothing left."""
+    if beyond < 0 or beyond == len(state.left) or state.left[beyond] == 0 or state.crossing[border] == 0:
+        return -1
+    return int(state.floor[beyond])
+
+
+@step
 def nothing_lies_below(sections: Sections, state: State, section: int) -> bool:
     """Say whether no unplaced neighbour of a buffer that may start at a section's floor can lie below it.
 
@@ -95,22 +103,29 @@ def list_options(
 ) -> int:
     """Write the buffers that may start at a section's floor to option[first:]; return where they end.
 
-    Those that the guide has there come first, the others by rank. Of twins only the first is an option, for exchanging
-    them changes nothing.
+    Those that the guide has there come first, then those that end level with what is beside the plateau, on both sides
+    before on one, the others by rank. Of twins only the first is an option, for exchanging them changes nothing.
     """
     floor, end = state.floor[section], first
+    left, right = section, section + 1
+    while not ends_plateau(state, left, left - 1, floor):
+        left -= 1
+    while not ends_plateau(state, right, right, floor):
+        right += 1
+    above_left = height_beyond(state, left, left - 1)
+    above_right = height_beyond(state, right, right)
     for x in range(sections.member_first[section], state.member_end[section]):
         i = state.member[x]
         if state.low[i] != floor or (sections.twin[i] >= 0 and state.low[sections.twin[i]] != FAR):
             continue
+        top = floor + sections.extent[i]
+        level = int(top == above_left and sections.leftmost[i] == left)
+        level += int(top == above_right and sections.rightmost[i] == right)
+        key = (4 * int(guide[i] == floor) + level) * len(rank) - rank[i]
+        state.raised[i] = key
         at = end
-        while at > first:
-            before = option[at - 1]
-            if (guide[before] == floor) > (guide[i] == floor):
-                break
-            if (guide[before] == floor) == (guide[i] == floor) and rank[before] < rank[i]:
-                break
-            option[at] = before
+        while at > first and state.raised[option[at - 1]] < key:
+            option[at] = option[at - 1]
             at -= 1
         option[at] = i
         end += 1

@@ -6,6 +6,7 @@ from memplan.solvers.kernels.exact.sections import Sections
 from memplan.solvers.kernels.exact.state import (
     FAR,
     LOGGED,
+    OVERFULL,
     QUEUED,
     UNPLACED,
     State,
@@ -146,17 +147,16 @@ def place(sections: Sections, state: State, buffer: int) -> tuple[int, int]:
 
 
 @step
-def update_sections(sections: Sections, state: State, capacity: int) -> tuple[int, int]:
-    """Recompute the queued sections, floors and ready counts only where nothing is known to be ready; empty the queue.
+def update_sections(sections: Sections, state: State, capacity: int) -> int:
+    """Recompute the queued sections, floors and ready counts only where nothing is known to be ready.
 
-    Returns (-1, 0), or the first section that cannot hold what is left of it and the least capacity that would do.
+    Returns 0, or the least capacity with which every section could hold what is left of it. The queue, which starts
+    afresh with the next move, then begins with the sections that cannot, `counter[OVERFULL]` of them.
     """
-    failed, need = -1, 0
+    need = overfull = 0
     for x in range(state.counter[QUEUED]):
         s = state.queue[x]
         state.is_queued[s] = False
-        if failed >= 0:
-            continue
         log_section(state, s)
         if state.ready[s] == 0:
             floor, ready = FAR, 0
@@ -174,9 +174,11 @@ def update_sections(sections: Sections, state: State, capacity: int) -> tuple[in
             slack -= max(0, min(top, sections.block[r, 1]) - max(state.floor[s], sections.block[r, 0]))
         state.slack[s] = slack
         if slack < 0:
-            failed, need = s, capacity - slack
-    state.counter[QUEUED] = 0
-    return failed, need
+            need = max(need, capacity - slack)
+            state.queue[overfull] = s
+            overfull += 1
+    state.counter[QUEUED], state.counter[OVERFULL] = 0, overfull
+    return need
 
 
 @step

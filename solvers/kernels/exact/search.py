@@ -31,6 +31,7 @@ from memplan.solvers.kernels.exact.state import (
     MOVES,
     NEED,
     NEXT,
+    OVERFULL,
     RIGHT,
     SECTION,
     TOUCHED_LEFT,
@@ -99,8 +100,8 @@ def search(sections: Sections, state: State, run: ExactRun) -> int:
     nodes = answer[NODES] = answer[LEAST] = 0
 
     # 1. The root: what does not fit before any move never will.
-    failed, need = update_sections(sections, state, capacity)
-    if failed >= 0:
+    need = update_sections(sections, state, capacity)
+    if need > 0:
         answer[LEAST] = need
         return EXHAUSTED
     depth, is_new = 0, True
@@ -165,27 +166,27 @@ def search(sections: Sections, state: State, run: ExactRun) -> int:
         frame[depth, MARK] = state.counter[LOGGED]
         state.counter[MOVES] += 1
         section, floor = frame[depth, SECTION], frame[depth, FLOOR]
-        failed = -1
         if move == SKIP:
             touched_left, touched_right, need = skip(sections, state, section, floor, capacity)
-            if need > 0:
-                failed = section
         else:
             offset[move] = floor
             touched_left, touched_right = place(sections, state, move)
             if floor + sections.size[move] > capacity:
-                failed, need = section, floor + sections.size[move]
+                need = floor + sections.size[move]
         frame[depth, TOUCHED_LEFT], frame[depth, TOUCHED_RIGHT] = touched_left, touched_right
-        overfull, enough = update_sections(sections, state, capacity)
-        if failed < 0:
-            failed, need = overfull, enough
+        enough = update_sections(sections, state, capacity)
 
-        # 6. A section overflows: it gains weight, unless it was clear beforehand that it would.
-        if failed >= 0:
-            frame[depth, NEED] = min(frame[depth, NEED], need)
+        # 6. Sections overflow: they gain weight, unless it was clear beforehand that they would.
+        if need > 0 or enough > 0:
+            frame[depth, NEED] = min(frame[depth, NEED], max(need, enough))
             take_back(sections, state, frame[depth])
             if move != SKIP or state.slack[section] >= sections.granule:
-                weight[failed] += 1.0
+                if need > 0:
+                    weight[section] += 1.0
+                else:
+                    # All of them: which one is found first depends on the order of the buffers alone.
+                    for x in range(state.counter[OVERFULL]):
+                        weight[state.queue[x]] += 1.0
             continue
         depth += 1
         is_new = True

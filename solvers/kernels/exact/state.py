@@ -46,7 +46,7 @@ class State(NamedTuple):
     queue: I64  # sections to update
     is_queued: Flags
     logged: I64  # the number of the move for which a section was logged last
-    counter: I64  # (4,): unplaced buffers, rows of the log, queued sections, moves
+    counter: I64  # (5,): unplaced buffers, rows of the log, queued sections, moves, sections that overflow
     log: Rows  # (rows, 4): (buffer, low) or (~section, floor, ready, slack) before a move
     frame: Rows  # (depth, 13), see the search
     option: I64  # the options of all frames, one after the other
@@ -76,7 +76,7 @@ class State(NamedTuple):
             queue=queue,
             is_queued=np.zeros(k, dtype=np.bool_),
             logged=logged,
-            counter=np.zeros(4, dtype=np.int64),
+            counter=np.zeros(5, dtype=np.int64),
             log=np.empty((scale * 64 * (n + k), LOG_COLUMNS), dtype=np.int64),
             frame=np.empty((scale * 4 * n + 1, FRAME_COLUMNS), dtype=np.int64),
             option=np.empty(scale * 16 * n + 1, dtype=np.int64),
@@ -85,7 +85,7 @@ class State(NamedTuple):
         )
 
 
-UNPLACED, LOGGED, QUEUED, MOVES = 0, 1, 2, 3
+UNPLACED, LOGGED, QUEUED, MOVES, OVERFULL = 0, 1, 2, 3, 4
 
 
 @step

@@ -9,8 +9,16 @@ from memplan.solvers.exact.restarts import (
     ABOVE_WIDE,
     AT_BOUND,
     CLEAN_ROUNDS,
+    DIVE,
+    DIVES,
+    EARLY_NODES,
+    EARLY_SHARE,
+    LATE_SHARE,
     NOGOOD_BITS,
     PATIENCE,
+    ROUNDS_BEFORE_DIVES,
+    SHAKEN_DIVE,
+    SHAKING,
     RestartSchedule,
     luby,
 )
@@ -70,6 +78,7 @@ def test_half_of_the_early_rounds_ask_for_the_bound_and_fewer_later() -> None:
     shares = []
     for schedule.nodes in (0, 10**9):
         kinds = []
+        schedule.dive_nodes = schedule.nodes  # so that none is due
         for _ in range(400):
             kinds.append(schedule.kind())
             schedule.rounds[kinds[-1]] += 1
@@ -77,6 +86,29 @@ def test_half_of_the_early_rounds_ask_for_the_bound_and_fewer_later() -> None:
         shares.append(kinds.count(AT_BOUND))
     assert 195 <= shares[0] <= 205
     assert 95 <= shares[1] <= 105
+
+
+def test_dives_take_a_larger_share_of_the_first_nodes_and_none_once_something_is_ruled_out() -> None:
+    schedule, limit = new_schedule(), EARLY_NODES * len(new_schedule().component.buffers)
+    schedule.rounds[AT_BOUND] = ROUNDS_BEFORE_DIVES
+    at_most = []
+    for schedule.nodes in (limit, 2 * limit):
+        schedule.dive_nodes = 0
+        while schedule.kind() in DIVES:
+            schedule.dive_nodes += 1
+        at_most.append(schedule.dive_nodes / limit)
+    assert np.allclose(at_most, [EARLY_SHARE, EARLY_SHARE + LATE_SHARE], atol=2 / limit)
+    schedule.dive_nodes, schedule.is_proving = 0, True
+    assert schedule.kind() not in DIVES
+
+
+def test_each_run_of_a_dive_begins_with_fresh_weights_which_only_shaking_makes_uneven() -> None:
+    schedule, flag = new_schedule(), np.zeros(1, dtype=np.int64)
+    for kind in (DIVE, SHAKEN_DIVE):
+        schedule.weights[kind][:] = 100.0
+        schedule.run(kind, 0, BOUND, 1, flag)  # a search of one node weighs nothing
+        assert np.abs(schedule.weights[kind] - 1).max() <= SHAKING
+        assert (schedule.weights[kind] == 1).all() == (kind == DIVE)
 
 
 def test_a_line_ends_when_it_takes_longer_for_the_next_placement_than_for_all_so_far() -> None:

@@ -9,10 +9,12 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact.components import split
 from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.exact.branching import list_options
+from memplan.solvers.kernels.exact.moves import place, start, update_sections
 from memplan.solvers.kernels.exact.nogoods import enlarged, slot
 from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, search
 from memplan.solvers.kernels.exact.sections import Sections
-from memplan.solvers.kernels.exact.state import State
+from memplan.solvers.kernels.exact.state import OVERFULL, State
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle
@@ -70,6 +72,35 @@ def least_capacity(instance: Instance, *, nogoods: I64, is_thorough: bool) -> in
             assert need > least
             least = need
     return least
+
+
+def test_what_ends_level_with_the_section_beside_it_is_tried_first() -> None:
+    rows = [("placed", 10, 0, 1), ("beside", 5, 0, 1), ("level", 10, 1, 2), ("not level", 11, 1, 2), ("both", 20, 0, 2)]
+    buffers = [{"id": name, "size": size, "start": start, "end": end} for name, size, start, end in rows]
+    (part,) = split(compile_problem(Problem.model_validate({"buffers": buffers})))
+    sections, state, option = part.sections, State.for_sections(part.sections), np.full(5, -1)
+    with np.errstate(over="ignore"):  # hashes are meant to wrap around
+        start(sections, state)
+        update_sections(sections, state, 100)
+        place(sections, state, 0)
+        update_sections(sections, state, 100)
+    rank, guide = np.array([0, 1, 3, 2, 4]), np.full(5, -1)
+    end = list_options(sections, state, rank, guide, 1, option, 0)
+    assert option[:end].tolist() == [2, 3]
+    guide[3] = 0
+    end = list_options(sections, state, rank, guide, 1, option, 0)
+    assert option[:end].tolist() == [3, 2]
+
+
+def test_all_sections_that_overflow_are_known_and_the_most_that_one_needs() -> None:
+    buffers = [{"id": str(k), "size": 4 + k // 2, "start": k // 2, "end": k // 2 + 1} for k in range(6)]
+    buffers += [{"id": "joins", "size": 1, "start": 0, "end": 3}]
+    (part,) = split(compile_problem(Problem.model_validate({"buffers": buffers})))
+    state = State.for_sections(part.sections)
+    with np.errstate(over="ignore"):
+        start(part.sections, state)
+    assert update_sections(part.sections, state, 10) == 13
+    assert state.queue[: state.counter[OVERFULL]].tolist() == [1, 2]
 
 
 @pytest.mark.drawn
