@@ -39,18 +39,25 @@ def answers(
 
     With flags, Python's runs as a script.
     """
-    words = [*map(str, arguments)]
-    said = [CHECKER.main(words) if python_flags is None else _run(sys.executable, *python_flags, SCRIPT, *words)]
-    said.append(_run(program, *words))
+    said = both(program, arguments, python_flags)
     assert said[0][0] == said[1][0], said
     assert said[0][0] in (0, 2, 3), said
     if said[0][0] == 0:
         assert said[0] == said[1]
     if proved := proved_checker.program():
-        status, sentence = _run(proved, *words)
+        status, sentence = _run(proved, *map(str, arguments))
         assert status in (0, 2, 3), sentence
         assert (status == 0) == (said[0][0] == 0), sentence
     return said[0]
+
+
+def both(
+    program: str, arguments: Sequence[str | Path], python_flags: Sequence[str] | None = None
+) -> list[tuple[int, str]]:
+    """Return the status and what is said by the checker in Python, and by that in C."""
+    words = [*map(str, arguments)]
+    said = [CHECKER.main(words) if python_flags is None else _run(sys.executable, *python_flags, SCRIPT, *words)]
+    return [*said, _run(program, *words)]
 
 
 def _run(*words: str) -> tuple[int, str]:
