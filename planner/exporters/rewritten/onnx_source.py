@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, OperationsError, shown
 from memplan.planner.importers.imported import ModelOptions
-from memplan.planner.importers.onnx.model import load, shape_of
+from memplan.planner.importers.onnx.loading import load
+from memplan.planner.importers.onnx.model import shape_of
 from memplan.planner.operations.graph import OperationGraph
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import OperationsDraft
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
-from memplan.planner.importers.onnx.model import load, node_name, subgraphs, taken_branch
+from memplan.planner.importers.onnx.loading import load
+from memplan.planner.importers.onnx.model import node_name, subgraphs, taken_branch
 from memplan.planner.importers.onnx.values import GraphNames, Values
 
 if TYPE_CHECKING:
