@@ -7,11 +7,13 @@ Each is a good file that was cut, flipped, spliced with another, or given other 
 from __future__ import annotations
 
 import faulthandler
+import io
 import json
 import random
 import re
 import struct
 import sys
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -36,6 +38,20 @@ def _files(suffix: str) -> Callable[[], list[bytes]]:
     return lambda: [path.read_bytes() for path in sorted(MODELS.glob(f"*{suffix}"))]
 
 
+def _with_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """Return an exported program of PyTorch whose JSON is changed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, change(content) if name.endswith("models/model.json") else content)
+    return out.getvalue()
+
+
+def _sized(program: bytes) -> bytes:
+    return program.replace(b"Symbol('s77', positive=True, integer=True)", b"16")
+
+
 SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "tflite": _files(".tflite"),
     "executorch": _files(".pte"),
@@ -43,6 +59,7 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "xla": lambda: recorded("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt"),
     "iree": lambda: [PACKS, *recorded("bvlc_alexnet.iree.txt")],
     "tvm": lambda: [perceptron()],
+    "torch-export": lambda: [_with_program(data, _sized) for data in _files(".pt2")()],
     "relax": lambda: recorded("network_allocated.relax", "network_planned.relax"),
     "cadence": lambda: [MEMORIES],
     "malloc": lambda: [TRACE],
@@ -119,6 +136,7 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "iree": _broken_lines,
     "relax": _broken_lines,
     "tvm": _broken_json,
+    "torch-export": lambda data, chance: _with_program(data, lambda program: _broken_json(program, chance)),
     "cadence": _broken_json,
     "malloc": _broken_table,
     "idealloc": _broken_table,

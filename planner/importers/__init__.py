@@ -22,6 +22,7 @@ from memplan.planner.importers.recognition import (
     is_malloc_trace,
     is_relax,
     is_tflm_log,
+    is_torch_archive,
     is_torch_snapshot,
     is_tvm_graph,
     is_xla,
@@ -88,6 +89,7 @@ IMPORTERS: Mapping[str, Importer] = {
     "cadence": Importer((), is_cadence, "memplan.planner.importers.cadence"),
     "malloc": Importer((), is_malloc_trace, "memplan.planner.importers.malloc_trace"),
     "tflm-log": Importer((), is_tflm_log, "memplan.planner.importers.tflite.tflm_log"),
+    "torch-export": Importer((".pt2",), is_torch_archive, "memplan.planner.importers.torch.archive"),
     "torch-snapshot": Importer((), is_torch_snapshot, "memplan.planner.importers.torch.snapshot"),
     "idealloc": Importer((".in.csv",), begins_with(), "memplan.planner.importers.idealloc_csv"),
 }

@@ -27,6 +27,8 @@ TFLM_LINE = re.compile(
     rb"(?P<size_old>\d{1,18}), first_time_created: (?P<first_old>\d{1,9}), last_time_used: (?P<last_old>\d{1,9})"
 )
 """A line of a plan that TFLite Micro prints, as it is now and as it was."""
+_LIST_OF_NAMES = 1 << 20
+"""The bytes at the end of an archive in which its list of names is looked for."""
 _SNAPSHOT = re.compile(_JSON % rb"segments|device_traces|allocator_settings")
 
 
@@ -39,6 +41,12 @@ def is_torch_snapshot(data: bytes) -> bool:
     """Return True if the bytes begin as a memory snapshot of PyTorch does: a pickled dictionary, or an object."""
     is_pickle = data[:1] == b"\x80" and (b"segments" in data[:64] or b"device_traces" in data)
     return is_pickle or _SNAPSHOT.match(data) is not None
+
+
+def is_torch_archive(data: bytes) -> bool:
+    """Return True for a ZIP archive whose list of names, at its end, is of an exported program of PyTorch."""
+    names = data[-_LIST_OF_NAMES:] if data.startswith(b"PK\x03\x04") else b""
+    return b"serialized_exported_program.json" in names or (b"archive_format" in names and b"models/" in names)
 
 
 def is_xla(data: bytes) -> bool:

@@ -10,7 +10,7 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.errors.extras import require
 from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.importers.onnx.model import graphs_of, shape_of, subgraphs
-from memplan.planner.importers.onnx.shapes import Shapes
+from memplan.planner.importers.onnx.shapes import NodeShapes
 from memplan.planner.importers.onnx.sizes import give_sizes
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 
@@ -58,7 +58,7 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
         inferred = model  # node after node, what is wrong or unknown has a place
     if not _lacks_sizes(inferred.graph):
         return OnnxModel(inferred)
-    return OnnxModel(inferred, Shapes(inferred).causes)
+    return OnnxModel(inferred, NodeShapes(inferred).causes)
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:

@@ -35,7 +35,7 @@ Types = ChainMap[str, "TypeProto"]
 Known = ChainMap[str, "np.ndarray[Any, Any]"]
 
 
-class Shapes:
+class NodeShapes:
     """Goes through a model once: `causes` say, for values of unknown shape, why.
 
     What is found is written into the model, as the types of its values.
