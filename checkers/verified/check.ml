@@ -261,4 +261,5 @@ let () = exit (try match List.tl (Array.to_list Sys.argv) with
   | p :: c :: l -> main None p c l
   | _ -> wrong "two files"
   with Wrong why | Failure why | Invalid_argument why | Sys_error why -> print_endline ("wrong input: " ^ why); 2
-  | End_of_file | Stack_overflow | Not_found -> print_endline "wrong input"; 2)
+  | Stack_overflow -> print_endline "wrong input: too large or too deep for the stack (ulimit -s unlimited)"; 2
+  | End_of_file | Not_found -> print_endline "wrong input"; 2)
