@@ -32,6 +32,8 @@ _ANSWER_S = 0.5
 """The seconds of the time limit that are kept for the plans of the last points, and for the answer."""
 _STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
 _MOST_BARRIERS = 3
+_MOST_NAME = 40
+"""The characters of a name that a line shows: the last ones, which differ."""
 
 
 def _refuse(rule: str) -> PydanticCustomError:
@@ -172,7 +174,8 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     if not found.points:
         yield "no cascade is within the bounds"
     for barrier in found.barriers[:_MOST_BARRIERS]:
-        yield f"barrier         {barrier.bytes:>14,} bytes at operation {barrier.operation}: {_reason(barrier)}"
+        where = f"operation {_operation(found, barrier.operation)}"
+        yield f"barrier         {barrier.bytes:>14,} bytes at {where}: {_reason(barrier)}"
     effort = found.exhausted
     cut = f"a beam cut {effort.beam_cuts:,} mixes of modes" if effort.beam_cuts else "all mixes of modes"
     if effort.unplanned or effort.cut_chains:
@@ -197,7 +200,17 @@ def _point_lines(found: CascadeAnswer, k: int, point: PointRow) -> Iterator[str]
             height, width = region.stride
             size = f"rows of {height} rows" if region.kind == "rows" else f"{region.kind} of {height} x {width}"
             size = f"{height} channels a step" if region.kind == "channels" else size
-            yield f"    {region.id}: operations {region.ops[0]} to {region.ops[-1]}, {size}"
+            first, last = (_operation(found, v, point.origins) for v in (region.ops[0], region.ops[-1]))
+            yield f"    {region.id}: operations {first} to {last}, {size}"
+
+
+def _operation(found: CascadeAnswer, position: int, origins: tuple[int, ...] | None = None) -> str:
+    """Name an operation by its position, its kind and what it makes; `origins` has those of what runs again."""
+    row = found.operations[origins[position] if origins else position]
+    name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
+    name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"
+    said = " ".join(text for text in (row.kind, name) if text)
+    return f"{position} ({said if said.isprintable() else shown(said)})" if said else str(position)
 
 
 def _reason(barrier: Barrier) -> str:
