@@ -115,8 +115,7 @@ Definition prices p by_ := match by_ with
 Definition cost_of p by_ (x : plan) := fold_right Z.add 0
   (map (fun r => if 0 <? size r then traffic r * nth (pool_of x (number r)) (prices p by_) 0 else 0) (rows p)).
 
-(* The claims, each the ends of the pools, and what nothing with these ends costs less than; with None, nothing has
-  them.
+(* The claims, each the ends of the pools, and what nothing with these ends costs less than; None: nothing has them.
    Those of tops say that no less is used of a pool, given what is used of those after it. *)
 Definition top (o : option Z) := match o with Some u => u | None => 0 end.
 Definition with_last (ends : list Z) u := removelast ends ++ [u].
