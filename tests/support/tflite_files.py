@@ -27,6 +27,7 @@ CODES = {
     "CONV_2D": 3,
     "ethos-u": 32,
     "my_op": 32,
+    "NEG": 59,
 }
 """Operators by number; those of 32 but the first are custom ones of that name."""
 

@@ -123,7 +123,8 @@ def whole_arena(model: Model) -> MicroArena:
 def _down(size: int, allocations: Iterable[tuple[int, int]]) -> int:
     """Return how far a tail of so many bytes reaches with allocations, each of them bytes and their alignment."""
     for more, alignment in allocations:
-        size = -(-(size + more) // alignment) * alignment
+        if more:  # kernels that keep nothing allocate nothing, and align nothing
+            size = -(-(size + more) // alignment) * alignment
     return size
 
 

@@ -47,3 +47,15 @@ def test_the_runtime_starts_in_the_least_arena_and_in_no_smaller_one(
 def test_kernels_that_are_not_known_are_named() -> None:
     custom = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
     assert whole_arena(read_model(custom)).unknown == ("CUSTOM",)
+
+
+@pytest.mark.parametrize(
+    "names", [["NEG"], ["NEG", "RELU"], ["RELU", "NEG", "NEG"], ["NEG"] * 4, ["NEG"] * 5 + ["RELU"]]
+)
+def test_kernels_that_keep_nothing_align_nothing(names: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
+    tensors = [tensor(f"t{k}", (4,)) for k in range(len(names) + 1)]
+    data = model(subgraph(tensors, [0], [len(names)], [operator(name, [k], [k + 1]) for k, name in enumerate(names)]))
+    runtime.Interpreter.from_bytes(data, arena_size=1 << 16).print_allocations()
+    (tail,) = map(int, re.findall(r"Arena allocation tail (\d+)", "".join(capfd.readouterr())))
+    assert whole_arena(read_model(data)).tail == tail
