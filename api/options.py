@@ -50,7 +50,7 @@ def read_query(query: QueryParams) -> tuple[Options, ProblemOptions]:
     if repeated := sorted(name for name, count in names.items() if count > 1)[:MAX_SHOWN]:
         raise OptionError(*(f"{path_of((name,))}: must be given once, got {names[name]} values" for name in repeated))
     try:
-        adapting = ProblemOptions(**{name: tuple(query.getlist(name)) for name in _LISTS})
+        adapting = ProblemOptions.model_validate({name: query.getlist(name) for name in _LISTS})
         return Options.model_validate_strings({name: query[name] for name in names}), adapting
     except ValidationError as error:
         raise OptionError(*sentences(error)) from error
