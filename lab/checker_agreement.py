@@ -21,42 +21,8 @@ from memplan.solvers.portfolio.solve import solve
 from tests.support.certificate_mutants import mutant
 from tests.support.checkers import both, compiled
 
-PIECES = (
-    "0",
-    "1",
-    "-",
-    "+",
-    "_",
-    ".",
-    "e5",
-    " ",
-    "  ",
-    ",",
-    ":",
-    "@",
-    "$",
-    "!",
-    '"',
-    "\\u0061",
-    "null",
-    "[",
-    "]",
-    "{",
-    "}",
-)
-PIECES += (
-    "\n",
-    "\r\n",
-    "\t",
-    "\x00",
-    "\u0664",
-    "9223372036854775808",
-    "18446744073709551616",
-    "time",
-    "of",
-    "true",
-    "1e400",
-)
+PIECES = [*'01-+_., :@$!"[]{}\n\t\x00\u0664', "  ", "e5", "\\u0061", "null", "true", "1e400", "time", "of", "\r\n"]
+PIECES += ["9223372036854775808", "18446744073709551616"]
 
 
 def bent(text: str, rng: random.Random) -> str:

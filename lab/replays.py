@@ -34,7 +34,8 @@ def draw(seed: int) -> Problem:
         return tied_problem(seed, 5)
     if kind == 2:
         problem = full_load(seed, 14, 48) if seed % 2 else mixed_alignments(seed, 12)
-        load = max(sum(row.size for row in problem.buffers if row.start <= t < row.end) for t in range(60))
+        spans = [(span, row.size) for i, row in enumerate(problem.buffers) for span in problem.buffers.intervals(i)]
+        load = max(sum(size for (start, end), size in spans if start <= t < end) for t in range(60))
         return problem.with_capacity(load)
     feature = FEATURES[seed % len(FEATURES)]
     best = oracle.best_score(tight_problem(seed, feature))
