@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_ELEMENTS = 1 << 16
 """The most elements of a constant that is followed; shapes, pads and indices have fewer."""
-_STANDARD = ("", "ai.onnx")
 _FOLDED = set("""
 Abs Add And Cast CastLike Ceil Clip Concat ConstantOfShape CumSum Div Equal Expand Flatten Floor Gather GatherElements
 GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg NonZero Not OneHot Or Pow Range Reciprocal
@@ -36,14 +35,10 @@ Known = ChainMap[str, "np.ndarray[Any, Any]"]
 
 
 class NodeShapes:
-    """Goes through a model once: `causes` say, for values of unknown shape, why.
-
-    What is found is written into the model, as the types of its values.
-    """
+    """Goes through a model once, and writes types of values into it; `causes` say why a value has no known shape."""
 
     def __init__(self, model: ModelProto) -> None:
-        self.versions = {row.domain: row.version for row in model.opset_import}
-        self.versions.setdefault("", self.versions.get("ai.onnx", 1))
+        self.versions = {"": 1} | {_own(row.domain): row.version for row in model.opset_import}
         self.opsets, self.ir_version = list(model.opset_import), model.ir_version
         self.causes: dict[str, str] = {}
         self.clashes: list[str] = []
@@ -54,8 +49,7 @@ class NodeShapes:
         for tensor in graph.initializer:
             types[tensor.name] = _type_of(tensor.data_type, tensor.dims)
             _keep(known, tensor.name, tensor)
-        for sparse in graph.sparse_initializer:
-            types[sparse.values.name] = _type_of(sparse.values.data_type, sparse.dims)
+        types.update({row.values.name: _type_of(row.values.data_type, row.dims) for row in graph.sparse_initializer})
         stated = {row.name: row.type for row in (*graph.value_info, *graph.output, *graph.input)}
         for row in graph.input:
             types.setdefault(row.name, row.type)
@@ -64,8 +58,7 @@ class NodeShapes:
             for name in filter(None, node.output):
                 mine, said = found.get(name), stated.get(name)
                 kind = said if mine is None or (_is_known(said) and not _is_known(mine)) else mine
-                if kind is not None:
-                    types[name] = kind
+                types.update({} if kind is None else {name: kind})
                 if _is_known(kind):
                     self.causes.pop(name, None)
         _write(graph, types)
@@ -84,10 +77,11 @@ class NodeShapes:
             sizes = [found.get(name) for name in filter(None, node.output)]
             if node.op_type == "NonZero" or all(kind is not None and _is_small(kind) for kind in sizes):
                 found = {**found, **self._folded(node, known)}
-        is_blamed = any(one in self.causes for one in node.input if one and not _is_known(types.get(one)))
-        if node.op_type in _OF_VALUES or (not is_blamed and any(one and one not in known for one in node.input[1:])):
-            open_ones = [name for name in node.output if name and not _is_known(found.get(name))]
-            self._unknown(open_ones, f"{node_name(node, k)} gives as much as values say that are computed")
+        if not any(one in self.causes for one in node.input if one and not _is_known(types.get(one))):
+            of_values = node.op_type in _OF_VALUES or any(one and one not in known for one in node.input[1:])
+            why = "gives as much as computed values say" if of_values else f"has no known shapes: {_SAVE}"
+            open_ones = [name for name in node.output if not _is_known(found.get(name))]
+            self._unknown(open_ones, f"{node_name(node, k)} {why}")
         return found
 
     def _unknown(self, names: Iterable[str], cause: str) -> None:
@@ -98,7 +92,7 @@ class NodeShapes:
         """Return what ONNX infers of one node; nothing of one that it does not know, or that breaks its rules."""
         from onnx import defs, numpy_helper, shape_inference
 
-        domain = "" if node.domain in _STANDARD else node.domain
+        domain = _own(node.domain)
         version = self.versions.get(domain, 1)
         if not defs.has(node.op_type, version, domain):
             what = f"{shown(domain)}, whose shapes" if domain else f"no version that ONNX has in opset {version}; they"
@@ -208,6 +202,10 @@ class NodeShapes:
             if name and kind is not None:
                 found[name] = kind if k < n_state else _stacked(kind, trips)
         return found
+
+
+def _own(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
 
 
 def _type_of(data_type: int, dims: Sequence[int]) -> TypeProto:

@@ -143,8 +143,8 @@ class Values:
             raise FormatError(
                 f"{value}: must be a dense tensor, got a {kind.WhichOneof('value').removesuffix('_type')}"
             )
-        if causes := list(dict.fromkeys(self.causes.values())):
-            raise FormatError(f"{value}: must have a shape before the program runs, got none: {causes[0]}")
+        if cause := self.causes.get(name) or next(iter(self.causes.values()), None):
+            raise FormatError(f"{value}: must have a shape before the program runs, got none: {cause}")
         raise FormatError(f"{value}: must have a shape that is known or can be inferred, got none")
 
     def bytes_of(self, what: str, dims: Sequence[int], kind: int) -> int:
