@@ -8,6 +8,7 @@ has grown.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple
@@ -49,6 +50,8 @@ _NICENESS = 5
 _KEPT_BYTES = 400 * 2**20
 """The memory up to which a reader is kept for the next body."""
 _OVERRUN_S = 1.0
+_LIMIT = re.compile(rb'"time_limit_s"[ \t\r\n]*:[ \t\r\n]*([0-9]{1,6}(?:\.[0-9]{1,9})?)')
+"""The time limit in a body that was not parsed yet, as far as it can be seen: a parser hears of no end."""
 _WRONG: Mapping[str, type[errors.MemplanError]] = {
     kind.__name__: kind
     for kind in (
@@ -94,7 +97,11 @@ class Readers:
         self, capability: Capability[Any], media: str, body: bytes, query: str, arrived: float
     ) -> tuple[BegunWork, Callable[[], bytes]]:
         """Begin to read the body of another call; return also what waits for the answer where that is brief."""
-        asked = _Asked(self, len(body), ("work", capability.name, media, body, query, self._settings, arrived))
+        limits = _LIMIT.findall(body)
+        deadline = due(float(limits[-1]), arrived) if limits else None
+        is_over = None if deadline is None else lambda: deadline.left_s < -GRACE_S
+        task = ("work", capability.name, media, body, query, self._settings, arrived)
+        asked = _Asked(self, len(body), task, is_over)
         options, extent, wrong = asked.first
         error = None if wrong is None else _WRONG[wrong[0]](*wrong[1])
         read = capability.options.model_validate(options)
@@ -129,12 +136,16 @@ class Readers:
 class _Asked:
     """A body at its reader, and the `first` answer; `second` or `end` is called once, from whatever thread."""
 
-    def __init__(self, readers: Readers, count: int, task: tuple[Any, ...]) -> None:
+    def __init__(
+        self, readers: Readers, count: int, task: tuple[Any, ...], is_over: Callable[[], bool] | None = None
+    ) -> None:
         self._readers, self._reader = readers, readers.take()
         self._most = self._reader.most_bytes = reading_memory(count)
         self._changing, self._is_over = threading.Lock(), False
+        self._reader.is_over = is_over
         self._reader.give(task)
         self.first = self._heard()
+        self._reader.is_over = None
 
     def second(self, limit_s: float, arrived: float) -> Any:
         """Let the reader go on, and return what it found by the time limit; raises what it says is wrong."""

@@ -115,3 +115,11 @@ def test_a_caller_of_what_is_read_apart_gets_the_same_answers() -> None:
         wrong = server.client.post("/v1/plan", content=b"[" + b"1," * 2**20 + b"1]")
         assert wrong.status_code == 422
         assert wrong.json()["detail"].startswith("body: must be an object, got [1, 1")
+
+
+def test_a_parser_that_takes_all_the_time_is_ended_with_its_reader(readers: Readers) -> None:
+    names = ",".join(f'"p{k}":[1]' for k in range(200_000))
+    body = f'{{"problem":{{"buffers":[]}},"sizes":{{{names}}},"options":{{"time_limit_s": 0.01}}}}'.encode()
+    with pytest.raises(NotInTimeError, match="could not be read within its time limit"):
+        readers.work(CAPABILITIES["sweep"], JSON, body, "", time.monotonic() - 1.0)
+    assert readers.plan(JSON, json.dumps({"buffers": ROWS}).encode(), "", time.monotonic()).problem()
