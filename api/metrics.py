@@ -63,6 +63,7 @@ class Metrics:
         self._gap = histogram("memplan_plan_gap", "How far plans are above their bounds.", buckets=_GAP_BUCKETS)
         says = "Problems looked up in the cache: hit, started_from (a cached plan), joined (a shared search), miss."
         self._lookups = counter("memplan_cache_lookups", says, ("result",))
+        self._refusals = counter("memplan_refusals", "Requests that were refused, by the kind of error.", ("reason",))
         self._misses = counter("memplan_deadline_misses", "Answers later than promised.")
         self._lost = counter("memplan_workers_lost", "Workers that died or were killed in a solve.")
         self._finished = counter("memplan_jobs_finished", "Jobs that ended here, by state.", ("state",))
@@ -89,6 +90,10 @@ class Metrics:
     def looked_up(self, result: Lookup) -> None:
         """Count a problem that was looked up among the known plans."""
         self._lookups.labels(result).inc()
+
+    def refused(self, reason: str) -> None:
+        """Count a request that was refused, by the name of its error."""
+        self._refusals.labels(reason).inc()
 
     def missed_deadline(self) -> None:
         """Count an answer that came later than promised."""

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
 from memplan.planner import formats, importers
-from memplan.planner.errors import OptionError, sentences
+from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.importers.imported import FOR_MODELS, Imported, ImportOptions, ModelOptions
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.intervals import Interval
@@ -46,8 +46,18 @@ def validated(model: type[M], given: Mapping[str, Any]) -> M:
     """Return options made of the fields that are given; raises OptionError, which names each wrong one."""
     try:
         return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]  # a WireValue
-    except ValidationError as error:
-        raise OptionError(*sentences(error)) from error
+    except (ValidationError, OptionError) as error:
+        said = error.sentences if isinstance(error, OptionError) else sentences(error)
+        raise OptionError(*(_with_default(model, sentence) for sentence in said)) from error
+
+
+def _with_default(model: type[Any], sentence: str) -> str:
+    """Return a sentence about an option with what may be given instead, where it does not say so itself."""
+    about = model.model_fields.get(sentence.partition(":")[0])
+    if about is None or "did you mean" in sentence or "such as" in sentence or "as in" in sentence:
+        return sentence
+    default = about.get_default(call_default_factory=True)
+    return f"{sentence} ({about.description})" if default in (None, (), ...) else f"{sentence} (left out, {default})"
 
 
 @dataclass
@@ -82,7 +92,12 @@ class Reader:
         if is_model and self.options.inclusive is not None:
             raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
         if not is_model and options.is_for_models:
-            raise OptionError(f"{FOR_MODELS}: must be given for models only ({', '.join(importers.IMPORTERS)})")
+            given = [
+                each for each in ModelOptions.model_fields if getattr(options, each) != getattr(ReadOptions(), each)
+            ]
+            said = ", ".join(f"{each} {shown(getattr(options, each))}" for each in given)
+            kinds = ", ".join(importers.IMPORTERS)
+            raise OptionError(f"{FOR_MODELS}: must be given for models only ({kinds}), got {said}: leave it out")
         found, self.imported = importers.read_problem(data, name, options, self.options.interval)
         if self.imported is not None:
             self.warnings += self.imported.warnings

@@ -29,7 +29,7 @@ def parse_size(text: str) -> int:
     else:
         match = _SIZE.fullmatch(text.strip())
         if match is None or match[2] not in _UNITS:
-            raise ValueError(f"must be a size such as 4096, 64kB or 1MiB, got {shown(text)}{_meant(match)}")
+            raise ValueError(f"must be a size such as 4096, 64kB or 1MiB, got {shown(text)}{_meant(match, text)}")
         size = Fraction(match[1]) * _UNITS[match[2]]
     if size.denominator != 1:
         raise ValueError(f"must be a whole number of bytes, got {shown(text)}")
@@ -38,10 +38,12 @@ def parse_size(text: str) -> int:
     return int(size)
 
 
-def _meant(match: re.Match[str] | None) -> str:
+def _meant(match: re.Match[str] | None, text: str) -> str:
     """Say which size was most likely meant, where only capital letters or the word for bytes are wrong."""
     if match is None:
-        return ""
+        other = text.strip().lstrip("+-").replace(",", ".").replace(":", "=")
+        is_meant = _SIZE.fullmatch(other.rpartition("=")[2]) is not None and other != text
+        return f" (did you mean {other}?)" if is_meant else ""
     unit = match[2].lower().removesuffix("bytes").removesuffix("byte")
     known = [name for name in _UNITS if name.lower() == unit]
     if match[2] == "KB":
@@ -70,7 +72,7 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
         return problem
     given = dict(_pool_fields(text, problem, len(capacities)) for text in capacities)
     if len(given) < len(capacities):
-        raise OptionError("capacity: must be given once for each pool")
+        raise OptionError(f"capacity: must be given once for each pool, got {', '.join(capacities)}: leave one out")
     known = [pool.name for pool in problem.pools]
     if problem.pools == (Pool(),) and "default" not in given:
         pools = [{"name": name, **fields} for name, fields in given.items()]
@@ -103,8 +105,9 @@ def named_size(text: str, problem: Problem, count: int, option: str = "capacity"
     name, equals, size = text.rpartition("=")
     if not equals:
         if len(problem.pools) > 1 or count > 1:
+            meant = f"{problem.pools[0].name}={text}" if len(problem.pools) > 1 else f"NAME={text}"
             raise OptionError(
-                f"{option}: must name its pool, as in NAME=1MiB, where there are several, got {shown(text)}"
+                f"{option}: must name its pool where there are several, got {shown(text)} (did you mean {meant}?)"
             )
         name = problem.pools[0].name
     elif not name:

@@ -8,6 +8,8 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +149,19 @@ def os_errors_named(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        raise FileError(f"{name}: {(getattr(error, 'strerror', None) or str(error)).lower()}") from error
+        near = _near(name) if isinstance(error, FileNotFoundError) else ""
+        raise FileError(f"{name}: {(getattr(error, 'strerror', None) or str(error)).lower()}{near}") from error
+
+
+def _near(name: str) -> str:
+    """Say which file of the same folder has nearly that name."""
+    path = Path(name)
+    with contextlib.suppress(OSError):
+        if found := get_close_matches(
+            path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), n=1, cutoff=0.75
+        ):
+            return f" (did you mean {path.parent / found[0]}?)"
+    return f" in {path.parent.resolve()}"
 
 
 @contextlib.contextmanager

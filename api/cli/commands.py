@@ -15,6 +15,7 @@ COMMANDS = {
     "look": "plans.look",
     "solvers": "solvers.solver_list",
     "model": "files.model",
+    "schema": "files.schema",
     "bench": "solvers.bench",
     "serve": "service.serve",
     "scheduler": "service.scheduler",

@@ -33,6 +33,8 @@ def ask(
     server: str, capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control
 ) -> Any:
     """Return a service's answer, verified here. The key is that of the environment. Raises ServerError."""
+    if "://" not in server:
+        raise ServerError(f"server: must be a URL, got {shown(server)} (did you mean http://{server}?)")
     try:
         return asyncio.run(_asked(server, capability, question, options, control))
     except httpx.InvalidURL as error:

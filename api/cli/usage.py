@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,16 @@ _FLAGS: Mapping[str, tuple[str, ...]] = {
 """Flags by the words of others."""
 _VALUES: Mapping[str, tuple[str, ...]] = {
     "speed": ("o3", "o2", "o1", "ofast", "fast", "performance", "latency", "traffic"),
-    "size": ("os", "oz", "small", "memory", "space", "min", "minimal"),
+    "size": ("os", "oz", "small", "tiny", "memory", "space", "min", "minimal"),
     "balanced": ("default", "normal", "auto", "o0"),
-    "json": ("yaml", "yml", "toml", "xml"),
+    "json": ("yaml", "yml", "toml", "xml", "html"),
     "table": ("text", "txt", "human", "pretty", "md", "markdown"),
     "ld": ("gnu", "gcc", "linker", "lds"),
     "armlink": ("scatter", "sct", "keil", "arm"),
     "tflm": ("tflite", "tflite-micro", "micro"),
     "mlf": ("tvm", "microtvm", "usmp"),
     "executorch": ("exir", "pte"),
-    "c": ("h", "header", "cpp", "c++", "arduino"),
+    "c": ("h", "header", "cpp", "c++", "arduino", "stm32", "zephyr", "esp-idf", "rust"),
     "placed": ("plan", "arena", "offsets"),
     "alive": ("live", "liveness", "peak"),
 }
@@ -61,7 +62,7 @@ _CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
 
 def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
     """Yield what may be meant by a command line that click refuses, as commands where they can be said whole."""
-    message, command = str(error.message), getattr(getattr(error, "ctx", None), "command", None)
+    message, command = error.format_message(), getattr(getattr(error, "ctx", None), "command", None)
     if message.startswith("No such command") and (Path(arguments[0]).exists() or "." in arguments[0]):
         yield f"did you mean `memplan {shlex.join(['plan', *arguments])}`?"
     elif (option := getattr(error, "option_name", None)) and message.startswith("No such option"):
@@ -73,6 +74,14 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         choices = re.findall(r"'([^']*)'", found[2])
         if (value := _meant(found[1].lower(), choices)) is not None:
             yield f"did you mean {value}?"
+    elif missing := re.search(r"Missing argument '(.*)'", message):
+        yield f"`memplan {arguments[0]} --help` says what {missing[1]} is" + (
+            f"; `memplan plan {shlex.quote(arguments[1])} -o plan.json` writes a plan" if "PLAN" in missing[1] else ""
+        )
+    elif getattr(error, "param", None) is not None and "did you mean" not in message:
+        given = [word for flag, word in pairwise(arguments) if flag in error.param.opts]
+        if error.param.default is not None and given:
+            yield f"{error.param.opts[0]}: got {given[-1]}; left out, it is {error.param.default}"
     elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
         yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memplan.api.http.auth.gate import PlainRoute
 from memplan.api.http.limits.heads import LargeHeadersError, LongTargetError, check_head
 from memplan.api.http.limits.held_bodies import HeldBytes, HeldShare
-from memplan.api.http.problem_details import error_answer, log_failure, problem_details
+from memplan.api.http.problem_details import log_failure, problem_details, refusal
 from memplan.api.logs import REQUEST
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError
@@ -153,10 +153,11 @@ class Direct:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a call of the route, as ASGI has it."""
         scope["route"] = self._route
+        request = Request(scope, receive, send)
         try:
-            answer = await self._handle(Request(scope, receive, send))
+            answer = await self._handle(request)
         except Exception as error:
-            told = error_answer(error)
+            told = refusal(request, error)
             if told is None:
                 raise
             answer = told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import traceback
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -22,6 +23,7 @@ from memplan.planner.errors import FormatError, InputError, shown
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
 _FRAMES_LOGGED = 12
+_CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AFTER_LOSSES_S = 60.0
 """The seconds after which to come back with a problem that workers died of, or that came when they did."""
 _PATH_SHOWN = 200
@@ -90,8 +92,18 @@ def error_answer(error: Exception) -> Response | None:
     return None
 
 
-async def _on_purpose(_request: Request, error: Exception) -> Response:
+def refusal(request: Request, error: Exception) -> Response | None:
+    """Return the answer of `error_answer`, and count and log why a request is refused, without what a caller sent."""
     answer = error_answer(error)
+    if answer is not None:
+        reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
+        request.app.state.service.metrics.refused(reason)
+        _LOG.info("refused for %s: %s", reason, getattr(request.scope.get("route"), "path", None))
+    return answer
+
+
+async def _on_purpose(request: Request, error: Exception) -> Response:
+    answer = refusal(request, error)
     assert answer is not None
     return answer
 

@@ -105,7 +105,9 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     """
     found = detect(file, options.name)
     if found is None:
-        raise FormatError(f"must be a model file, got {file[:20]!r}")
+        is_json = file.lstrip()[:1] == b"{"
+        kind = "JSON, which `memplan plan FILE` reads where it is a problem" if is_json else f"{file[:20]!r}"
+        raise FormatError(f"must be a model file, got {kind}")
     # The facts say what must stay in order, such as the uses of a variable.
     reading = options.of_model().model_copy(update={"facts": True})
     apart = read_model(file, options.name, reading.model_copy(update={"views": "separate"}))

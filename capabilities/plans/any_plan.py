@@ -52,7 +52,9 @@ def _plan_inside(reader: Reader, _question: Question) -> Plan:
         note = (
             "" if reader.own_peak is None else f", only that its own plan takes {reader.own_peak} bytes (see compare)"
         )
-        raise FormatError(f"must have a plan inside, or come with one: this file tells of no offsets{note}")
+        raise FormatError(
+            f"must have a plan inside, or come with one: this file tells of no offsets{note}; `memplan plan` makes one"
+        )
     return reader.own_plan
 
 

@@ -15,6 +15,7 @@ from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner import formats
 from memplan.planner.errors import InputError, PlanError, shown
 from memplan.planner.formats import memplan_json
+from memplan.planner.formats.other_documents import refuse_unless_plan
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
@@ -137,6 +138,7 @@ def _from_json(value: Any, problem: Problem | None) -> Baseline:
     if not isinstance(value, dict):
         raise PlanError(f"baseline: must be an object, got {shown(value)}")
     if "problem" not in value:
+        refuse_unless_plan(value)
         return Baseline(Plan.model_validate(value), problem)
     if value.keys() != {"problem", "plan"}:
         raise InputError(f"baseline: must have problem and plan, and nothing else, got {shown(sorted(value))}")

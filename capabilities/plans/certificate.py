@@ -12,7 +12,7 @@ from pydantic import Field
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.capabilities.question import Question
-from memplan.planner.audit import verify
+from memplan.planner.audit import refuse_other_plan, verify
 from memplan.planner.errors import PlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -56,6 +56,8 @@ def certificate(
     Where no plan is given, one is made first.
     """
     running = control.begun(options)
+    if plan is not None:
+        refuse_other_plan(problem, plan)
     if plan is not None and (violations := verify(problem, plan)):
         raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
     proof_s = min(options.proof_s, running.left_s / 2)

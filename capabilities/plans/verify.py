@@ -84,6 +84,7 @@ def lines(found: Verdict) -> Iterator[str]:
     for finding in found.findings:
         yield f"warning: {finding.rule}: {finding.message}"
     if not found.valid:
+        yield "`memplan replan` keeps what is right, and moves the rest"
         return
     note = "" if found.unrepeated is None else "; its proof by search is not repeated"
     yield f"valid, {found.placements:,} placements{note}"

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from memplan.planner.errors.field_hints import meant_list, meant_number, unknown_field
+from memplan.planner.errors.field_hints import meant_list, meant_number, meant_value, unknown_field
 
 MAX_SHOWN = 100
 """The most sentences that an error carries; a million broken rows need no million sentences."""
@@ -123,6 +123,11 @@ def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
     return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {shown(error['input'])}"
 
 
+def _meant_list(error: Mapping[str, Any]) -> str:
+    """Say how a value is written as a list, where it is not one of several."""
+    return "" if isinstance(error["loc"][-1], int) else meant_list(error["input"])
+
+
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
     "extra_forbidden": lambda error: unknown_field(error["loc"]),
@@ -137,8 +142,8 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "bool_type": _got("must be true or false"),
     "bool_parsing": _got("must be true or false"),
     "string_too_short": _got("must not be empty"),
-    "list_type": _got("must be a list"),
-    "tuple_type": lambda error: f"must be a list, got {shown(error['input'])}{meant_list(error['input'])}",
+    "list_type": lambda error: f"must be a list, got {shown(error['input'])}{_meant_list(error)}",
+    "tuple_type": lambda error: f"must be a list, got {shown(error['input'])}{_meant_list(error)}",
     "too_short": _got("must not be empty"),
     "too_long": _got("must have at most {max_length} entries"),
     "model_type": _got("must be an object"),
@@ -167,7 +172,12 @@ def sentences(error: ValidationError, root: Location = ()) -> tuple[str, ...]:
                 continue
         say = _SENTENCES.get(entry["type"], _got(entry["msg"]))
         path = path_of((*root, *entry["loc"]))
-        lines.append(f"{path}: {say(entry)}" if path else say(entry))
+        said = (
+            say(entry)
+            if entry["type"] in ("extra_forbidden", "rule")
+            else say(entry) + meant_value(entry["loc"], say(entry))
+        )
+        lines.append(f"{path}: {said}" if path else said)
     if len(found) > MAX_SHOWN:
         lines.append("and more")  # the checks stop here, so that the number is not known
     return tuple(lines)

@@ -87,14 +87,51 @@ _KNOWN = {
     ),
     "pools": ("name", "size", "alignment", "base_address", "cost", "reserved", "bank_size"),
     "placements": ("id", "pool", "offset"),
+    "body": ("op", "inputs", "outputs", "temporaries", "body", "has_effects", "call", "branches", "trips"),
     "": ("format", "name", "interval", "buffers", "conflicts", "may_share", "bank", "together", "pools", "objective"),
 }
 _MEANT: Mapping[str, Mapping[str, str]] = {
     "buffers": _OF_BUFFERS,
     "pools": _OF_POOLS,
     "placements": _OF_PLACEMENTS,
+    "body": {
+        **dict.fromkeys(("reads", "in", "input", "args", "operands", "uses"), "inputs"),
+        **dict.fromkeys(("writes", "out", "output", "results", "defs"), "outputs"),
+        **dict.fromkeys(("scratch", "workspace", "temps"), "temporaries"),
+    },
     "": _OF_PROBLEMS,
 }
+
+
+_VALUES = {
+    "size": "bytes, as 4096",
+    "start": "the time step from which it is alive, as 0",
+    "end": "the first time step after it, as 3",
+    "alignment": "offsets are its multiples, as 16; left out, 1",
+    "offset": "bytes from the start of the pool, as 64; left out, it is chosen",
+    "id": 'a name, as "conv1"',
+    "name": 'a name, as "sram"',
+    "base_address": "the address of its first byte, 536870912 for 0x20000000",
+    "cost": "of a byte of traffic, as 4.0; left out, 0",
+    "to": "the id of another one",
+    "lifetimes": "a list of pairs, as [[0, 3]]",
+    **dict.fromkeys(("conflicts", "may_share"), 'a list of pairs of ids, as [["a", "b"]]'),
+    "together": 'a list of lists of ids, as [["a", "b"]]',
+    "reserved": "a list of pairs of an offset and a size, as [[0, 1024]]",
+    "interval": "whether the end is a time of the lifetime; left out, half-open: it is not",
+    "placements": 'a list, as [{"id": "a", "pool": "sram", "offset": 0}]',
+    **dict.fromkeys(("in", "out"), "a list of the positions of tensors, as [0]"),
+    "alias_of": "the id of the one that it lies in; left out, it has a place of its own",
+}
+"""What the fields of rows are to be given, by their names."""
+
+
+def meant_value(location: Sequence[str | int], said: str) -> str:
+    """Say what the field of a row is to be given, where nothing that is said of its value shows that."""
+    field = next((step for step in reversed(location) if isinstance(step, str)), "")
+    if field not in _VALUES or (field in ("name", "size") and len(location) < 3) or "did you mean" in said:
+        return ""
+    return f" ({_VALUES[field].partition('; left out')[0] if said == 'is required' else _VALUES[field]})"
 
 
 def unknown_field(location: Sequence[str | int]) -> str:
@@ -103,13 +140,18 @@ def unknown_field(location: Sequence[str | int]) -> str:
     of = words[-2] if len(words) > 1 and words[-2] in _KNOWN else "" if len(words) == 1 else None
     if of is None or not words:
         return "is not a known field"
-    meant = _MEANT[of].get(words[-1].lower())
-    if meant is None:
-        meant = next(iter(get_close_matches(words[-1][:60].lower(), _KNOWN[of], n=1, cutoff=0.75)), None)
+    meant = meant_field(of, words[-1])
     return "is not a known field" if meant in {None, words[-1]} else f"is not a known field (did you mean {meant}?)"
 
 
+def meant_field(of: str, word: str) -> str | None:
+    """Return the field of buffers, pools, placements or, for "", problems that others call so, or that is near."""
+    near = get_close_matches(word[:60].lower(), _KNOWN[of], n=1, cutoff=0.75)
+    return _MEANT[of].get(word.lower(), next(iter(near), None))
+
+
 _SIZE = re.compile(r"([0-9]{1,18})(?:\.0*)? ?([KMG]?)(i?)(B|b|bytes?|)", re.ASCII)
+_OTHER_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}", re.ASCII)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
 
 
@@ -117,6 +159,8 @@ def meant_number(value: object) -> str:
     """Say which number of bytes, or which number, a text most likely means; empty where that is not plain."""
     if isinstance(value, float) and value.is_integer():
         return f" (did you mean {value:.0f}?)"
+    if isinstance(value, str) and _OTHER_NUMBER.fullmatch(value.strip()):
+        return f" (did you mean {int(value.replace(',', '').replace('_', ''), 0)}?)"
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         return ""
@@ -126,6 +170,8 @@ def meant_number(value: object) -> str:
 
 def meant_list(value: object, key: str = "name") -> str:
     """Say how an object that stands where a list should is written as one; empty for what is no object or empty."""
+    if isinstance(value, str):
+        return f" (did you mean [{dumps(value[:40])}]?)"
     if not isinstance(value, Mapping) or not value:
         return ""
     if all(isinstance(row, Mapping) for row in value.values()):

@@ -117,11 +117,12 @@ def lay_out(
 ) -> VerifiedLayout:
     """Return the layout that a plan describes; raises PlanError unless it is a valid plan of the problem."""
     if plan.status in ("infeasible", "unknown"):
-        raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}")
+        raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}: `memplan explain` says why")
     refuse_other_plan(problem, plan)
     violations = verify(problem, plan)
     if violations:
-        raise PlanError(*(f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]))
+        said = [f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]]
+        raise PlanError(*said, "plan: must be valid; `memplan replan` keeps what is right, and moves the rest")
     buffers = _buffers(problem, plan)
     names = identifiers([pool.name for pool in problem.pools])
     pools = tuple(

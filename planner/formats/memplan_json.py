@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -37,7 +38,7 @@ def parse(data: bytes) -> Any:
     try:
         value = from_json(data, allow_inf_nan=False)
     except ValueError as error:
-        raise FormatError(f"must be JSON: {error}") from None
+        raise FormatError(f"must be JSON: {error}{_meant(text, str(error))}") from None
     # A key that is dropped takes a colon with it; only escaped colons could hide that. Mostly the keys of the problem,
     # of what lies beside it, and of its rows have all the colons there are.
     keys = _keys_near_the_top(value) if isinstance(value, dict) else -1
@@ -45,6 +46,16 @@ def parse(data: bytes) -> Any:
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         json.loads(text, object_pairs_hook=_keys_are_given_once)
     return value
+
+
+def _meant(text: str, error: str) -> str:
+    """Say what most likely keeps a text from being JSON."""
+    if error.startswith("EOF"):
+        return " (is it cut short? a bracket is not closed)"
+    if "key must be a string" in error or "'" in text.lstrip()[:3]:
+        return ' (keys and texts are in double quotes: {"buffers": []})'
+    is_comment = re.search(r"^\s*(//|/\*|#)", text, re.MULTILINE) is not None
+    return " (JSON has no comments)" if is_comment else ""
 
 
 def _keys_near_the_top(value: dict[str, Any]) -> int:

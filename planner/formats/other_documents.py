@@ -24,7 +24,9 @@ def refuse_unless_problem(value: object) -> None:
 def refuse_unless_plan(value: object) -> None:
     """Raise FormatError for a document that is surely meant as something else than a plan."""
     if isinstance(value, Mapping) and "placements" not in value:
-        kind = "a problem" if "buffers" in value else _kind(value)
+        is_list = bool(value) and all(isinstance(offset, int) for offset in value.values())
+        offsets = "a list of offsets, which `memplan audit PROBLEM FILE` reads" if is_list else _kind(value)
+        kind = "a problem, which `memplan plan FILE` plans" if "buffers" in value else offsets
         if kind is not None:
             raise FormatError(f"must be a plan, which has placements, got {kind}")
 

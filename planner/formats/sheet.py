@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError
-from memplan.planner.errors.field_hints import meant_number
+from memplan.planner.errors.field_hints import meant_field, meant_number
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
@@ -140,7 +140,7 @@ def _raggedness(data: bytes, width: int) -> str:
     """Say which row has not as many cells as the first one."""
     reader = _reader(data)
     return next(
-        f"line {reader.line_num}: must have {width} cells, got {len(row)}"
+        f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: {_shown(','.join(row))}"
         for row in reader
         if len(row) != width and not _is_blank(row)
     )
@@ -151,7 +151,7 @@ def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in (cell.strip() for row in first for cell in row):
         if name not in layout.fields:
-            raise FormatError(f"first line, column {_shown(name)}: must be one of {', '.join(layout.fields)}")
+            raise FormatError(f"first line, column {_shown(name)}: {_meant_column(name, layout)}")
         field = layout.fields[name]
         if field in found:
             raise FormatError(f"first line, column {name!r}: must not be given beside {found[field]!r}")
@@ -160,6 +160,18 @@ def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
     if missing:
         raise FormatError(f"first line: must name the columns {', '.join(layout.required)}, got no {missing[0]!r}")
     return found
+
+
+def _meant_column(name: str, layout: Layout) -> str:
+    """Say which columns there may be, and what a heading of another kind most likely means."""
+    required = ",".join(layout.required)
+    if name.lstrip("-").isdecimal() or len(name) == 1:
+        return f"must name a column, as the first line does: {required}"
+    if other := next((mark for mark in ";\t|" if mark in name), None):
+        return f"must be parted from others by commas, got {other!r}: {required}"
+    meant = meant_field("buffers", name)
+    hint = f"did you mean {meant}?" if meant in layout.fields else "leave it out"
+    return f"must be one of {', '.join(layout.fields)} ({hint})"
 
 
 def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[int, str]]]:

@@ -44,7 +44,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
         found = graph_of_imported(read_model(data, name, options.model_copy(update={"facts": True})))
         return replace(found, data=data)
     if formats.detect(data, name) != "json":
-        got = "a table of lifetimes, which tells no operations"
+        got = "a table of lifetimes, which tells no operations and which `memplan plan FILE` reads"
         raise FormatError(f"must be a model or a graph of operations in JSON, got {got}")
     value = parse(data)
     if options != ImportOptions():

@@ -156,7 +156,10 @@ def find(name: str) -> ReferencePlanner | None:
         return None
     if name not in BY_NAME:
         names = [planner.name.removeprefix(PREFIX) for planner in PLANNERS]
-        near = next(iter(get_close_matches(name.removeprefix(PREFIX)[:60].lower(), names, n=1)), None)
+        word = name.removeprefix(PREFIX)[:60].lower()
+        near = next(
+            iter([*get_close_matches(word, names, n=1), *(each for each in names if each[:3] == word[:3])]), None
+        )
         hint = "" if near is None else f" (did you mean {PREFIX}{near}?)"
         raise OptionError(f"solver: {PREFIX} must come with one of {', '.join(names)}, got {shown(name)}{hint}")
     return BY_NAME[name]

@@ -12,6 +12,7 @@ NO_POOLS = Problem.model_validate({"buffers": []})
 TWO_POOLS = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 1, "pools": ["slow"]}], "pools": [{"name": "fast", "cost": 2}, {"name": "slow"}]}
 )
+SEVERAL = "capacity: must name its pool where there are several"
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_a_size_has_a_number_and_maybe_a_unit(text: str, size: int) -> None:
         ("64KB", 'must be a size such as 4096, 64kB or 1MiB, got "64KB" (did you mean 64kB or 64KiB?)'),
         ("12 bytes", 'must be a size such as 4096, 64kB or 1MiB, got "12 bytes" (did you mean 12?)'),
         ("0x", 'must be a size such as 4096, 64kB or 1MiB, got "0x"'),
-        ("-1", 'must be a size such as 4096, 64kB or 1MiB, got "-1"'),
+        ("-1", 'must be a size such as 4096, 64kB or 1MiB, got "-1" (did you mean 1?)'),
         ("1e6", 'must be a size such as 4096, 64kB or 1MiB, got "1e6"'),
         ("9" * 5000, f'must be a size such as 4096, 64kB or 1MiB, got "{"9" * 56}...'),
         ("0.3KiB", 'must be a whole number of bytes, got "0.3KiB"'),
@@ -95,10 +96,14 @@ def test_names_find_the_pools_of_a_problem_and_change_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("problem", "capacities", "sentence"),
     [
-        (TWO_POOLS, ["7"], 'capacity: must name its pool, as in NAME=1MiB, where there are several, got "7"'),
-        (NO_POOLS, ["7", "8"], 'capacity: must name its pool, as in NAME=1MiB, where there are several, got "7"'),
+        (TWO_POOLS, ["7"], f'{SEVERAL}, got "7" (did you mean fast=7?)'),
+        (NO_POOLS, ["7", "8"], f'{SEVERAL}, got "7" (did you mean NAME=7?)'),
         (TWO_POOLS, ["medium=7"], 'capacity: must name a pool of the problem (fast, slow), got "medium"'),
-        (TWO_POOLS, ["slow=7", "slow=8"], "capacity: must be given once for each pool"),
+        (
+            TWO_POOLS,
+            ["slow=7", "slow=8"],
+            "capacity: must be given once for each pool, got slow=7, slow=8: leave one out",
+        ),
         (NO_POOLS, ["=7"], 'capacity: must name its pool before the =, got "=7"'),
         (NO_POOLS, ["fast=1@here"], 'capacity: base address must be a size such as 4096, 64kB or 1MiB, got "here"'),
         (NO_POOLS, ["fast=much"], 'capacity: must be a size such as 4096, 64kB or 1MiB, got "much"'),

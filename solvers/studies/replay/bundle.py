@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import to_json
 
-from memplan.planner.errors import FormatError, InputError, PlanError
+from memplan.planner.errors import FormatError, InputError, PlanError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.instance.canonical import problem_hash
@@ -125,7 +125,10 @@ def read_bundle(data: bytes) -> ReplayBundle:
 def bundle_from(value: object) -> ReplayBundle:
     """Validate a bundle that has been parsed; raises FormatError."""
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise FormatError(f"format: must be {FORMAT}")
+        got = shown(value.get("format") if isinstance(value, dict) else value)
+        raise FormatError(
+            f"format: must be {FORMAT}, got {got}: `memplan plan PROBLEM --bundle bundle.json` writes one"
+        )
     try:
         bundle: ReplayBundle = ReplayBundle.model_validate(value)
     except PlanError as error:

@@ -36,7 +36,7 @@ CHAIN = onnx_models.model(NODES, ROWS[:1], ROWS[2:], **KERNELS)
 CASES: list[tuple[str, str, int, list[str]]] = [
     # the module that has the sentence; the command that is given; its exit status; the commands that it advises
     ("other_documents", "order two.json", 2, ["plan two.json"]),
-    ("other_documents", "replay plan.json", 2, []),
+    ("bundle", "replay plan.json", 2, ["plan PROBLEM --bundle bundle.json"]),
     ("other_documents", "cascade 'a graph/two.json'", 2, ["plan 'a graph/two.json'"]),
     ("other_documents", "plan graph.json", 2, ["order graph.json", "plan graph.json --reorder"]),
     ("other_documents", "order plan.json", 2, ["verify PROBLEM plan.json", "look PROBLEM plan.json"]),
@@ -82,6 +82,14 @@ ELSEWHERE = {
     ("gate", "keys"): "help of the page of the service",
     ("server", "keys"): "a refusal of memplan serve: tests/api/http/test_serving.py",
     ("remote", "serve"): "a service that is away: it is to be started",
+    ("any_plan", "plan"): "tests/support/mistakes.py",
+    ("compare", "plan"): "tests/support/mistakes.py",
+    ("bundle", "plan"): "tests/support/mistakes.py",
+    ("usage", "plan"): "tests/support/mistakes.py",
+    ("model_graph", "plan"): "tests/support/mistakes.py",
+    ("layout", "explain"): "tests/support/mistakes.py",
+    ("layout", "replan"): "tests/support/mistakes.py",
+    ("verify", "replan"): "the lines of a plan that is not valid",
     ("writing", "deploy"): "what an order of a model does not gain: the tests of deploy",
     ("options", "solvers"): "help of a flag",
     ("arguments", "replay"): "help of a flag",

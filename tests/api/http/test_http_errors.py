@@ -14,6 +14,8 @@ from memplan.api.http.app import create_app
 from memplan.api.http.problem_details import problem_details
 from memplan.api.logs import PROBLEMS
 from memplan.api.store.errors import StoreError
+from tests.support.mistakes import NEW, Mistake
+from tests.support.sentences import rules
 from tests.support.server import Running
 
 TITLES = {
@@ -33,13 +35,28 @@ MANY = {"buffers": [{**BUFFER, "id": i} for i in range(300)], "pools": [{"name":
 def assert_problem(answer: httpx.Response, status: int, *sentences: str) -> None:
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.status_code == status
-    assert answer.json() == {
+    content = answer.json()
+    assert rules([content["detail"], *content["errors"]]) == rules([sentences[0], *sentences])
+    assert content == {
         "type": "about:blank",
         "title": TITLES[status],
         "status": status,
-        "detail": sentences[0],
-        "errors": list(sentences),
+        "detail": content["errors"][0],
+        "errors": content["errors"],
     }
+
+
+MADE = [each for each in NEW if each.line == "plan p.json"]
+
+
+@pytest.mark.parametrize("mistake", MADE, ids=range(len(MADE)))
+def test_mistakes_are_answered_over_http_as_by_the_command(mistake: Mistake, server: Running) -> None:
+    headers = {"content-type": "application/json"}
+    answer = server.client.post("/v1/plan", content=mistake.content.encode(), headers=headers)
+    said = "\n".join(answer.json()["errors"])
+    assert answer.status_code in (400, 422)
+    where = mistake.where.removeprefix("p.json")
+    assert [part for part in (where, mistake.value, mistake.rule, mistake.way) if part not in said] == [], said
 
 
 NOT_JSON = [
@@ -85,7 +102,7 @@ COLUMNS = "must name the columns id, lower, upper, size"
     [
         (b"", 400, f"first line: {COLUMNS}, got no 'id'"),
         (b"id,lower,upper\n", 400, f"first line: {COLUMNS}, got no 'size'"),
-        (b"id,lower,upper,size\na,0,1\n", 400, "line 2: must have 4 cells, got 3"),
+        (b"id,lower,upper,size\na,0,1\n", 400, "line 2: must have 4 cells, as the first line, got 3: 'a,0,1'"),
         (b"id,lower,upper,size\na,0,1,big\n", 422, "line 2, column 'size': must be an integer, got 'big'"),
         (b"id,lower,upper,size\na,3,1,5\n", 422, "line 2, column 'upper': must be greater than start (3), got 1"),
     ],

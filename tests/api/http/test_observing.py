@@ -50,6 +50,19 @@ def test_requests_are_counted_by_the_path_that_the_app_declares(server: Running)
     assert not any("nothing" in label for labels in found for label in labels)
 
 
+def test_refusals_are_counted_and_logged_by_reason(server: Running, caplog: pytest.LogCaptureFixture) -> None:
+    before = samples(server.client.get("/metrics").text)
+    with caplog.at_level(logging.INFO, "memplan"):
+        server.client.post("/v1/plan", content=b"{", headers={"content-type": "application/json"})
+        server.client.post("/v1/plan", json={"buffers": [{"id": "secret"}]})
+    after = samples(server.client.get("/metrics").text)
+    for reason in ("format", "problem"):
+        key = ("memplan_refusals_total", reason)
+        assert after[key] == before.get(key, 0) + 1
+        assert f"refused for {reason}: /v1/plan" in caplog.messages
+    assert "secret" not in caplog.text
+
+
 def test_metrics_tell_what_there_is_now(server: Running) -> None:
     found = samples(server.client.get("/metrics").text)
     assert found["memplan_workers",] >= 1

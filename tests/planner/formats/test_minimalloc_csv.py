@@ -46,18 +46,22 @@ WRONG = [
     ("id,start,size\na,0,1\n", "first line: must name the columns id, lower, upper, size, got no 'upper'"),
     (
         "id,lower,upper,size,colour\na,0,1,1,red\n",
-        "first line, column 'colour': must be one of id, lower, upper, start, end, size, alignment, offset",
+        "first line, column 'colour': must be one of id, lower, upper, start, end, size, alignment, offset"
+        " (leave it out)",
     ),
     ("id,lower,upper,start,size\n", "first line, column 'start': must not be given beside 'lower'"),
     ("id,id,lower,upper,size\n", "first line, column 'id': must not be given beside 'id'"),
-    ("id,lower,upper,size\na,0,1\n", "line 2: must have 4 cells, got 3"),
-    ("id,lower,upper,size\n\na,0,1,1\nb,0,1,1,1\n", "line 4: must have 4 cells, got 5"),
+    ("id,lower,upper,size\na,0,1\n", "line 2: must have 4 cells, as the first line, got 3: 'a,0,1'"),
+    ("id,lower,upper,size\n\na,0,1,1\nb,0,1,1,1\n", "line 4: must have 4 cells, as the first line, got 5: 'b,0,1,1,1'"),
     ("id,lower,upper,size\na,0,1,abc\n", "line 2, column 'size': must be an integer, got 'abc'"),
     ("id,lower,upper,size\na,0,1,1.0\n", "line 2, column 'size': must be an integer, got '1.0' (did you mean 1?)"),
     ("id,lower,upper,size\na,0,1,\n", "line 2, column 'size': must be an integer, got ''"),
-    ("id,lower,upper,size\na,0,1,1_000\n", "line 2, column 'size': must be an integer, got '1_000'"),
+    (
+        "id,lower,upper,size\na,0,1,1_000\n",
+        "line 2, column 'size': must be an integer, got '1_000' (did you mean 1000?)",
+    ),
     ("id,lower,upper,size\na,0,1,\u0661\n", "line 2, column 'size': must be an integer, got '\u0661'"),
-    ("id,lower,upper,size\na,0,1,0x10\n", "line 2, column 'size': must be an integer, got '0x10'"),
+    ("id,lower,upper,size\na,0,1,0x10\n", "line 2, column 'size': must be an integer, got '0x10' (did you mean 16?)"),
     (
         "id,lower,upper,size\na,0,1,9223372036854775808\n",
         "line 2, column 'size': must be an integer of at most 64 bits, got '9223372036854775808'",

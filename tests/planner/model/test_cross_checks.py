@@ -9,6 +9,7 @@ import pytest
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.problem import Problem
 from tests.support.plain_rows import A, B, one, two
+from tests.support.sentences import rules
 
 
 def holes(*lifetimes: Any) -> dict[str, Any]:
@@ -160,13 +161,13 @@ A_CONFLICT: list[tuple[Any, str]] = [
 def test_what_is_wrong_is_said_with_place_rule_and_value(value: Any, sentence: str) -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate(value)
-    assert caught.value.sentences == (sentence,)
+    assert rules(caught.value.sentences) == rules([sentence])
 
 
 def test_every_mistake_is_named() -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [A | {"size": -1}, B | {"alignment": 0}, A | {"id": "c", "end": -3}]})
-    assert caught.value.sentences == (
+    assert rules(caught.value.sentences) == (
         "buffers[0].size: must be at least 0, got -1",
         "buffers[1].alignment: must be at least 1, got 0",
         "buffers[2].end: must be greater than start (0), got -3",
@@ -178,7 +179,7 @@ def test_aliases_in_a_ring_are_named_each() -> None:
     tail = A | {"id": "tail", "alias_of": 0}
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [tail, *ring]})
-    assert caught.value.sentences == (
+    assert rules(caught.value.sentences) == (
         "buffers[1].alias_of: must not lead back to itself, got 1",
         "buffers[2].alias_of: must not lead back to itself, got 2",
         "buffers[3].alias_of: must not lead back to itself, got 0",
@@ -189,7 +190,7 @@ def test_aliases_in_a_ring_are_named_each() -> None:
 def test_of_very_many_mistakes_a_hundred_are_named() -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [A | {"id": k, "size": -k} for k in range(1, 20_000)]})
-    *named, rest = caught.value.sentences
+    *named, rest = rules(caught.value.sentences)
     assert named == [f"buffers[{k - 1}].size: must be at least 0, got {-k}" for k in range(1, 101)]
     assert rest.startswith("and ")
 

@@ -9,6 +9,7 @@ import pytest
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.problem import Problem
 from tests.support.plain_rows import A, B, one, two
+from tests.support.sentences import rules
 
 
 def one_pool(**fields: Any) -> dict[str, Any]:
@@ -132,7 +133,7 @@ A_PAIR: list[tuple[Any, str]] = [
 def test_what_is_wrong_is_said_with_place_rule_and_value(value: Any, sentence: str) -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate(value)
-    assert caught.value.sentences == (sentence,)
+    assert rules(caught.value.sentences) == rules([sentence])
 
 
 def test_relatives_in_a_ring_are_named_each() -> None:

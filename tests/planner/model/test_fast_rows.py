@@ -12,6 +12,7 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.model.fast_rows import plain_columns
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
+from tests.support.sentences import rules
 
 ROW: dict[str, Any] = {"id": "a", "size": 8, "start": 0, "end": 2}
 ROWS = st.lists(
@@ -72,4 +73,4 @@ def test_a_row_without_a_field_is_not_plain() -> None:
 def test_a_rule_that_a_plain_row_breaks_is_told_as_ever(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [ROW, ROW | {"id": "b"} | changed]})
-    assert caught.value.sentences == (sentence,)
+    assert rules(caught.value.sentences) == rules([sentence])

@@ -12,6 +12,7 @@ from memplan.planner.formats import FORMATS, read_problem
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.problem import Buffer, Problem
 from memplan.solvers.portfolio.solve import solve
+from tests.support.sentences import rules
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "size": 100, "start": 0, "end": 1},
@@ -107,7 +108,7 @@ def test_wrong_closed_lifetimes_are_told_as_their_author_wrote_them(row: dict[st
     content = {"interval": "closed", "buffers": [{"id": "a", "size": 1} | row]}
     with pytest.raises(InputError) as caught:
         Problem.model_validate(content)
-    assert caught.value.sentences[0] == rule
+    assert rules(caught.value.sentences)[0] == rules([rule])[0]
 
 
 def test_buffers_that_are_half_open_already_cannot_be_called_closed() -> None:

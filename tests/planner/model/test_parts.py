@@ -11,6 +11,7 @@ from memplan.planner.errors import InputError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
+from tests.support.sentences import rules
 
 ROW = {"id": 1, "size": 1, "start": 0, "end": 1}
 MANY = 3000
@@ -47,7 +48,7 @@ def test_places_in_later_parts_are_told_as_they_are() -> None:
     rows = [ROW, ROW | {"id": 2}]
     with pytest.raises(InputError) as caught:
         Problem.model_validate({"buffers": rows, "conflicts": pairs})
-    assert caught.value.sentences == (
+    assert rules(caught.value.sentences) == (
         "conflicts[400][1]: must be a non-empty string or an integer, got 2.5",
         "conflicts[650]: must be a list, got 7",
     )

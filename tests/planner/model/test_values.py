@@ -14,6 +14,7 @@ from memplan.planner.errors import InputError, PlanError, ProblemError
 from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import BankUse, Buffer, Pool, Problem
 from memplan.planner.model.rows import Placement
+from tests.support.sentences import rules
 
 MOD = {"modulus": 4, "remainder": 0}
 ROWS = [
@@ -60,7 +61,7 @@ def test_building_what_is_wrong_raises_one_kind_of_error(
     with pytest.raises(InputError) as caught:
         build()
     assert type(caught.value) is kind
-    assert caught.value.sentences == (sentence,)
+    assert rules(caught.value.sentences) == rules([sentence])
 
 
 def test_integers_of_numpy_are_taken_wherever_there_are_integers() -> None:

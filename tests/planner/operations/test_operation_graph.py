@@ -10,6 +10,7 @@ import pytest
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, graph_from, read_graph, write_graph
 from memplan.planner.operations.order_check import peak_of
+from tests.support.sentences import rules
 
 DIAMOND: dict[str, Any] = {
     "format": "operations-by-bytes/1",
@@ -165,7 +166,7 @@ def test_facts_are_read_and_written_as_they_were() -> None:
 def test_each_broken_rule_is_a_sentence(change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(OperationsError) as error:
         graph_with(**change)
-    assert error.value.sentences == (sentence,)
+    assert rules(error.value.sentences) == rules([sentence])
 
 
 def test_text_that_is_no_json_is_refused() -> None:

@@ -1,0 +1,56 @@
+"""`memplan schema`: the wire format as a JSON Schema, and a corpus that other implementations are held against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core import from_json, to_json
+
+from memplan.api.cli.streams import write
+from memplan.capabilities.bodies import read_body_options, read_question
+from memplan.capabilities.capability import Control
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.files import os_errors_named
+from memplan.planner import __version__
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.operations import Operations
+
+_MODELS = (Problem, Plan, Operations, OperationGraph)
+
+
+class _Quiet(GenerateJsonSchema):
+    """Leaves out defaults that are no JSON, such as a plan's empty table, without a warning."""
+
+    ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
+
+
+def schema(
+    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the schema here.")] = None,
+    corpus: Annotated[
+        str | None, typer.Option("--corpus", metavar="FOLDER", help="Write a body and its answer of each capability.")
+    ] = None,
+) -> None:
+    """Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.
+
+    The corpus has a file for each capability, with the body of a request and the answer to it. Exit status: 0 it is
+    written, 2 wrong input.
+    """
+    _, found = models_json_schema([(model, "validation") for model in _MODELS], schema_generator=_Quiet)
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    write(output, to_json({"$schema": dialect, "title": "memplan", "version": __version__, **found}, indent=1) + b"\n")
+    for capability in CAPABILITIES.values() if corpus is not None else ():
+        body = dict(capability.example)
+        if set(body).isdisjoint({each.name for each in capability.inputs}):
+            body = {capability.inputs[0].name: body}
+        options = read_body_options(capability, body, {})
+        answer = capability.answered(read_question(capability, body), options, Control())
+        path = Path(str(corpus)) / f"{capability.name}.json"
+        with os_errors_named(str(path)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        case = {"path": capability.path, "body": body, "answer": from_json(capability.write(answer))}
+        write(str(path), to_json(case, indent=1) + b"\n")

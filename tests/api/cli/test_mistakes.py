@@ -1,0 +1,103 @@
+"""Mistakes of a new set and of one before it: the answers score 4.5 of 5 in the mean, and none below 3."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memplan
+from memplan.api.cli.main import main
+from memplan.planner.errors import InputError
+from memplan.planner.model.problem import Problem
+from tests.support.mistakes import FILES, NEW, OLD, A, B, Mistake, text
+
+MODELS = Path(__file__).parents[2] / "models"
+LEAST, MEAN, FULL = 3, 4.5, 5
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
+    """A folder with two buffers, a model, and a plan of each."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("two.json", "a model.json"):
+        Path(name).write_text(text(A, B))
+    Path("two.csv").write_text("id,lower,upper,size\na,0,3,64\nb,2,5,32\n")
+    Path("pools.json").write_text(text(A, B, pools=[{"name": "fast", "size": 64}, {"name": "slow"}]))
+    shutil.copy(MODELS / "recorded" / "kws_dscnn_int8.tflite", "kws.tflite")
+    for name, content in FILES.items():
+        Path(name).write_bytes(content)
+    for problem, plan in (("two.json", "plan.json"), ("kws.tflite", "kplan.json")):
+        assert main(["plan", problem, "-o", plan, "-q"]) == 0
+    capfd.readouterr()
+    return tmp_path
+
+
+def scored(mistake: Mistake, capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Return the points of the answer to a mistake, and the answer."""
+    file = next((word for word in mistake.line.split() if word.startswith("p.")), None)
+    if file is not None:
+        Path(file).write_text(mistake.content)
+    before = sorted(path.name for path in Path().iterdir())
+    status = main(shlex.split(mistake.line))
+    told, said = capfd.readouterr()
+    points = mistake.score(status, said) - (told != "") - (sorted(path.name for path in Path().iterdir()) != before)
+    if mistake.mended:
+        points -= main(shlex.split(mistake.mended)) not in (0, 1)
+        capfd.readouterr()
+    return points, said
+
+
+@pytest.mark.parametrize("mistakes", [NEW, OLD], ids=["new", "old"])
+@pytest.mark.usefixtures("here")
+def test_answers_to_mistakes_say_where_what_and_what_to_do(
+    mistakes: list[Mistake], capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = [(*scored(mistake, capfd), mistake.line, mistake.content[:60]) for mistake in mistakes]
+    lost = json.dumps([each for each in found if each[0] < FULL], indent=1)
+    assert min(points for points, *_ in found) >= LEAST, lost
+    assert sum(points for points, *_ in found) / len(found) >= MEAN, lost
+
+
+TWO = Problem.model_validate({"buffers": [A, B]})
+PLAN = memplan.solve(TWO)
+CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
+    (memplan.verify, [PLAN, TWO], {}, "problem: must be a Problem, got a Plan: verify(problem, plan)"),
+    (memplan.write_plan, [TWO, PLAN], {}, "plan: must be a Plan, got a Problem: write_plan(plan, problem)"),
+    (memplan.solve, [TWO], {"time_limit_s": "2s"}, 'time_limit_s: must be a number, got "2s" (did you mean 2'),
+    (memplan.solve, [TWO], {"time_limit": 2}, "unexpected keyword argument 'time_limit' (did you mean time_limit_s?)"),
+    (memplan.solve, ["two.json"], {}, 'problem: must be a Problem, got "two.json": solve(problem)'),
+    (memplan.plan, [TWO], {"options": {}}, "options: must be a PlanOptions, got {}: plan(problem)"),
+    (memplan.replan, [TWO], {}, "missing a required argument: 'plan': replan(problem, plan)"),
+    (memplan.order, [TWO], {}, "graph: must be an OperationGraph, got a Problem: order(graph)"),
+    (memplan.read_problem, [5], {}, "got 5: read_problem(source)"),
+    (memplan.read_problem, [b"{'buffers': []}"], {}, "in double quotes"),
+    (
+        TWO.with_capacity,
+        ["64KiB"],
+        {},
+        'pools[0].size: must be an integer, got "64KiB" (did you mean 65536, in bytes?)',
+    ),
+    (memplan.PlanOptions, [], {"time_limit_s": "2s"}, 'time_limit_s: must be a number, got "2s"'),
+]
+
+
+@pytest.mark.parametrize(("function", "given", "named", "sentence"), CALLS, ids=range(len(CALLS)))
+def test_wrong_kinds_of_things_are_input_errors_in_python(
+    function: Callable[..., Any], given: list[Any], named: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        function(*given, **named)
+    assert sentence in str(caught.value)
+
+
+def test_there_are_mistakes_of_eight_kinds() -> None:
+    kinds = Counter(mistake.kind for mistake in NEW)
+    assert (len(kinds) + 1, sum(kinds.values()) + len(CALLS) >= 60) == (8, True)
+    assert len(OLD) >= 43

@@ -1,0 +1,382 @@
+"""Mistakes that people make, in eight kinds, and the rubric by which the answers to them are scored.
+
+An answer has a point for each of five rules, 0 to 5 in all:
+
+1. It refuses: an exit status that says so, one or a few sentences, no traceback, nothing written.
+2. Where: it names the file, and the row, the field, the line or the flag.
+3. The value that was given is in it, as it was given.
+4. What: the rule that is broken.
+5. What to do: a value, a flag or a command to write instead. That a bound is named is no such thing.
+
+A rule is met where the answer has the words that stand in the mistake's row; a row without words for a rule does not
+meet it. Where a row names a command, that one must run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+A = {"id": "a", "size": 64, "start": 0, "end": 3}
+B = {"id": "b", "size": 32, "start": 2, "end": 5}
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake: its kind, what its file holds, the command, and the words that meet the rules of the rubric."""
+
+    kind: str
+    content: str
+    line: str
+    where: str
+    value: str
+    rule: str
+    way: str
+    status: int = 2
+    mended: str = ""
+
+    def score(self, status: int, said: str) -> int:
+        """Return the points of an answer."""
+        words = (self.where, self.value, self.rule, self.way)
+        refuses = status == self.status and "Traceback" not in said and 0 < said.count("\n") <= 8
+        return refuses + sum(bool(word) and word in said for word in words)
+
+
+def text(*rows: object, **more: object) -> str:
+    return json.dumps({"buffers": list(rows), **more})
+
+
+def row(**fields: object) -> str:
+    return text({**A, **fields})
+
+
+def table(*lines: str, head: str = "id,lower,upper,size") -> str:
+    return "\n".join((head, *lines)) + "\n"
+
+
+def _of(kind: str, *rows: tuple[Any, ...]) -> list[Mistake]:
+    return [Mistake(kind, *each) for each in rows]
+
+
+PLAN_J, PLAN_C = "plan p.json", "plan p.csv"
+NEW = [
+    *_of(
+        "rows",
+        (row(size=2**70), PLAN_J, "buffers[0].size", str(2**70), "must be at most", "bytes, as 4096"),
+        (row(alignment=0), PLAN_J, "buffers[0].alignment", "got 0", "must be at least 1", "left out, 1"),
+        (row(start="begin"), PLAN_J, "buffers[0].start", '"begin"', "must be an integer", "the time step from which"),
+        (
+            text({"id": "a", "size": 4, "lifetimes": [0, 3]}),
+            PLAN_J,
+            "buffers[0].lifetimes[0]",
+            "got 0",
+            "must be a list",
+            "as [[0, 3]]",
+        ),
+        (row(pools="fast"), PLAN_J, "buffers[0].pools", '"fast"', "must be a list", 'did you mean ["fast"]?'),
+        (row(id=""), PLAN_J, "buffers[0].id", 'got ""', "must be a non-empty string", ""),
+        (row(offset=-4), PLAN_J, "buffers[0].offset", "got -4", "must be at least 0", "left out, it is chosen"),
+        (text(A, may_share=["a", "b"]), PLAN_J, "may_share[0]", '"a"', "must be a list", 'as [["a", "b"]]'),
+        (row(size="0x40"), PLAN_J, "buffers[0].size", '"0x40"', "must be an integer", "did you mean 64?"),
+    ),
+    *_of(
+        "documents",
+        ('{"buffers": [{"id": "a"', PLAN_J, "p.json", "line 1 column", "must be JSON", "is it cut short?"),
+        ("{'buffers': []}", PLAN_J, "p.json", "line 1 column", "key must be a string", "in double quotes"),
+        ('// mine\n{"buffers": []}', PLAN_J, "p.json", "line 1 column", "must be JSON", "JSON has no comments"),
+        (text(A, interval="open"), PLAN_J, "interval", '"open"', "must be 'half-open' or 'closed'", "left out"),
+        (text(A, pools=[{"name": "x", "size": "1MiB"}]), PLAN_J, "pools[0].size", '"1MiB"', "an integer", "1048576"),
+        (text(A, memory_pools=[]), PLAN_J, "memory_pools", "memory_pools", "not a known field", "did you mean pools?"),
+        (text(A, conflicts=[["a"]]), PLAN_J, "conflicts[0][1]", "", "is required", 'as [["a", "b"]]'),
+        (
+            text(A, pools=[{"name": "x", "latency": 3}]),
+            PLAN_J,
+            "pools[0].latency",
+            "latency",
+            "not a known",
+            "mean cost?",
+        ),
+    ),
+    *_of(
+        "tables",
+        (
+            table("a;0;3;64", head="id;lower;upper;size"),
+            PLAN_C,
+            "first line",
+            "';'",
+            "by commas",
+            "id,lower,upper,size",
+        ),
+        ("a,0,3,64\nb,2,5,32\n", PLAN_C, "first line", "'a'", "must name a column", "id,lower,upper,size"),
+        (table("a,0,3,0x40"), PLAN_C, "line 2, column 'size'", "'0x40'", "must be an integer", "did you mean 64?"),
+        (
+            table('a,0,3,"1,024"'),
+            PLAN_C,
+            "line 2, column 'size'",
+            "'1,024'",
+            "must be an integer",
+            "did you mean 1024?",
+        ),
+        (
+            table("a,0,3,64,red", head="id,lower,upper,size,colour"),
+            PLAN_C,
+            "first line",
+            "'colour'",
+            "one of",
+            "leave it out",
+        ),
+        (
+            table("a,0,3,4", head="name,first,last,bytes"),
+            PLAN_C,
+            "first line",
+            "'name'",
+            "one of id",
+            "did you mean id?",
+        ),
+        (table("a,0,3"), PLAN_C, "line 2", "'a,0,3'", "must have 4 cells", "as the first line"),
+    ),
+    *_of(
+        "sizes",
+        ("", "plan two.json --capacity 1,5KiB", "capacity", '"1,5KiB"', "must be a size", "did you mean 1.5KiB?"),
+        ("", "plan two.json --capacity -5", "capacity", '"-5"', "must be a size", "did you mean 5?"),
+        ("", "plan two.json --pool sram:4KiB", "capacity", '"sram:4KiB"', "must be a size", "did you mean sram=4KiB?"),
+        ("", "plan two.json --pool a=4KiB --pool a=8KiB", "capacity", "a=8KiB", "once for each pool", "leave one out"),
+        (
+            "",
+            "plan pools.json --capacity 64KiB",
+            "capacity",
+            '"64KiB"',
+            "must name its pool",
+            "did you mean fast=64KiB?",
+        ),
+        ("", "plan pools.json --capacity fats=64KiB", "capacity", '"fats"', "must name a pool", "(fast, slow)"),
+        ("", "check two.json --tolerance lots", "tolerance", '"lots"', "must be a size or a percentage", "such as 512"),
+        ("", "cascade kws.tflite --fit 1XB", "--fit", '"1XB"', "must be a size", "such as 4096, 64kB or 1MiB"),
+    ),
+    *_of(
+        "flags",
+        ("", "plan two.json --timeout 3", "--timeout", "--timeout", "No such option", "did you mean --time-limit?"),
+        ("", "plan two.json --ram 4KiB", "--ram", "--ram", "No such option", "did you mean --capacity?"),
+        ("", "plan two.json --algorithm greedy", "--algorithm", "--algorithm", "No such option", "mean --solver?"),
+        ("", "plan two.json --time-limit 3d", "--time-limit", '"3d"', "must be seconds", "10s, 500ms or 2min"),
+        ("", "plan two.json --seed x", "--seed", "got x", "valid integer", "left out, it is 0"),
+        ("", "plan two.json --time-limit 0", "time-limit", "got 0.0", "must be greater than 0.0", "left out, 10.0"),
+        ("", "export two.json plan.json --to scatter", "--to", "'scatter'", "is not one of", "did you mean armlink?"),
+        ("", "plan two.json --format yaml", "--format", "'yaml'", "is not one of", "did you mean json?"),
+        ("", "plan two.json --picture plan", "picture", '"plan"', "must end in", ".svg, .png, .pdf"),
+    ),
+    *_of(
+        "pairs of files",
+        ("", "diff plan.json two.json", "two.json", "got a problem", "must be a plan", "`memplan plan two.json`"),
+        (
+            "",
+            "check two.json --baseline two.json",
+            "two.json",
+            "got a problem",
+            "must be a plan",
+            "`memplan plan two.json`",
+        ),
+        (
+            "",
+            "certificate two.json kplan.json",
+            "plan",
+            '"main/x"',
+            "must be one of this problem",
+            'the problem has "a"',
+        ),
+        (
+            '{"a": 0, "b": 64}',
+            "verify two.json p.json",
+            "p.json",
+            "offsets",
+            "must be a plan",
+            "`memplan audit PROBLEM p.json`",
+        ),
+        (
+            '{"placements": [{"id": "a", "pool": "default", "offset": 0}]}',
+            "export two.json p.json",
+            'buffer "b"',
+            "no placement",
+            "must be placed",
+            "`memplan replan two.json p.json`",
+            2,
+            "replan two.json p.json",
+        ),
+        (
+            '{"placements": [], "status": "infeasible"}',
+            "export two.json p.json",
+            "plan.status",
+            "infeasible",
+            "must be optimal or feasible",
+            "`memplan explain two.json`",
+            2,
+            "explain two.json",
+        ),
+        (
+            '{"placements": {"a": 0}}',
+            "verify two.json p.json",
+            "p.json: placements",
+            '{"a": 0}',
+            "must be a list",
+            'as [{"id": "a"',
+        ),
+    ),
+    *_of(
+        "commands",
+        ("", "plan two.json two.csv", "plan", "two.csv", "extra argument", "`memplan plan two.csv`", 2, "plan two.csv"),
+        ("", "kws.tflite --quiet", "memplan", "'kws.tflite'", "No such command", "`memplan plan kws.tflite --quiet`"),
+        (
+            "",
+            "plan a model.json",
+            "plan",
+            "model.json",
+            "extra argument",
+            "`memplan plan 'a model.json'`",
+            2,
+            "plan 'a model.json'",
+        ),
+        ("", "verify two.json", "verify", "PLAN", "Missing argument", "`memplan plan two.json -o plan.json`"),
+        ("", "plan tow.json", "tow.json", "tow.json", "no such file", "did you mean two.json?", 2, "plan two.json"),
+        ("", "replay two.json", "two.json", "null", "must be memplan-replay/1", "`memplan plan PROBLEM --bundle"),
+        ("", "compare two.json", "two.json", "JSON", "must be a model file", "`memplan plan two.json`"),
+        ("", "audit two.json", "this file", "no offsets", "must have a plan inside", "`memplan plan two.json`"),
+        (
+            "",
+            "plan two.json --server localhost:1",
+            "server",
+            '"localhost:1"',
+            "must be a URL",
+            "mean http://localhost:1?",
+        ),
+        ("", "plan two.json --alignment 16", "two.json", "alignment 16", "for models only", "leave it out"),
+    ),
+]
+"""The new set; calls of Python, and requests, are beside it in the tests."""
+FILES: dict[str, bytes] = {
+    "lfs.tflite": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",
+    "page.tflite": b"<!DOCTYPE html><html>404</html>",
+    "m.pt": b"PK\x03\x04" + bytes(60) + b"archive/data.pkl",
+    "m.h5": b"\x89HDF\r\n\x1a\n" + bytes(40),
+    "m.gguf": b"GGUF\x03" + bytes(40),
+    "m.hlo": b"HloModule jit_f, entry_computation_layout={}\n",
+}
+"""Files of kinds that nothing reads, by their names."""
+_OTHER = "must be a file that is read here"
+PINS = text({**A, "offset": 0}, {**B, "offset": 32})
+OLD = [
+    *_of(
+        "second contact",
+        (table("a,0,3,64KiB"), PLAN_C, "line 2, column 'size'", "'64KiB'", "must be an integer", "did you mean 65536"),
+        (table("a,0,3,-4"), PLAN_C, "line 2, column 'size'", "got -4", "must be at least 0", ""),
+        (table("a,0,3,4", "a,0,3,4"), PLAN_C, "line 3, column 'id'", "'a' again", "must be unique", "first on line 2"),
+        (row(size=1024.0), PLAN_J, "buffers[0].size", "1024.0", "must be an integer", "did you mean 1024?"),
+        (row(alias_of="zz"), PLAN_J, "buffers[0].alias_of", '"zz"', "must be the id of a buffer", "left out"),
+        (text({**A, "pools": ["srm"]}, pools=[{"name": "sram"}]), PLAN_J, "pools[0]", '"srm"', "name a pool", "(sram)"),
+        (PINS, PLAN_J, 'buffers "a" and "b"', "[32, 64)", "share bytes", '"a" pinned at 0', 1),
+        ("", "plan lfs.tflite", "lfs.tflite", "a pointer of Git LFS", _OTHER, "git lfs pull"),
+        ("", "plan page.tflite", "page.tflite", "a page in HTML", _OTHER, "download the file itself"),
+        ("", "plan m.pt", "m.pt", "ZIP archive", _OTHER, "fetch it again"),
+        ("", "plan m.h5", "m.h5", "HDF5", _OTHER, "tf.lite.TFLiteConverter"),
+        ("", "plan m.gguf", "m.gguf", "GGUF", _OTHER, "torch.onnx.export"),
+        ("", "plan m.hlo", "m.hlo", "HLO as text", _OTHER, "--xla_dump_hlo_as_proto"),
+        ("", "plan pools.json --capacity ram=4KiB", "capacity", '"ram"', "must name a pool", "(fast, slow)"),
+        ("", "plan kws.tflite --dim N=1", "dim", '"N"', "must not be given", "TFLite names no dimensions"),
+        ("", "plan kws.tflite --scratch CONV_2D=4KiB", "scratch", '"CONV_2D=4KiB"', "OPERATOR=BYTES", "CONV_2D=4096?"),
+        (
+            "",
+            "export plan.json two.json",
+            "problem and plan",
+            "plan.json two.json",
+            "must change places",
+            "`memplan export two.json plan.json`",
+            2,
+            "export two.json plan.json",
+        ),
+        ("", "export two.json kplan.json", "plan", '"main/x"', "must be one of this problem", 'the problem has "a"'),
+        ("", "check pools.json --budget fats=4KiB", "budget", '"fats"', "must name a pool", "(fast, slow)"),
+        (
+            "",
+            "check two.json --baseline none.json",
+            "none.json",
+            "none.json",
+            "no such file",
+            "`memplan check two.json --save-baseline none.json`",
+        ),
+        ("", "order two.csv", "two.csv", "a table of lifetimes", "must be a model", "`memplan plan two.csv`"),
+        ("", "cascade two.csv", "two.csv", "a table of lifetimes", "must be a model", "`memplan plan two.csv`"),
+        ("", "replan two.json kplan.json", "plan", '"main/x"', "must be one of this problem", 'the problem has "a"'),
+        ("", "plan two.json --page plan.pdf", "page", '"plan.pdf"', "must end in .html", "--picture plan.pdf"),
+        ("", "order kws.tflite --write out.onnx", "--write", '"out.onnx"', "must end in .tflite", "one of tflite"),
+        (
+            "",
+            "plan two.json --pool ram=4KiB@20000000",
+            "capacity",
+            "20000000",
+            "hexadecimal",
+            "did you mean 0x20000000?",
+        ),
+        (
+            "",
+            "plan two.json --solver mymod:plan",
+            "solver",
+            "mymod:plan",
+            "must be in a module",
+            "got none named mymod in /",
+        ),
+        (
+            "",
+            "plan two.json a.json",
+            "plan",
+            "a.json",
+            "extra argument",
+            "`memplan plan two.json`, `memplan plan a.json`",
+        ),
+        ("", "check two.json two.csv", "check", "two.csv", "extra argument", "`memplan check two.csv`"),
+        (
+            "",
+            "kws.tflite",
+            "memplan",
+            "'kws.tflite'",
+            "No such command",
+            "`memplan plan kws.tflite`",
+            2,
+            "plan kws.tflite",
+        ),
+        ("", "look plan.json", "plan.json", "got a plan", "must be a problem", "`memplan look PROBLEM plan.json`"),
+        (text(), PLAN_J, "p.json: buffers", "got none", "must not be empty", ""),
+        ("", "plan two.json --solver CBC", "solver", "'CBC'", "must be one of auto", "did you mean cbc?"),
+        (
+            "",
+            "plan two.json --solver tvm-hill-climb",
+            "solver",
+            "'tvm-hill-climb'",
+            "one of",
+            "reference:tvm-hill-climb",
+        ),
+        ("", "plan two.json --solver GraphPlanMemory", "solver", "'GraphPlanMemory'", "one of", "reference:relay"),
+        ("", "plan two.json --profile O3", "--profile", "'O3'", "is not one of", "did you mean speed?"),
+        (
+            text(A, device_memory_pools=[]),
+            PLAN_J,
+            "p.json",
+            "device_memory_pools",
+            "not a known",
+            "did you mean pools?",
+        ),
+        (row(tensor_id=4), PLAN_J, "buffers[0]", "tensor_id", "not a known field", "did you mean id?"),
+        (
+            text(A, pools=[{"pool_name": "x"}]),
+            PLAN_J,
+            "pools[0]",
+            "pool_name",
+            "not a known field",
+            "did you mean name?",
+        ),
+        (row(size_hint_bytes=4), PLAN_J, "buffers[0]", "size_hint_bytes", "not a known field", "did you mean size?"),
+        (row(mem_id=4), PLAN_J, "buffers[0]", "mem_id", "not a known field", "did you mean pools?"),
+        (row(lifetime=[0, 3]), PLAN_J, "buffers[0]", "lifetime", "not a known field", "did you mean start and end"),
+        (row(size_bytes=3), PLAN_J, "buffers[0]", "size_bytes", "not a known field", "did you mean size?"),
+    ),
+]
+"""The mistakes of second-contact.md that the command answers, and the words of other documents."""

@@ -1,0 +1,13 @@
+"""Sentences of errors without what they say of the way out, for tests of where and what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_WAY_OUT = re.compile(r"(?<!pool) \((?!first at|and )[^()]*(\([^()]*\)[^()]*)*\)$")
+
+
+def rules(sentences: Iterable[str]) -> tuple[str, ...]:
+    """Return sentences without the brackets at their end."""
+    return tuple(_WAY_OUT.sub("", sentence) for sentence in sentences)
