@@ -249,7 +249,7 @@ NEW = [
             "must be a URL",
             "mean http://localhost:1?",
         ),
-        ("", "plan two.json --alignment 16", "two.json", "alignment 16", "for models only", "leave it out"),
+        ("", "plan two.json --views separate", "two.json", 'views "separate"', "for models only", "leave it out"),
     ),
 ]
 """The new set; calls of Python, and requests, are beside it in the tests."""

@@ -12,15 +12,12 @@ from pydantic_core import from_json, to_json
 from memplan.api.cli.streams import write
 from memplan.capabilities.bodies import read_body_options, read_question
 from memplan.capabilities.capability import Control
+from memplan.capabilities.inputs import GRAPH, OPERATIONS, PLAN, PROBLEM
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.files import os_errors_named
 from memplan.planner import __version__
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.operations import Operations
 
-_MODELS = (Problem, Plan, Operations, OperationGraph)
+_MODELS = tuple(each.wire for each in (PROBLEM, PLAN, OPERATIONS, GRAPH))
 
 
 class _Quiet(GenerateJsonSchema):
