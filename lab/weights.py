@@ -78,10 +78,10 @@ def least_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> in
 def differs(seed: int) -> str | None:
     """Say how the choice of one drawn program differs from the best of all sets of weights; None where it does not."""
     operations, size = drawn(seed)
-    posed = problem_of(operations)
-    least = least_slow_traffic(posed, weights_of(operations), size)
+    given = problem_of(operations)
+    least = least_slow_traffic(given, weights_of(operations), size)
     options = ProblemOptions(capacity=(f"ram={size}", "flash=unlimited"), weights="choose")
-    problem = adapted(posed, operations, options)
+    problem = adapted(given, operations, options)
     plan = solve(problem, time_limit_s=20)
     if least is None:
         return None if plan.status == "infeasible" else f"{seed}: {plan.status}, and nothing fits"

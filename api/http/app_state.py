@@ -19,7 +19,7 @@ from memplan.api.cluster.cluster import Cluster, WorkersAt
 from memplan.api.http.auth.gate import KeyGate, look_up
 from memplan.api.http.limits.held_bodies import HeldBytes
 from memplan.api.http.middleware import Streams
-from memplan.api.http.requests.reading_process import LARGE_BYTES, Readers
+from memplan.api.http.requests.readers import LARGE_BYTES, Readers
 from memplan.api.http.written_answers import WrittenAnswers
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.jobs.work import Services

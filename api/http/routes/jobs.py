@@ -35,7 +35,7 @@ from memplan.api.http.requests.job_requests import (
     read_job_query,
     read_new_job,
 )
-from memplan.api.http.requests.reading_process import LARGE_BYTES
+from memplan.api.http.requests.readers import LARGE_BYTES
 from memplan.api.jobs.serialization import answer_bytes, plan_json, problem_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN

@@ -27,7 +27,7 @@ from memplan.api.http.requests.bodies import (
     plan_answer,
     read_body,
 )
-from memplan.api.http.requests.reading_process import LARGE_BYTES
+from memplan.api.http.requests.readers import LARGE_BYTES
 from memplan.api.http.requests.submissions import (
     GRACE_S,
     ROW_S,

@@ -16,7 +16,7 @@ from memplan.api.http.auth.gate import may
 from memplan.api.http.openapi.capability_schemas import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import JSON, media_type, read_body
-from memplan.api.http.requests.reading_process import LARGE_BYTES
+from memplan.api.http.requests.readers import LARGE_BYTES
 from memplan.api.http.requests.work_requests import BegunWork, begin_work
 from memplan.api.service.answering import QUESTIONS, answered
 from memplan.api.service.work_service import WorkRequest

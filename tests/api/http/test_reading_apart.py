@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.job_requests import read_new_job
-from memplan.api.http.requests.reading_process import Readers
+from memplan.api.http.requests.readers import Readers
 from memplan.api.http.requests.submissions import read_submission
 from memplan.api.refusals import NotInTimeError
 from memplan.api.settings import Settings
@@ -66,7 +66,7 @@ def test_what_is_wrong_is_told_as_ever_and_the_reader_is_kept(readers: Readers) 
     readers.leave(before)
 
 
-def test_what_nobody_waits_for_any_more_is_forgotten(readers: Readers) -> None:
+def test_a_body_without_a_caller_is_forgotten(readers: Readers) -> None:
     begun = readers.plan(JSON, json.dumps({"buffers": ROWS * 2000}).encode(), "", time.monotonic())
     assert begun.end is not None
     begun.end()

@@ -45,7 +45,7 @@ def test_a_certificate_checks_what_nothing_else_does() -> None:
         }
 
 
-def test_no_plan_is_called_valid_without_a_word_of_what_nobody_checked() -> None:
+def test_a_plan_is_called_valid_with_a_word_of_claims_without_a_check() -> None:
     plan = solve(ONE)
     said = list(lines(verify(ONE, plan)))
     assert said[0] == "valid, 2 placements"
