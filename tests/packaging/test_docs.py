@@ -138,7 +138,7 @@ def commands(page: str, language: str = "") -> list[list[str]]:
     """Return the arguments of the memplan commands of a page that run as they stand."""
     lines = [line for block in blocks(page, language) for line in block.splitlines() if line.startswith("memplan ")]
     # After two spaces a page says what a command does; an ellipsis or brackets stand for something else.
-    written = [re.split(r"\s{2,}", line)[0] for line in lines if not re.search(r"…|\.\.\.|\[", line)]
+    written = [re.split(r"\s{2,}|\s>\s", line)[0] for line in lines if not re.search(r"…|\.\.\.|\[", line)]
     return [shlex.split(line, comments=True)[1:] for line in written]
 
 
@@ -184,7 +184,7 @@ def named_commands(page: Path) -> list[str]:
         for line in block.split("\n")
     ]
     lines = re.findall(r"`(memplan [a-z][^`\n]*)`", text) + [line for line in shown if line.startswith("memplan ")]
-    return [re.sub(r"[\[\]]", "", re.split(r"\s{2,}|\s#", line)[0]) for line in lines]
+    return [re.sub(r"[\[\]]", "", re.split(r"\s{2,}|\s[#>]\s", line)[0]) for line in lines]
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)

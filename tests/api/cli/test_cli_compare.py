@@ -106,7 +106,7 @@ def test_a_format_whose_planner_is_not_known_is_compared_with_no_planner(tmp_pat
     ],
 )
 def test_wrong_options_are_said(file: str, capfd: Captured, arguments: list[str], sentence: str) -> None:
-    assert main(["compare", file, *arguments]) == 2
+    assert main(["compare", file, *arguments]).startswith(2)
     assert capfd.readouterr().err == f"memplan: error: {sentence.replace('{file}', file)}\n"
 
 
