@@ -73,7 +73,7 @@ def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
 
 
 def test_options_of_models_are_for_models(files: tuple[str, str], capfd: Captured) -> None:
-    assert main(["export", *files, "--to", "triples", "-o", "-", "--views", "alias", "--alignment", "4"]) == 2
+    assert main(["export", *files, "--to", "triples", "-o", "-", "--views", "separate"]) == 2
     assert "must be given for models only" in capfd.readouterr().err
 
 
