@@ -35,7 +35,8 @@ def drawn(seed: int) -> tuple[Operations, int]:
     rows: list[dict[str, Any]] = [
         {"id": name, "size": draw.randint(1, 9), "alignment": draw.choice((1, 1, 2, 4))} for name in names
     ]
-    body, made = [], []
+    body: list[dict[str, Any]] = []
+    made: list[str] = []
     for k in range(draw.randint(2, 4)):
         rows.append({"id": f"t{k}", "size": draw.randint(1, 8)})
         read = draw.sample(made, min(len(made), draw.randint(0, 2))) + draw.sample(names, draw.randint(0, 2))
@@ -115,7 +116,8 @@ def mobilenet() -> Operations:
 
 def filled(problem: Problem, order: list[int]) -> float | None:
     """Return the cost of first fit in an order, each buffer in the first pool that has room for it; None for none."""
-    table, placed, cost = problem.buffers, [], 0.0
+    table, cost = problem.buffers, 0.0
+    placed: list[Any] = []
     prices = [pool.cost for pool in problem.pools]
     for i in order:
         for q in problem.allowed_pools(i):
@@ -174,7 +176,8 @@ def main(arguments: list[str]) -> int:
         case ["exact", *count]:
             return min(1, exact(int(count[0]) if count else 1_000))
         case ["greedy", *sizes]:
-            return 0 if greedy(*(sizes + ["256KiB", "4MiB"][len(sizes) :])) else 1
+            fast, other = (sizes + ["256KiB", "4MiB"][len(sizes) :])[:2]
+            return 0 if greedy(fast, other) else 1
     raise OptionError("lab.weights: must be exact [N] or greedy [FAST [OTHER]]")
 
 

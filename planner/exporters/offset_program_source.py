@@ -112,8 +112,8 @@ class _Writer:
         self.written: list[str] = []
 
     def lines(self) -> list[str]:
-        terms = (term for program in self.found.programs for row in (*program.values, program.last) for term in row)
-        for i in sorted({size for _, size in terms}):
+        rows = [row for program in self.found.programs for row in (*program.values, program.last)]
+        for i in sorted({size for row in rows for _, size in row}):
             self.written.append(self.language.define(f"s{i}", self._polynomial(self.sized.forms[i])))
         for k, program in enumerate(self.found.programs):
             for i, terms in enumerate(program.values):

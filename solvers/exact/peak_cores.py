@@ -180,6 +180,10 @@ class CoreSearch:
         """Claim that the whole is infeasible: it cannot fit where the core does not."""
         self.outer.claim_infeasible(NAME)
 
+    def run_out_of_time(self) -> None:
+        """Say that a clock of its own ended it."""
+        self.outer.run_out_of_time()
+
     def log(self, line: str) -> None:
         """Keep a line in the whole's log."""
         self.outer.log(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from starlette.datastructures import QueryParams
@@ -12,7 +13,7 @@ from memplan.api.http.requests.work_requests import begin_work
 from memplan.api.settings import Settings
 from memplan.capabilities.extent import Extent, extent_of
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.planner.errors import InputError, OperationsError, OptionError
+from memplan.planner.errors import MemplanError, OperationsError, OptionError
 from memplan.planner.liveness.expansion import expanded_count
 from memplan.planner.operations.operations import Operations
 
@@ -21,8 +22,8 @@ BANK = {
     "pools": [{"name": "a", "bank_size": 8}],
     "bank": [{"buffers": list(range(1_400))}],
 }
-NO_PLAN = {"placements": []}
-ABOUT_PROBLEMS = {
+NO_PLAN: dict[str, Any] = {"placements": []}
+ABOUT_PROBLEMS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("explain", "repairs", "what-if", "certificate", "check", "convert")},
     **{name: {"plan": NO_PLAN} for name in ("verify", "audit", "replan", "export")},
     "scenarios": {"grid": [[{"buffer": 0}]]},
@@ -41,7 +42,7 @@ PROGRAM = {
 }
 
 
-def wrong_with(name: str, content: object) -> InputError | None:
+def wrong_with(name: str, content: object) -> MemplanError | None:
     return begin_work(
         CAPABILITIES[name], "application/json", json.dumps(content).encode(), QueryParams(), Settings()
     ).wrong

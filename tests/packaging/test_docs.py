@@ -193,7 +193,8 @@ def test_every_command_that_a_page_names_is_there_with_its_flags(page: Path) -> 
         name, *rest = shlex.split(line)[1:]
         if name == "lint":  # the command of an example
             continue
-        command: Any = typer.main.get_command(app([name])).get_command(None, name)
+        every: Any = typer.main.get_command(app([name]))
+        command = every.get_command(None, name)
         assert command is not None, line
         if rest and hasattr(command, "commands"):
             command = command.commands[rest.pop(0)]

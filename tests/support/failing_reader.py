@@ -7,7 +7,7 @@ from typing import Any
 from memplan.planner.importers.imported import Imported, ImportOptions
 
 FAULTS: dict[bytes, Any] = {
-    b"fault:key": lambda: {}["nodes"],
+    b"fault:key": lambda: dict[str, int]()["nodes"],
     b"fault:deep": lambda: _deeper(0),
     b"fault:none": lambda: None.size,  # type: ignore[attr-defined]
     b"fault:memory": lambda: bytes(2**62),

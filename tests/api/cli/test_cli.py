@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ WRONG_PLAN = (
 )
 EXAMPLE = Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv"
 
-NO_CLAIMS = {"unrepeated": None, "claims": [], "proved": None}
+NO_CLAIMS: dict[str, Any] = {"unrepeated": None, "claims": [], "proved": None}
 Captured = pytest.CaptureFixture[str]
 
 

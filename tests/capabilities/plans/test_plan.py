@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 from pydantic import TypeAdapter
 
@@ -24,7 +26,7 @@ STEADY = PlanOptions(deterministic=True)
 def test_both_functions_of_python_give_the_same_plan(problem: Problem) -> None:
     found = plan(problem, options=STEADY)
     assert CAPABILITY.write(solve(problem, deterministic=True)) == CAPABILITY.write(found)
-    assert [each.__wrapped__ for each in (memplan.plan, memplan.solve)] == [plan, solve]  # type: ignore[attr-defined]
+    assert [inspect.unwrap(each) for each in (memplan.plan, memplan.solve)] == [plan, solve]
     assert problem_of(found) == problem
 
 

@@ -79,6 +79,7 @@ def test_what_nothing_knows_is_refused_with_all_that_is_read() -> None:
 
 
 def test_files_that_are_read_are_of_no_other_kind() -> None:
-    for document in ({"buffers": []}, {"format": "memplan/1", "buffers": []}, {"functions": {}}):
+    documents: list[dict[str, object]] = [{"buffers": []}, {"format": "memplan/1", "buffers": []}, {"functions": {}}]
+    for document in documents:
         assert other_kind(json.dumps(document).encode(), "m.json") is None
     assert other_kind(b"id,lower,upper,size\n0,0,1,4\n", "m.csv") is None

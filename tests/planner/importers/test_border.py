@@ -26,7 +26,7 @@ def test_a_fault_of_a_reader_is_an_error_of_the_file(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = Importer((), begins_with(b"fault:"), "tests.support.failing_reader")
-    monkeypatch.setitem(IMPORTERS, "failing", failing)  # type: ignore[arg-type]
+    monkeypatch.setitem(IMPORTERS, "failing", failing)
     file = tmp_path / "model"
     file.write_bytes(fault + later)
     with pytest.raises(FormatError) as found:

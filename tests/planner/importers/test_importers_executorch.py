@@ -57,8 +57,7 @@ def jump(condition: int, destination: int) -> Fields:
 def program(values: Sequence[Fields], inputs: Sequence[int], outputs: Sequence[int], *rows: Fields) -> bytes:
     """Return a program of one method, whose operators are an ordinary one, one in place, a view and a put."""
     names = ("aten::add", "aten::add_", "executorch_prim::et_view", "executorch_prim::et_copy_index")
-    names = (*names, "cortex_m::quantized_avg_pool2d")
-    operators = [{0: name} for name in names]
+    operators = [{0: name} for name in (*names, "cortex_m::quantized_avg_pool2d")]
     return flatbuffer({1: [method("forward", values, inputs, outputs, rows, operators)]}, b"ET12")
 
 

@@ -187,7 +187,7 @@ def test_the_shape_of_an_input_must_fit_what_the_model_says_of_it() -> None:
         with pytest.raises(OptionError, match=sentence):
             imported(data, shape=shape)
     with pytest.raises(ValidationError, match="must be NAME=SIZE,SIZE"):
-        ImportOptions(shape=["x=8,-4"])
+        ImportOptions.model_validate({"shape": ["x=8,-4"]})
     with pytest.raises(OptionError, match="shape: must be given for ONNX models only"):
         read_model(b"\x18\x00\x00\x00TFL3", "m.tflite", ImportOptions(shape={"x": (1,)}))
 

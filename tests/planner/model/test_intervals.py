@@ -40,7 +40,7 @@ def test_closed_lifetimes_in_json_are_half_open_ones_that_end_later() -> None:
 
 
 def test_buffers_of_python_may_have_closed_lifetimes() -> None:
-    buffers = [Buffer(id="a", size=64, start=0, end=3), Buffer(id="b", size=8, lifetimes=[(1, 2), (4, 6)])]
+    buffers = [Buffer(id="a", size=64, start=0, end=3), Buffer(id="b", size=8, lifetimes=((1, 2), (4, 6)))]
     problem = Problem(interval="closed", buffers=buffers)
     assert [row.intervals for row in problem.buffers] == [((0, 4),), ((1, 3), (4, 7))]
     with pytest.raises(ProblemError, match=r"^interval: must be half-open where the buffers are no rows, got 'closed'"):

@@ -168,7 +168,8 @@ def test_a_buffer_whose_lifetimes_touch_keeps_the_last_of_them_when_it_is_shorte
     problem = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
     changed = ChangedProblems(problem)
     for kind, steps, span in (("earlier-end", 1, (0, 8)), ("later-start", 7, (7, 9))):
-        row = changed.after([RepairChange(kind=kind, buffers=("s",), steps=steps)]).buffers[1]
+        change = RepairChange.model_validate({"kind": kind, "buffers": ("s",), "steps": steps})
+        row = changed.after([change]).buffers[1]
         assert (row.start, row.end) == span
     spilled = changed.after([RepairChange(kind="spill", buffers=("s",))]).buffers
     assert [(row.start, row.end) for row in spilled][1:] == [(0, 1), (8, 9)]

@@ -122,7 +122,7 @@ def test_no_old_buffer_moves_for_the_hint_of_a_new_one() -> None:
     assert plan.kept is not None
     assert (plan["a"].offset, plan.kept.stayed, plan.kept.moved, plan.kept.least_moves) == (0, 1, 0, 0)
     assert plan.kept.proved
-    free = [row | ({"hint": row["hint"] + 5} if "hint" in row else {}) for row in rows]
+    free = [row | ({"hint": hints[str(row["id"])] + 5} if "hint" in row else {}) for row in rows]
     plan = replan(of(*free), old, eps="100%")
     assert {name: plan[name].offset for name in hints} == {name: at + 5 for name, at in hints.items()}
 
