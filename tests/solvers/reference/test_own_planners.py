@@ -102,7 +102,7 @@ def test_what_breaks_rules_or_does_not_end_is_no_plan() -> None:
     [
         ("mine:broken", "solver: mine:broken: ZeroDivisionError: "),
         ("mine:gone", "solver: mine:gone: its process ended without an answer"),
-        ("no_such_module:plan", "No module named 'no_such_module'"),
+        ("no_such_module:plan", "got none named no_such_module"),
     ],
 )
 def test_what_goes_wrong_in_it_is_said(name: str, sentence: str) -> None:
