@@ -80,7 +80,7 @@ def test_nothing_to_plan_uses_nothing() -> None:
     ("texts", "sentence"),
     [
         (["sram=64"], 'budget: must name a pool of the problem (fast, slow), got "sram"'),
-        (["64"], 'budget: must name its pool, as in NAME=1MiB, where there are several, got "64"'),
+        (["64"], 'budget: must name its pool where there are several, got "64" (did you mean fast=64?)'),
         (["fast=64", "fast=65"], "budget: must be given once for each pool"),
         (["fast=much"], 'budget: must be a size such as 4096, 64kB or 1MiB, got "much"'),
     ],
