@@ -1,4 +1,4 @@
-"""A check in Markdown, for the summary of a build or a comment on a change."""
+"""Checks in Markdown, for the summary of a build or a comment on a change."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _MOST_CAUSES = 20
 
 
-def markdown(check: Check) -> bytes:
-    """Return what the check found: a line, a table of pools, and for each that grew a table of why."""
+def markdown(*checks: Check) -> bytes:
+    """Return what each check found: a line, a table of pools, and for each that grew a table of why."""
+    return "\n".join(map(_section, checks)).encode()
+
+
+def _section(check: Check) -> str:
     verdict = "within limits" if check.passed else "**not within limits**"
     parts = [f"## Memory of {_text(check.subject)}: {verdict}\n"]
     parts += [f"- {_text(failure.message)}\n" for failure in check.failures]
@@ -27,7 +31,7 @@ def markdown(check: Check) -> bytes:
         now = check.placements
         same, moved, new, gone = now.same, now.moved, now.new, now.gone
         parts.append(f"\nPlacements: {same:,} as before, {moved:,} moved, {new:,} new, {gone:,} gone.\n")
-    return "".join(parts).encode()
+    return "".join(parts)
 
 
 def _pools(pools: Iterable[CheckedPool]) -> str:

@@ -1,4 +1,4 @@
-"""A check as SARIF 2.1.0, which code hosts show beside a change."""
+"""Checks as SARIF 2.1.0, which code hosts show beside a change."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_RELATED = 20
 
 
-def sarif(check: Check) -> bytes:
-    """Return one run with a result for each rule that a pool breaks, and the buffers that made its peak grow."""
+def sarif(*checks: Check) -> bytes:
+    """Return a run of each check: a result for each rule that a pool breaks, and what made its peak grow."""
+    return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": list(map(_run, checks))}, indent=2) + b"\n"
+
+
+def _run(check: Check) -> dict[str, Any]:
     rules = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
     pools = {pool.name: pool for pool in check.pools}
     results = [_result(check, failure, pools.get(failure.pool or "")) for failure in check.failures]
     driver = {"name": "memplan", "semanticVersion": __version__, "rules": rules}
-    run: dict[str, Any] = {
+    return {
         "tool": {"driver": driver},
         # Code hosts keep the results of runs with different ids apart: a build may check several problems.
         "automationDetails": {"id": f"memplan/{check.subject}/"},
@@ -31,7 +35,6 @@ def sarif(check: Check) -> bytes:
         "results": results,
         "properties": {"pools": check.pools},
     }
-    return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + b"\n"
 
 
 def _result(check: Check, failure: Failure, pool: CheckedPool | None) -> dict[str, Any]:

@@ -67,7 +67,8 @@ class Given:
 class Local:
     """What a command has that no other entrance has: flags of its own, with files that it writes beside the answer.
 
-    `reads` may read the question in a way of its own, else it returns None. `prepare` raises InputError before work is
+    `runs` may run the whole command line in a way of its own, and return the exit status, else it returns None; `reads`
+    may so read the question. `prepare` raises InputError before work is
     spent; `begin` does work of its own on the question, in the time of the answer; `finish` writes what was asked for,
     and returns what to say.
     `shows` writes the answer in a form of the command's own, and returns False where it is to be written as ever. Where
@@ -77,6 +78,7 @@ class Local:
     """
 
     flags: Sequence[inspect.Parameter] = ()
+    runs: Callable[[CommandLine], int | None] = lambda _line: None
     reads: Callable[[Reader, Mapping[str, Any]], Question | None] = lambda _reader, _given: None
     begin: Callable[[Given, Control], None] = lambda _given, _control: None
     prepare: Callable[[Given], None] = lambda _: None
@@ -108,7 +110,8 @@ def command_of(capability: Capability[Any], local: Local | None = None) -> Calla
     def command(**given: Any) -> None:
         line = CommandLine(capability, unique, given)
         with line.in_errors():
-            raise typer.Exit(run(line, own))
+            status = own.runs(line)
+            raise typer.Exit(run(line, own) if status is None else status)
 
     command.__name__ = capability.name
     command.__doc__ = f"{capability.help}\n\n{_exit_sentence(capability)}"

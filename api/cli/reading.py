@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
@@ -87,6 +88,9 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
             except FileError as error:
                 if f"save_{each.name}" not in given:
                     raise
+                saved = given[f"save_{each.name}"]
+                if saved is not None and Path(saved).resolve() == Path(said).resolve() and not Path(said).exists():
+                    continue  # the first of many calls with the same command line makes the file
                 way = line.with_files({each.name: None, f"save_{each.name}": said})
                 raise FileError(f"{error}; {way} makes it") from None
         elif each.from_text is not None:

@@ -127,6 +127,10 @@ def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Pro
     shutil.copy(ROOT / "tests" / "models" / "thirds.pte", tmp_path / "model.pte")
     shutil.copy(public_problems.FOLDER / "tflite" / "kws_dscnn_int8.csv", tmp_path / "model.csv")
     (tmp_path / "model.onnx").write_bytes(BATCHED)
+    (tmp_path / "models").mkdir()
+    shutil.copy(KEYWORDS, tmp_path / "models" / "kws.tflite")
+    (tmp_path / "models" / "detector.onnx").write_bytes(BATCHED)
+    (tmp_path / "budgets.toml").write_text(blocks("build-systems.md", "toml")[0])
     monkeypatch.chdir(tmp_path)
     (tmp_path / "problem.json").write_text(blocks("several-memories.md", "json")[0])
     (tmp_path / "graph.json").write_bytes(write_graph(networks.two_convolutions()))
@@ -146,6 +150,9 @@ BEFORE = {
     "shadow examples/operations.json plan.json": ["plan problem.json -o plan.json"],
     "check model.tflite --budget 256KiB --baseline memory.json --report memory.md --report memory.xml": [
         "check model.tflite --save-baseline memory.json"
+    ],
+    "check models --budgets budgets.toml": [
+        "check models/kws.tflite --budgets budgets.toml --save-baseline models/kws.memory.json"
     ],
     "export problem.json plan.json --to c -o arena.c": ["plan problem.json -o plan.json"],
 }

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.checks.reports import REPORTS
+from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.arguments import PlanOutput, SaveBaseline
 from memplan.api.cli.flags import flag, keyword
 from memplan.api.cli.from_capability import Given, Local
+from memplan.api.cli.local.check_folder import check_many
 from memplan.api.cli.streams import format_for, refuse_unwritable, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.plans.baseline import write_baseline
@@ -17,14 +19,22 @@ from memplan.capabilities.plans.budgets import read_budgets
 from memplan.capabilities.plans.check import lines
 from memplan.planner.errors import OptionError, shown
 
+_BUDGETS = "What each model of a folder may use, and how it is read: a table for each by its path, and [default]."
 _REPORT = f"Write a report: {', '.join(REPORTS)}; repeat it."
 
 
-def _prepare(given: Given) -> None:
-    for path in given.flags["report"] or ():
+def _runs(line: CommandLine) -> int | None:
+    """Check each model of a folder, or one with a file of budgets."""
+    for path in line.given["report"] or ():
         if Path(path).suffix not in REPORTS:
             raise OptionError(f"report: must end in {', '.join(REPORTS)}, got {shown(path)}")
         refuse_unwritable(path)
+    return check_many(line, LOCAL)
+
+
+def _prepare(given: Given) -> None:
+    if given.files["baseline"] is not None and "baseline" not in given.question:
+        given.say(f"{given.files['baseline']}: is made now, so that nothing is compared with it before the next check")
     refuse_unwritable(given.flags["save_baseline"])
     format_for(given.flags["output"], None)
     refuse_unwritable(given.flags["output"])
@@ -57,10 +67,12 @@ def _shows(given: Given, answer: Any) -> bool:
 
 LOCAL = Local(
     (
+        flag("budgets_file", str | None, None, "--budgets", metavar="TOML", help=_BUDGETS),
         keyword("output", PlanOutput, None),
         flag("report", list[str] | None, None, "--report", metavar="REPORT", help=_REPORT),
         keyword("save_baseline", SaveBaseline, None),
     ),
+    runs=_runs,
     prepare=_prepare,
     finish=_finish,
     shows=_shows,

@@ -89,6 +89,27 @@ def test_growth_is_status_1_and_names_the_buffer(file: str, larger: str, tmp_pat
     checked(capfd, 0, larger, "--baseline", saved)
 
 
+def test_the_first_build_makes_the_baseline_that_later_ones_are_held_to(
+    file: str, larger: str, tmp_path: Path, capfd: Captured
+) -> None:
+    saved = str(tmp_path / "memory.json")
+    line = ["--baseline", saved, "--save-baseline", saved]
+    assert main(["check", file, *line]) == 0
+    assert capfd.readouterr().err.startswith(f"memplan: {saved}: is made now, so that nothing is compared with it")
+    checked(capfd, 0, file, *line)
+    checked(capfd, 1, larger, *line)
+
+
+def test_a_baseline_that_is_not_there_is_an_error_where_another_file_is_written(
+    file: str, tmp_path: Path, capfd: Captured
+) -> None:
+    gone, saved = str(tmp_path / "gone.json"), str(tmp_path / "memory.json")
+    assert main(["check", file, "--baseline", gone]) == 2
+    assert f"`memplan check {file} --save-baseline {gone}` makes it" in capfd.readouterr().err
+    assert main(["check", file, "--baseline", gone, "--save-baseline", saved]) == 2
+    assert not Path(saved).exists()
+
+
 def test_a_plan_and_its_problem_are_a_baseline(file: str, larger: str, tmp_path: Path, capfd: Captured) -> None:
     plan = str(tmp_path / "plan.json")
     assert main(["plan", file, "-o", plan]) == 0

@@ -1,0 +1,145 @@
+"""Checks of all models of a folder, and the file of budgets that says what each may use and how it is read."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+from memplan.api.checks.reports import report_of_many
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.flags import flags_of, options_given, spelled
+from memplan.api.cli.from_capability import Given, Local, run
+from memplan.api.cli.interrupts import INTERRUPTED
+from memplan.api.cli.streams import STANDARD, read_as, say, wants_table, write
+from memplan.capabilities.plans.budgets import Tolerance
+from memplan.capabilities.plans.check import CAPABILITY, Check, CheckOptions, lines
+from memplan.capabilities.reading import ReadOptions
+from memplan.capabilities.sizes import named_size
+from memplan.planner.errors import FormatError, InputError, OptionError, shown
+from memplan.planner.importers import IMPORTERS
+from memplan.planner.model.problem import Problem
+
+_SUFFIXES = tuple(suffix for importer in IMPORTERS.values() for suffix in importer.suffixes)
+_FILES = {spelled(each.name)[0][2:]: each.name for each in CAPABILITY.inputs if each.named_by_flag}
+_FLAGS = {flag.name: flag for model in (CheckOptions, ReadOptions) for flag in flags_of(model)}
+_KEYS = {spelled(name)[0].partition("/")[0][2:]: name for name in _FLAGS if name not in ("subject", "with_plan")}
+"""From the keys of a table, which are flags without their dashes, to the names of their options."""
+Tables = Mapping[Path | None, Mapping[str, Any]]
+"""What the command line of each model has besides, by its real path; at None, what that of all others has."""
+
+
+def check_many(line: CommandLine, local: Local) -> int | None:
+    """Check a folder, or a model with a file of budgets, and return the exit status; None where neither is given."""
+    given, path = line.given, line.given["problem"]
+    is_folder = path != STANDARD and Path(path).is_dir()
+    budgets = given["budgets_file"]
+    if not is_folder and budgets is None:
+        return None
+    tables = {} if budgets is None else read_as(budgets, lambda data: _tables(data, Path(budgets).parent))
+    if not is_folder:
+        return run(_line_of(line, path, tables), local)
+    for name in ("output", "save_baseline", "subject", *_FILES.values()):
+        if given[name] is not None:
+            raise OptionError(f"{spelled(name)[0][2:]}: must be given for one model, not for a folder")
+    return _check_folder(line, local, tables)
+
+
+def _tables(data: bytes, folder: Path) -> Tables:
+    """Read a file of budgets, which is TOML; raises InputError, with a sentence for each thing that is wrong."""
+    try:
+        content = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"must be TOML: {error}") from None
+    wrong: list[str] = []
+    found: dict[Path | None, Mapping[str, Any]] = {None: {}}
+    for key, table in content.items():
+        is_default, where = key == "default", key if key == "default" else shown(key)
+        if not isinstance(table, dict):
+            wrong.append(f"{where}: must be in a table, [default] or that of a model, got {shown(table)}")
+        elif not is_default and not (folder / key).is_file():
+            wrong.append(f"{where}: must be the path of a file from {folder}, in quotes; there is none")
+        else:
+            found[None if is_default else (folder / key).resolve()] = _flags(table, where, folder, wrong)
+    if wrong:
+        raise OptionError(*wrong)
+    return found
+
+
+def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[str]) -> dict[str, Any]:
+    """Return what a table says as a command line does; what is wrong with it is added to `wrong`."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in _KEYS:
+            is_list = get_args(_FLAGS[_KEYS[key]].annotation)[0] == list[str] | None
+            found[_KEYS[key]] = _texts(value) if is_list else value
+        elif key in _FILES and where != "default":
+            found[_FILES[key]] = str(folder / str(value))
+        else:
+            known = ", ".join((*_KEYS, *(() if where == "default" else _FILES)))
+            wrong.append(f"{where}: must have keys that are known ({known}), got {shown(key)}")
+    try:
+        options_given(ReadOptions, found)
+        Tolerance.read(options_given(CheckOptions, found).tolerance)
+        for text in found.get("budgets", ()):
+            named_size(text, Problem(buffers=()), len(found["budgets"]), "budget")
+    except OptionError as error:
+        wrong += [f"{where}.{sentence}" for sentence in error.sentences]
+    return found
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts that a flag would be given for a value: `NAME=VALUE` for each entry of a table."""
+    if isinstance(value, dict):
+        return [f"{name}={','.join(_texts(each))}" for name, each in value.items()]
+    return [each if isinstance(each, str) else shown(each) for each in (value if isinstance(value, list) else [value])]
+
+
+def _line_of(line: CommandLine, model: str, tables: Tables) -> CommandLine:
+    own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
+    return replace(line, given={**line.given, **own, "problem": model, "budgets_file": None})
+
+
+def _check_folder(line: CommandLine, local: Local, tables: Tables) -> int:
+    given, checks, status = line.given, list[Check](), 0
+    is_table = not given["report"] and wants_table(given["display"])
+
+    def keep(one: Given, answer: Check) -> bool:
+        checks.append(answer)
+        has_budget = any(pool.budget is not None for pool in answer.pools) or not answer.pools
+        text = f"{answer.subject}: {'; '.join(lines(answer))}{'' if has_budget else '; without budget'}"
+        if is_table:
+            write(None, f"{text}\n".encode())
+        elif not given["quiet"]:
+            one.say(text)
+        return True
+
+    for model in _models(given["problem"], tables):
+        one = _line_of(line, model, tables)
+        try:
+            with one.in_errors():
+                ended = run(one, replace(local, shows=keep))
+        except InputError as error:  # of one model, which keeps no other from being checked
+            for sentence in error.sentences:
+                say(f"memplan: error: {'' if sentence.startswith(model) else f'{model}: '}{sentence}")
+            ended = 2
+        status = max(status, ended)
+        if ended == INTERRUPTED:
+            break
+    for report in given["report"] or ():
+        write(report, report_of_many(checks, Path(report).suffix))
+    if not given["report"] and not is_table:
+        write(None, report_of_many(checks, ".json"))
+    return status
+
+
+def _models(folder: str, tables: Tables) -> list[str]:
+    """Return the files in a folder, hidden ones aside, whose name is that of a model, or that have a budget."""
+    files = [each for each in sorted(Path(folder).rglob("*")) if each.is_file()]
+    visible = [each for each in files if not any(part.startswith(".") for part in each.relative_to(folder).parts)]
+    found = [str(each) for each in visible if each.name.lower().endswith(_SUFFIXES) or each.resolve() in tables]
+    if not found:
+        raise OptionError(f"{folder}: must hold a model ({', '.join(_SUFFIXES)}), or a file with a budget; got none")
+    return found
