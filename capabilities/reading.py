@@ -20,6 +20,8 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 
 M = TypeVar("M")
+MODEL_SUFFIXES = tuple(suffix for importer in importers.IMPORTERS.values() for suffix in importer.suffixes)
+"""The endings of the names of models and dumps."""
 
 
 class ReadOptions(ProblemOptions, ModelOptions):

@@ -16,13 +16,11 @@ from memplan.api.cli.interrupts import INTERRUPTED
 from memplan.api.cli.streams import STANDARD, read_as, say, wants_table, write
 from memplan.capabilities.plans.budgets import Tolerance
 from memplan.capabilities.plans.check import CAPABILITY, Check, CheckOptions, lines
-from memplan.capabilities.reading import ReadOptions
+from memplan.capabilities.reading import MODEL_SUFFIXES, ReadOptions
 from memplan.capabilities.sizes import named_size
 from memplan.planner.errors import FormatError, InputError, OptionError, shown
-from memplan.planner.importers import IMPORTERS
 from memplan.planner.model.problem import Problem
 
-_SUFFIXES = tuple(suffix for importer in IMPORTERS.values() for suffix in importer.suffixes)
 _FILES = {spelled(each.name)[0][2:]: each.name for each in CAPABILITY.inputs if each.named_by_flag}
 _FLAGS = {flag.name: flag for model in (CheckOptions, ReadOptions) for flag in flags_of(model)}
 _KEYS = {spelled(name)[0].partition("/")[0][2:]: name for name in _FLAGS if name not in ("subject", "with_plan")}
@@ -139,7 +137,9 @@ def _models(folder: str, tables: Tables) -> list[str]:
     """Return the files in a folder, hidden ones aside, whose name is that of a model, or that have a budget."""
     files = [each for each in sorted(Path(folder).rglob("*")) if each.is_file()]
     visible = [each for each in files if not any(part.startswith(".") for part in each.relative_to(folder).parts)]
-    found = [str(each) for each in visible if each.name.lower().endswith(_SUFFIXES) or each.resolve() in tables]
+    found = [str(each) for each in visible if each.name.lower().endswith(MODEL_SUFFIXES) or each.resolve() in tables]
     if not found:
-        raise OptionError(f"{folder}: must hold a model ({', '.join(_SUFFIXES)}), or a file with a budget; got none")
+        raise OptionError(
+            f"{folder}: must hold a model ({', '.join(MODEL_SUFFIXES)}), or a file with a budget; got none"
+        )
     return found
