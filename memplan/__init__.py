@@ -47,6 +47,8 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Exported": "capabilities.files.export",
     "ImportAnswer": "capabilities.files.import_",
     "ImportCallOptions": "capabilities.files.import_",
+    "LimitsAnswer": "capabilities.symbols.limits",
+    "LimitsOptions": "capabilities.symbols.limits",
     "LivenessAnswer": "capabilities.operations.liveness",
     "LivenessOptions": "capabilities.operations.liveness",
     "ModelComparison": "capabilities.files.compare",
@@ -55,6 +57,8 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "RecomputeAnswer": "capabilities.operations.recompute",
     "RecomputeOptions": "capabilities.operations.recompute",
     "Shadow": "capabilities.operations.shadow",
+    "ShapesAnswer": "capabilities.symbols.shapes",
+    "ShapesOptions": "capabilities.symbols.shapes",
     "BankUse": "planner.model.problem_fields",
     "Buffer": "planner.model.rows",
     "Certificate": "solvers.certificates.certify",
@@ -80,6 +84,7 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "RecomputeFrontier": "solvers.order.recompute.frontier",
     "Relative": "planner.model.rows",
     "SolveControl": "solvers.portfolio.options",
+    "SymbolicProblem": "planner.symbols.problem",
     "Violation": "planner.verify.violation",
     "WhatIf": "solvers.studies.what_if.values",
     "__version__": "planner",
@@ -157,6 +162,12 @@ if TYPE_CHECKING:
     from memplan.capabilities.reasons.scenarios import scenarios as scenarios
     from memplan.capabilities.reasons.what_if import WhatIfOptions as WhatIfOptions
     from memplan.capabilities.reasons.what_if import what_if as what_if
+    from memplan.capabilities.symbols.limits import LimitsAnswer as LimitsAnswer
+    from memplan.capabilities.symbols.limits import LimitsOptions as LimitsOptions
+    from memplan.capabilities.symbols.limits import limits as limits
+    from memplan.capabilities.symbols.shapes import ShapesAnswer as ShapesAnswer
+    from memplan.capabilities.symbols.shapes import ShapesOptions as ShapesOptions
+    from memplan.capabilities.symbols.shapes import shapes as shapes
     from memplan.files import read_graph as read_graph
     from memplan.files import read_plan as read_plan
     from memplan.files import read_problem as read_problem
@@ -183,6 +194,7 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import Placement as Placement
     from memplan.planner.model.rows import Relative as Relative
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
+    from memplan.planner.symbols.problem import SymbolicProblem as SymbolicProblem
     from memplan.planner.verify.violation import Violation as Violation
     from memplan.solvers.certificates.certify import Certificate as Certificate
     from memplan.solvers.certificates.certify import certify as certify
@@ -205,6 +217,7 @@ else:  # type checkers would take any name for one of these
         value = getattr(import_module(f"memplan.{_MODULE_OF[name]}"), name)
         if callable(value) and not isinstance(value, type):
             value = import_module("memplan.arguments").checked(value)
+            value.__module__, value.__qualname__ = __name__, name  # a pickle finds it by these
         globals()[name] = value
         # Here, since the domain must not stand on what shows it; and now, since nothing is imported before a name is.
         import_module("memplan.planner.model.planned").show_with(_cell)

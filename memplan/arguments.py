@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable
 from difflib import get_close_matches
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from memplan.planner.errors import OptionError, shown
@@ -52,9 +53,10 @@ def _classes(kind: Any) -> tuple[type, ...]:
 
 
 def _rule(kinds: tuple[type, ...]) -> str:
-    plain: dict[type, str] = {Real: "number", Integral: "integer", str: "string"}
+    plain: dict[type, str] = {Real: "number", Integral: "integer", str: "string", PathLike: "path"}
     names = [plain.get(kind, kind.__name__) for kind in kinds if kind is not type(None)]
-    return "must be " + " or ".join(f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}" for name in names)
+    articles = {name: "" if name == "bytes" else "an " if name[0] in "aeiouAEIOU" else "a " for name in names}
+    return "must be " + " or ".join(f"{article}{name}" for name, article in articles.items())
 
 
 def _got(value: object) -> str:

@@ -125,7 +125,7 @@ def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 def _meant_list(error: Mapping[str, Any]) -> str:
     """Say how a value is written as a list, where it is not one of several."""
-    return "" if isinstance(error["loc"][-1], int) else meant_list(error["input"])
+    return "" if error["loc"] and isinstance(error["loc"][-1], int) else meant_list(error["input"])
 
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {

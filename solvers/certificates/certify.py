@@ -125,7 +125,7 @@ def _checked(problem: Problem, instance: Instance, said: str, claims: Sequence[C
     try:
         # Nothing leaves that the checker for people without memplan does not accept.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
-    except _CHECKER.Refused as refused:
+    except (_CHECKER.Refused, ValueError) as refused:  # a ValueError: a field that the checker's grammar does not have
         if rules := left_out(problem, instance):
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")

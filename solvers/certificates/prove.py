@@ -94,7 +94,10 @@ def _by_multipliers(
     """Return the claim that no plan under some capacities costs less than the prices say, or why there is none."""
     flag = np.zeros(1, dtype=np.int64)
     given = [(pool.size, None) for pool in problem.pools]
-    known = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), given), ends)
+    try:
+        known = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), given), ends)
+    except ValueError:  # a field that the checker's grammar does not have
+        return _refused(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known.first(row)) for row in instance.source.tolist()]
     with limit.raising(flag):
         claim = CostProof(instance, prices, ends, first, lambda: limit.is_over, flag).claim()

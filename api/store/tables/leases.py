@@ -85,7 +85,7 @@ class Leases:
         A job with a request to cancel it is cancelled.
         """
         check_change("running", "queued")
-        values = {"state": "queued", "lease_owner": None, "attempts": _JOBS.attempts - (not counts)}
+        values = {"state": "queued", "lease_owner": None, "attempts": _JOBS.attempts - int(not counts)}
         with self._database.writing() as connection:
             last = _written(connection, lease, values, plan)
             if last is None:

@@ -66,7 +66,7 @@ def test_what_is_wrong_with_one_is_nothing_to_the_others(server: Running) -> Non
     errors = [line["error"] for line in results if "error" in line]
     assert [error["status"] for error in errors] == [400, 422, 422, 422, 422]
     assert [error["detail"] for error in errors[1:]] == [
-        "buffers[0].size: must be at least 0, got -1",
+        "buffers[0].size: must be at least 0, got -1 (bytes, as 4096)",
         'format: must be json, triples or exir in a batch, got "csv"',
         "id: must be a string or an integer, got [1]",
         "body: must be an object, got []",

@@ -76,7 +76,11 @@ def test_an_order_is_found_inside_of_operations_too(server: Running) -> None:
         ({"options": {}}, "", "graph: is required"),
         ({"graph": GRAPH, "plan": 1}, "", "plan: is not a known field"),
         ({"graph": GRAPH, "priority": 1}, "", "priority: is not a known field"),
-        ({"graph": GRAPH, "options": {"seed": 1}}, "", "seed: is not a known field"),
+        (
+            {"graph": GRAPH, "options": {"seed": 1}},
+            "",
+            "seed: is not a known field (did you mean the option beside the problem?)",
+        ),
         ({"graph": GRAPH, "options": 3}, "", "options: must be an object, got 3"),
         ({"graph": GRAPH, "options": {}}, "?time_limit_s=1", BOTH),
         (GRAPH, "?time_limit_s=1&time_limit_s=2", "time_limit_s: must be given once"),

@@ -57,7 +57,7 @@ def test_what_is_wrong_is_told_as_ever_and_the_reader_is_kept(readers: Readers) 
     begun = readers.plan(JSON, json.dumps({"buffers": rows}).encode(), "", time.monotonic())
     with pytest.raises(InputError) as many:
         begun.problem()
-    assert "buffers[0].size: must be at least 0, got -1" in many.value.sentences
+    assert "buffers[0].size: must be at least 0, got -1 (bytes, as 4096)" in many.value.sentences
     assert len(many.value.sentences) > 1
     banked = {"buffers": ROWS, "pools": [{"name": "a", "bank_size": 8}], "bank": [{"buffers": [r["id"] for r in ROWS]}]}
     with pytest.raises(TooLargeError, match="must make at most 100 pairs on this server, got 1225"):
