@@ -14,7 +14,7 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.search.incumbent import Search
 
-PID_FILE = "MEMPLAN_TEST_PID_FILE"
+PID_FILE = "PYTHON_TEST_PID_FILE"
 """The environment variable that says where a solver shall write its process id, and its child's."""
 
 

@@ -22,7 +22,7 @@ HERE = Path(__file__).parents[2] / "support"
 @pytest.fixture(autouse=True)
 def _pid_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", str(HERE))
-    monkeypatch.setenv("MEMPLAN_TEST_PID_FILE", str(tmp_path / "pids"))
+    monkeypatch.setenv("PYTHON_TEST_PID_FILE", str(tmp_path / "pids"))
 
 
 def wait_for_pids(path: Path) -> list[int]:
