@@ -106,7 +106,7 @@ class _Translation(_checker.Claim):  # type: ignore[misc]
         super().__init__(rows, ends)
         self.formula = Formula(rows, ends[0])
         self.steps: list[str] = []
-        self.ladder: dict[int, list[int]] = {i: [] for i in self.formula.grid}
+        self.chain: dict[int, list[int]] = {i: [] for i in self.formula.grid}
         self.meanings: dict[tuple[int, int], int] = {}
         self.known: set[tuple[object, ...]] = set()
         self.refuted: dict[tuple[frozenset[int], int, int], dict[int, int]] = {}
@@ -228,11 +228,11 @@ class _Translation(_checker.Claim):  # type: ignore[misc]
         is_not = " ".join(f"{1 << k} ~b{i}_{k}" for k in range(bits))
         self.meanings[i, y] = self._add(f"red {is_so} {y} ~{name} >= {y} ; {name} -> 0")
         self._add(f"red {is_not} {more} {name} >= {more} ; {name} -> 1")
-        ladder = self.ladder[i]
-        at = bisect_left(ladder, y)
-        for low, high in [*((low, y) for low in ladder[:at][-1:]), *((y, high) for high in ladder[at : at + 1])]:
+        chain = self.chain[i]
+        at = bisect_left(chain, y)
+        for low, high in [*((low, y) for low in chain[:at][-1:]), *((y, high) for high in chain[at : at + 1])]:
             self._rup([f"~g{i}_{high}", f"g{i}_{low}"])
-        ladder.insert(at, y)
+        chain.insert(at, y)
         if y == 0:
             self._rup([name])
         if y > last:
