@@ -229,6 +229,7 @@ def test_the_order_of_whatever_is_listed_makes_no_difference(problem: Problem, o
 
 STEPS = """
 import sys
+from collections import Counter
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
