@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.support.heavy_bodies import bank, graph, heavy, problem, written
-from lab.support.served import Served, served
+from lab.support.served import Served, exchanged, served
 
 _LATE_S = 0.5
 _LIGHT_S = 1.0
@@ -208,16 +208,9 @@ async def _answer(
     own: Served, path: str, body: bytes, key: str | None = None, method: str = "POST"
 ) -> tuple[str, bytes, float]:
     """Send a request on a connection of its own; return the status, the body and the seconds of the answer."""
-    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    head += f"Content-Length: {len(body)}\r\n" + (f"Authorization: Bearer {key}\r\n" if key else "") + "\r\n"
     began = time.monotonic()
     try:
-        reader, writer = await asyncio.open_connection(own.host, own.port)
-        try:
-            writer.writelines((head.encode(), body))
-            answer = await reader.read()
-        finally:
-            writer.close()
+        answer = await exchanged(own, path, body, key, method)
     except OSError as error:
         return type(error).__name__, b"", time.monotonic() - began
     return answer[9:12].decode(), answer.partition(b"\r\n\r\n")[2], time.monotonic() - began

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.support.served import Served, served
+from lab.support.served import Served, exchanged, served
 from memplan.solvers.portfolio import registry
 
 _LATE_S = 0.5
@@ -224,15 +224,8 @@ async def _asked(own: Served, asked: argparse.Namespace) -> _Found:
 
 async def _answer(own: Served, body: bytes) -> tuple[str, str]:
     """Ask on a connection of its own; return the status, and of a plan what became of it."""
-    head = "POST /v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    head += f"Content-Length: {len(body)}\r\n\r\n"
     try:
-        reader, writer = await asyncio.open_connection(own.host, own.port)
-        try:
-            writer.writelines((head.encode(), body))
-            answer = await reader.read()
-        finally:
-            writer.close()
+        answer = await exchanged(own, "/v1/plan", body)
     except OSError as error:
         return type(error).__name__, ""
     status, _, content = answer[9:12].decode(), *answer.partition(b"\r\n\r\n")[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -54,6 +55,18 @@ class Served:
             with suppress(psutil.NoSuchProcess):
                 found.append(of(one))
         return found
+
+
+async def exchanged(own: Served, path: str, body: bytes, key: str | None = None, method: str = "POST") -> bytes:
+    """Return all that is answered to a request on a connection of its own; raises OSError."""
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    head += f"Content-Length: {len(body)}\r\n" + (f"Authorization: Bearer {key}\r\n" if key else "") + "\r\n"
+    reader, writer = await asyncio.open_connection(own.host, own.port)
+    try:
+        writer.writelines((head.encode(), body))
+        return await reader.read()
+    finally:
+        writer.close()
 
 
 @contextmanager

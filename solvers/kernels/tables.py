@@ -44,3 +44,14 @@ def step(function: _Function) -> _Function:
 def fields(table: type[NamedTuple]) -> dict[str, Any]:
     """Return the annotations of a table's fields, in their order."""
     return get_type_hints(table, include_extras=True)
+
+
+@step
+def draw(state: I64) -> int:
+    """Return the next of a random sequence of 31-bit numbers, whose state[0] is not 0 (xorshift, Marsaglia 2003)."""
+    x: int = state[0]
+    x ^= (x << 13) & 0x7FFFFFFFFFFFFFFF
+    x ^= x >> 7
+    x ^= (x << 17) & 0x7FFFFFFFFFFFFFFF
+    state[0] = x
+    return (x >> 20) & 0x7FFFFFFF

@@ -51,7 +51,6 @@ class Verdict:
 
     found: Found
     by: str = ""
-    boxes: int = 0
     at: Values | None = None
     ratio: Fraction = Fraction(1)
 
@@ -123,12 +122,10 @@ class _Boxes:
             name: (low, high if high is not None else low) for name, (low, high) in box_of(self.sized.space).items()
         }
         work = [(box, [list(range(len(rooms))) for rooms in self.rooms])]
-        boxes = 0
         while work:
             box, left = work.pop()
-            boxes += 1
             if time.monotonic() > self.deadline:
-                return Verdict("open", boxes=boxes)
+                return Verdict("open")
             left = [
                 [i for i in forms if not self._allowed(rooms[i], box)]
                 for forms, rooms in zip(left, self.rooms, strict=True)
@@ -136,16 +133,16 @@ class _Boxes:
             if not all(left):
                 continue
             count = prod(high - low + 1 for low, high in box.values())
-            if (refuted := self._looked_at(box, every=count <= LEAF, boxes=boxes)) is not None:
+            if (refuted := self._looked_at(box, every=count <= LEAF)) is not None:
                 return refuted
             if count > LEAF:
                 work += [(half, left) for half in _halves(box)]
-        return Verdict("proved", "boxes", boxes)
+        return Verdict("proved", "boxes")
 
     def _allowed(self, rooms: Sequence[Sequence[Exact]], box: Ends) -> bool:
         return any(all(not_negative(case, box) for case in room) for room in rooms)
 
-    def _looked_at(self, box: Ends, *, every: bool, boxes: int) -> Verdict | None:
+    def _looked_at(self, box: Ends, *, every: bool) -> Verdict | None:
         """Return the worst value of a box, or of its corners and middle, where it is not allowed."""
         axes = [range(low, high + 1) if every else sorted({low, (low + high) // 2, high}) for low, high in box.values()]
         grid = np.array(list(product(*axes)), np.int64).reshape(-1, len(box))
@@ -161,7 +158,7 @@ class _Boxes:
         if ratio <= 1 + self.over:
             return None
         point = {name: int(grid[worst, i]) * space.symbols[name].multiple_of for i, name in enumerate(box)}
-        return Verdict("refuted", boxes=boxes, at=point, ratio=ratio)
+        return Verdict("refuted", at=point, ratio=ratio)
 
 
 def _halves(box: Ends) -> list[Ends]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from memplan.planner.symbols.polynomials import Key, Polynomial, key, plus
-from memplan.planner.symbols.problem import Rows, Sized
+from memplan.planner.symbols.problem import Sized
 from memplan.solvers.symbolic.stacking import Order, below
 
 MOST_FORMS = 600
@@ -30,16 +27,6 @@ class StackedProgram:
     value_of: tuple[int, ...]
     last: tuple[Term, ...]
     peak_forms: tuple[Polynomial, ...] | None
-
-    def offsets(self, sized: Sized, points: Sequence[dict[str, int]]) -> Rows:
-        """Return the offsets at points, as whatever runs the program computes them."""
-        columns = sized.space.columns(points)
-        sizes = [sized.space.at(form, columns) for form in sized.forms]
-        found: list[np.ndarray] = []
-        for terms in self.values:
-            sums = [found[value] + sizes[form] for value, form in terms]
-            found.append(np.max(sums, axis=0) if sums else np.zeros(len(points), np.int64))
-        return np.array([found[value] for value in self.value_of])
 
 
 def program_of(sized: Sized, order: Order) -> StackedProgram:

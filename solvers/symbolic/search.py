@@ -48,7 +48,6 @@ class SearchedOrders:
     worst: Values | None
     for_any_sizes: bool
     proved_by: str = ""
-    boxes: int = 0
 
 
 def search(
@@ -251,7 +250,7 @@ class _Search:
         peak = min(int(peaks(self.sized, order, sizes)[0]) for order in orders)
         ratio = Fraction(peak, int(self.bound[at]))
         worst = self.points[at] if ratio > 1 else None
-        return SearchedOrders(programs, tuple(self.loads), over, ratio, worst, for_any_sizes, verdict.by, verdict.boxes)
+        return SearchedOrders(programs, tuple(self.loads), over, ratio, worst, for_any_sizes, verdict.by)
 
 
 def _cover(ratios: NDArray[np.float64], count: int) -> list[int]:

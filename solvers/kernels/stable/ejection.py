@@ -13,7 +13,7 @@ from typing import NamedTuple
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.groups import STABLE
 from memplan.solvers.kernels.kernel import Kernel
-from memplan.solvers.kernels.tables import ABSENT, F64, ONE, ZERO, Flags, Rows, step
+from memplan.solvers.kernels.tables import ABSENT, F64, ONE, ZERO, Flags, Rows, draw, step
 
 PLACED, GIVEN_UP, STOPPED = 1, 0, -1
 """Outcomes: all have a place; some have none after all rounds; flag[0] was set."""
@@ -58,22 +58,11 @@ class Ejection(NamedTuple):
 
 
 @step
-def draw(run: Ejection) -> int:
-    """Return the next of a random sequence of 31-bit numbers (xorshift, Marsaglia 2003)."""
-    x: int = run.random[0]
-    x ^= (x << 13) & 0x7FFFFFFFFFFFFFFF
-    x ^= x >> 7
-    x ^= (x << 17) & 0x7FFFFFFFFFFFFFFF
-    run.random[0] = x
-    return (x >> 20) & 0x7FFFFFFF
-
-
-@step
 def taken(homes: Homes, run: Ejection) -> int:
     """Take a buffer out of the queue: the largest, or every third time any."""
     n = run.waiting[0]
-    best = draw(run) % n
-    if draw(run) % 3 != 0:
+    best = draw(run.random) % n
+    if draw(run.random) % 3 != 0:
         for k in range(n):
             i, j = run.queue[k], run.queue[best]
             if homes.size[i] > homes.size[j] or (homes.size[i] == homes.size[j] and run.heat[i] > run.heat[j]):
@@ -150,7 +139,7 @@ def settle(homes: Homes, run: Ejection, buffer: int) -> bool:
                         spot = residue + ((raw - residue) // alignment) * alignment
                     if spot < 0 or spot < residue or spot > highest:
                         continue
-                    noise = 0.5 + 0.01 * (draw(run) / 2147483648.0)
+                    noise = 0.5 + 0.01 * (draw(run.random) / 2147483648.0)
                     found = price(homes, run, buffer, pool, spot, least)
                     if found >= 0.0 and found + noise < least:
                         least, best_pool, best_offset = found + noise, pool, spot

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.groups import SYMBOLIC
 from memplan.solvers.kernels.kernel import Kernel
-from memplan.solvers.kernels.tables import ONE, ZERO, Rows, step
+from memplan.solvers.kernels.tables import ONE, ZERO, Rows, draw, step
 
 MEAN_WEIGHT = 0.2
 TURNED, NEAR = 75, 90
@@ -52,17 +52,6 @@ class Annealing(NamedTuple):
 
 
 @step
-def draw(run: Annealing) -> int:
-    """Return the next of a random sequence of 31-bit numbers (xorshift, Marsaglia 2003)."""
-    x: int = run.random[0]
-    x ^= (x << 13) & 0x7FFFFFFFFFFFFFFF
-    x ^= x >> 7
-    x ^= (x << 17) & 0x7FFFFFFFFFFFFFFF
-    run.random[0] = x
-    return (x >> 20) & 0x7FFFFFFF
-
-
-@step
 def stack(facts: Stack, run: Annealing) -> float:
     """Stack the trial order at all values: offsets and peaks; return what is minimised."""
     k = len(facts.bound)
@@ -96,9 +85,9 @@ def stack(facts: Stack, run: Annealing) -> float:
 def chosen_value(facts: Stack, run: Annealing) -> int:
     """Return a value to improve: of four drawn ones that which is worst, or the worst of all where that has nothing."""
     k = len(facts.bound)
-    found = draw(run) % k
+    found = draw(run.random) % k
     for _ in range(3):
-        j = draw(run) % k
+        j = draw(run.random) % k
         if run.peak[j] / facts.bound[j] > run.peak[found] / facts.bound[found]:
             found = j
     if run.peak[found] <= facts.bound[found]:
@@ -159,21 +148,21 @@ def vary(facts: Stack, run: Annealing) -> None:
     """Fill `trial` with a neighbour of the order; offsets and peaks are those of the order."""
     n = len(run.order)
     count = critical_chain(facts, run, chosen_value(facts, run))
-    kind = draw(run) % 100
+    kind = draw(run.random) % 100
     if count >= 2 and kind < TURNED:
-        i = draw(run) % (count - 1)
+        i = draw(run.random) % (count - 1)
         upper, lower = position(run, run.chain[i]), position(run, run.chain[i + 1])
-        if draw(run) % 2 == 0:
+        if draw(run.random) % 2 == 0:
             move(run, upper, lower)
         else:
             move(run, lower, upper)
         return
-    source = draw(run) % n
+    source = draw(run.random) % n
     if count > 0:
-        source = position(run, run.chain[draw(run) % count])
-    target = draw(run) % n
+        source = position(run, run.chain[draw(run.random) % count])
+    target = draw(run.random) % n
     if kind < NEAR:
-        target = min(n - 1, max(0, source + draw(run) % (2 * REACH + 1) - REACH))
+        target = min(n - 1, max(0, source + draw(run.random) % (2 * REACH + 1) - REACH))
     move(run, source, target)
 
 
@@ -195,7 +184,7 @@ def anneal(facts: Stack, run: Annealing) -> int:
             run.kept_peak[j] = run.peak[j]
         vary(facts, run)
         cost = stack(facts, run)
-        allowed = run.heat * (1.0 - made / run.moves) * (draw(run) / 2147483648.0)
+        allowed = run.heat * (1.0 - made / run.moves) * (draw(run.random) / 2147483648.0)
         if cost <= current + allowed:
             current = cost
             for i in range(n):

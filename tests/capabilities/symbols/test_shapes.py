@@ -12,27 +12,18 @@ import pytest
 
 from memplan.capabilities.symbols.limits import LimitsOptions, limits
 from memplan.capabilities.symbols.shapes import ShapesAnswer, ShapesOptions, lines, shapes
+from memplan.capabilities.symbols.symbolic_input import EXAMPLE
 from memplan.planner.errors import OptionError, ProblemError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.offset_programs import Evaluator, OffsetPrograms
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
 from tests.support.symbolic import drawn_problem, every_value
 
-ATTENTION: dict[str, Any] = {
-    "symbols": {"b": {"min": 1, "max": 64}, "n": {"min": 2, "max": 2048}},
-    "alignment": 64,
-    "buffers": [
-        {"id": "embedding", "size": "3072*b*n", "start": 0, "end": 3},
-        {"id": "scores", "size": "48*b*n**2", "start": 2, "end": 4},
-        {"id": "mask", "size": "ceil_div(n, 8)*n", "start": 1, "end": 5},
-    ],
-}
-
 GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
 
 
 def problem_of(**changes: Any) -> SymbolicProblem:
-    return SymbolicProblem.model_validate(ATTENTION | changes)
+    return SymbolicProblem.model_validate(EXAMPLE | changes)
 
 
 def evaluator_of(problem: SymbolicProblem, found: ShapesAnswer) -> Evaluator:
