@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from fastapi import Request
+from starlette.requests import Request
 
 Scope = Literal["plan", "read", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

@@ -7,13 +7,12 @@ import signal
 import tempfile
 from pathlib import Path
 
-import httpx
 import psutil
 import pytest
 
 from memplan.api.http.serving.processes import remove_left_folders
 from memplan.solvers.processes.child import ChildProcess
-from tests.support.machines import Machine, answers, machines, server, soon
+from tests.support.machines import Machine, answers, machines, request, server, soon
 
 _PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "size": 4, "start": 1, "end": 3}]}
 
@@ -27,7 +26,7 @@ def processes(of: Machine) -> list[psutil.Process]:
 
 def planned(of: Machine) -> float:
     """Return how many plans all processes together have counted."""
-    lines = httpx.get(f"{of.url}/metrics", trust_env=False).text.splitlines()
+    lines = request("GET", f"{of.url}/metrics").text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith('memplan_requests_total{method="POST"'))
 
 
@@ -39,7 +38,7 @@ def sessions(of: Machine) -> set[int]:
 
 def ask(of: Machine) -> int:
     """Ask for a plan on a connection of its own."""
-    return httpx.post(f"{of.url}/v1/plan", json=_PROBLEM, timeout=30.0, trust_env=False).status_code
+    return request("POST", f"{of.url}/v1/plan", json=_PROBLEM).status_code
 
 
 @pytest.mark.slow
@@ -51,7 +50,7 @@ def test_two_processes_answer_count_together_and_are_replaced_when_killed(tmp_pa
         assert sessions(both) == {os.getsid(first[0].ppid())}, "or the niceness of workers would not count"
         assert [ask(both) for _ in range(10)] == [200] * 10
         soon(lambda: planned(both) == 10, "a request is counted after its answer is sent")
-        job = httpx.post(f"{both.url}/v1/jobs", json=_PROBLEM, trust_env=False).json()["id"]
+        job = request("POST", f"{both.url}/v1/jobs", json=_PROBLEM).json()["id"]
         soon(lambda: planned(both) == 11, "the job is counted, too")
         first[0].send_signal(signal.SIGKILL)
         soon(lambda: len(processes(both)) == 2 and first[0] not in processes(both), "it is replaced")
@@ -59,7 +58,7 @@ def test_two_processes_answer_count_together_and_are_replaced_when_killed(tmp_pa
         assert [ask(both) for _ in range(4)] == [200] * 4
         soon(lambda: planned(both) == 15, "what the killed one counted stays counted")
         url = f"{both.url}/v1/jobs/{job}"
-        soon(lambda: httpx.get(url, trust_env=False).json()["state"] == "succeeded", "its job ends")
+        soon(lambda: request("GET", url).json()["state"] == "succeeded", "its job ends")
         left = [*processes(both)]
         both.kill(signal.SIGTERM)
         assert not any(process.is_running() and process.status() != "zombie" for process in left)

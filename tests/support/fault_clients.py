@@ -16,7 +16,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench.generators import tight
-from tests.support.machines import Machine
+from tests.support.machines import Machine, request
 
 ENDED = ("succeeded", "cancelled", "failed", "expired")
 _PATIENCE_S = 120.0
@@ -36,7 +36,7 @@ class Client:
         while True:
             server = self.draw.choice(self.servers)
             try:
-                answer = httpx.request(method, f"{server.url}{path}", timeout=20.0, trust_env=False, **said)
+                answer = request(method, f"{server.url}{path}", 20.0, **said)
                 if answer.status_code < 500:
                     return answer
                 said_last = answer.text

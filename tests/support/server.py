@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.serving.server import Server, listening
+from memplan.api.http.serving.answering_server import Server
+from memplan.api.http.serving.server import listening
 from memplan.api.settings import Settings
 
 

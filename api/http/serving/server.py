@@ -6,16 +6,10 @@ import asyncio
 import logging.config
 import os
 import socket
-from collections.abc import Callable
 from ipaddress import ip_address
 
-from memplan.api.cluster.cluster import WorkersAt
-from memplan.api.http.app import create_app
-from memplan.api.http.app_state import Service
 from memplan.api.http.limits.descriptors import take_all_descriptors
-from memplan.api.http.limits.turns import Turns
-from memplan.api.http.serving.processes import ServerProcesses
-from memplan.api.http.serving.uvicorn import WAITING_CONNECTIONS, UvicornServer
+from memplan.api.http.serving.uvicorn import WAITING_CONNECTIONS
 from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
@@ -26,22 +20,6 @@ from memplan.solvers.processes.fence import keep_to_itself
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 """Options by which the system ends connections whose client vanished, or does not read its answers; s, s, -, ms."""
 _LOG = logging.getLogger("memplan")
-
-
-class Server(UvicornServer):
-    """A server of the service; when it is told to stop, it ends its solves instead of waiting for their limits."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        log_level: str = "info",
-        workers: WorkersAt | None = None,
-        on_start: Callable[[], object] | None = None,
-        turns: Turns | None = None,
-    ) -> None:
-        app = create_app(settings, workers)
-        self.service: Service = app.state.service
-        super().__init__(app, settings, log_level, self.service.stop, on_start, turns)
 
 
 def serve(host: str, port: int, without_keys: bool = False) -> None:
@@ -59,9 +37,14 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     with listening(host, port) as listener:
         settings = decided(settings, listener, without_keys)
         _check_store(settings)
+        # Imported here: the parent of several server processes has nothing of what answers.
         if settings.processes == 1:
+            from memplan.api.http.serving.answering_server import Server
+
             Server(settings).run([listener])
         else:
+            from memplan.api.http.serving.processes import ServerProcesses
+
             asyncio.run(ServerProcesses(settings, listener).run())
 
 

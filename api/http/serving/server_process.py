@@ -13,7 +13,7 @@ from pathlib import Path
 from distributed import Security
 
 from memplan.api.http.limits.turns import Turns
-from memplan.api.http.serving.server import Server
+from memplan.api.http.serving.answering_server import Server
 from memplan.api.logs import log_config
 from memplan.api.metrics import COUNTS_FOLDER
 from memplan.api.settings import read_settings
