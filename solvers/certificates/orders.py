@@ -43,7 +43,7 @@ class OrderCertificate:
 
 def certify_state(graph: OperationGraph, least: int, done: Collection[int]) -> OrderCertificate:
     """Return the certificate of a bound that a state has through which each order comes."""
-    return _checked(graph, least, [" ".join(["state", *map(str, sorted(done))])])
+    return checked(graph, least, [" ".join(["state", *map(str, sorted(done))])])
 
 
 def certify_operation(
@@ -53,10 +53,11 @@ def certify_operation(
     flow = _Flow(graph, operation, time.monotonic() + time_limit_s)
     if not flow.run():
         return OrderCertificate(least, reason="no flow was found in time")
-    return _checked(graph, least, [f"while {operation}", *flow.lines()])
+    return checked(graph, least, [f"while {operation}", *flow.lines()])
 
 
-def _checked(graph: OperationGraph, least: int, lines: list[str]) -> OrderCertificate:
+def checked(graph: OperationGraph, least: int, lines: list[str]) -> OrderCertificate:
+    """Return the certificate that some lines are, if the checker takes it."""
     text = "\n".join([FORMAT, f"least {least}", *lines]) + "\n"
     try:
         _CHECKER.check(write_graph(graph).decode(), text.splitlines())

@@ -98,7 +98,8 @@ class Macro:
 class MacroGraph:
     """The macros of a graph in a legal order, and which must run before which, without what follows from the rest.
 
-    `ancestors[v]` has bit u where macro u must run before v. `start` bytes are alive before any macro has run.
+    `ancestors[v]` has bit u where macro u must run before v. `start` bytes are alive before any macro has run. `joins`
+    has what was merged, in turn: the first operation of a macro, and that of the one that runs right after it.
     """
 
     macros: list[Macro]
@@ -106,6 +107,7 @@ class MacroGraph:
     ancestors: list[int]
     size: tuple[int, ...]
     start: int
+    joins: list[tuple[int, int]] = field(default_factory=list)
 
     @cached_property
     def readers(self) -> dict[int, list[int]]:
@@ -154,10 +156,11 @@ def macro_graph(graph: OperationGraph) -> MacroGraph:
     """Merge operations into macros until no rule applies."""
     single = single_macros(graph)
     macros, before, ancestors = single.macros, single.before, single.ancestors
+    joins: list[tuple[int, int]] = []
     while True:
-        merged = _merge_once(macros, before, graph.counted)
+        merged = _merge_once(macros, before, graph.counted, joins)
         if merged is None:
-            return MacroGraph(macros, before, ancestors, graph.counted, single.start)
+            return MacroGraph(macros, before, ancestors, graph.counted, single.start, joins)
         macros, before = merged
         ancestors = reduce_arcs(before)
         settle_readers(macros, ancestors, graph.counted)
@@ -231,9 +234,12 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
 
 
 def _merge_once(
-    macros: list[Macro], before: list[list[int]], size: tuple[int, ...]
+    macros: list[Macro], before: list[list[int]], size: tuple[int, ...], joins: list[tuple[int, int]]
 ) -> tuple[list[Macro], list[list[int]]] | None:
-    """Merge where a rule applies, with the arcs of `before`; return macros and arcs, None if no rule applies."""
+    """Merge where a rule applies, with the arcs of `before`; return macros and arcs, None if no rule applies.
+
+    What is merged is added to `joins`.
+    """
     readers: dict[int, set[int]] = {}
     for v, macro in enumerate(macros):
         for tensor in macro.frees:
@@ -261,6 +267,7 @@ def _merge_once(
             # Where u waits for v's place, an order is made one of macros by where v stands.
             if not is_right_after:
                 first.anchor = second.anchor
+            joins.append((first.operations[0], second.operations[0]))
             first.append(second, readers, size, u, v)
             alive[v] = None
             bounds[u] = first.bounds(size)

@@ -20,38 +20,48 @@ _Facts = tuple[Hashable, ...]
 
 def with_twins(part: OrderPart) -> OrderPart:
     """Return the part with equal codes for macros that correspond in two groups; beams need codes that all differ."""
+    classes = twins_of(part)
+    if not classes:
+        return part
+    code = part.forward.table.code.copy()
+    for model, *others in classes:
+        for same in others:
+            code[same] = code[model]
+    group = np.zeros(len(part.members), dtype=np.int64)
+    for k, members in enumerate(_groups(part)):
+        group[members] = k
+    forward = part.forward.table._replace(group=group, code=code)
+    backward = part.backward.table._replace(group=group, code=code)
+    return OrderPart(part.members, part.before, Reference(forward), Reference(backward), part.start, part.end)
+
+
+def twins_of(part: OrderPart) -> list[list[list[int]]]:
+    """Return classes of lists of macros: those of two lists of a class may change places, in turn, with no other."""
     groups = _groups(part)
     looks = _Looks(part)
     alike: dict[_Facts, list[list[int]]] = {}
     for members in groups:
         alike.setdefault(tuple(sorted(looks.first_colour(v) for v in members)), []).append(members)
-    code = part.forward.table.code.copy()
-    found = False
+    siblings: dict[int, list[list[int]]] = {}
     for members in groups:
         for v, sibling in looks.siblings(members):
-            code[v] = code[sibling]
-            found = True
+            # The first one stands for all: who may change places with it may do so with each other.
+            siblings.setdefault(sibling, [[sibling]]).append([v])
+    found = list(siblings.values())
     for same in alike.values():
-        models: dict[_Facts, list[list[int]]] = {}
+        models: dict[_Facts, list[list[list[int]]]] = {}
         for members in same if len(same) > 1 else []:
             colours = looks.colours(members)
             arranged = sorted(members, key=lambda v: colours[v])
             known = models.setdefault(tuple(colours[v] for v in arranged), [])
             # Colours are hashes, which may agree by chance: only what is compared in full shares codes.
-            model = next((model for model in known if looks.correspond(model, arranged)), None)
+            model = next((some for some in known if looks.correspond(some[0], arranged)), None)
             if model is None:
-                known.append(arranged)
-                continue
-            code[arranged] = code[model]
-            found = True
-    if not found:
-        return part
-    group = np.zeros(len(part.members), dtype=np.int64)
-    for k, members in enumerate(groups):
-        group[members] = k
-    forward = part.forward.table._replace(group=group, code=code)
-    backward = part.backward.table._replace(group=group, code=code)
-    return OrderPart(part.members, part.before, Reference(forward), Reference(backward), part.start, part.end)
+                known.append([arranged])
+            else:
+                model.append(arranged)
+        found += [some for known in models.values() for some in known if len(some) > 1]
+    return found
 
 
 def _groups(part: OrderPart) -> list[list[int]]:

@@ -6,30 +6,20 @@ import json
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lab.order_agreement import faults, is_accepted
 from memplan import certify_order, read_graph
 from memplan.api.cli.main import main
-from memplan.checkers import order as untyped
 from memplan.planner.operations.graph import write_graph
 from memplan.solvers.order.solve import order_operations
 from tests.support.operation_graphs import least_peak, random_graph, with_pairs
 
 ROOT = Path(__file__).parents[3]
 GRAPHS = ROOT / "examples" / "graphs"
-CHECKER: Any = untyped
-WRONG_INPUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-
-
-def is_accepted(text: str, lines: list[str]) -> bool:
-    try:
-        CHECKER.check(text, lines)
-    except (CHECKER.Refused, *WRONG_INPUT):
-        return False
-    return True
 
 
 def mutant(lines: list[str], rng: random.Random) -> list[str]:
@@ -75,8 +65,39 @@ def test_the_command_writes_what_the_checker_takes(tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True, check=False).returncode == 3
 
 
-def test_a_bound_by_search_says_that_it_has_no_certificate() -> None:
+@pytest.mark.parametrize(
+    "name", ["cells_amoeba_8x36@32", "cells_darts_cell_1x48@56", "torch_resnet18_b1_sgd", "layered_layered50w5_s1"]
+)
+def test_a_bound_by_a_complete_search_is_certified_state_by_state(name: str) -> None:
+    graph = read_graph(str(GRAPHS / f"{name}.json"))
+    result = order_operations(graph, deterministic=True)
+    found, text = certify_order(graph, result), write_graph(graph).decode()
+    assert (result.witness.kind, found.reason) == ("exhaustion", None)
+    lines = found.text.splitlines()
+    assert lines[1] == f"least {result.peak}"
+    assert is_accepted(text, lines)
+    assert not is_accepted(text, [lines[0], f"least {result.peak + 1}", *lines[2:]])
+    assert not is_accepted(text, lines[:-1])
+    assert not is_accepted(text, [*lines, "all 1"])
+
+
+def test_a_search_that_is_too_large_to_be_written_says_so() -> None:
     graph = read_graph(str(GRAPHS / "layered_layered50w5_s1.json"))
-    found = certify_order(graph, order_operations(graph, deterministic=True))
+    result = order_operations(graph, deterministic=True)
+    found = certify_order(graph, result, time_limit_s=0.01)
     assert found.text == ""
-    assert "complete search" in (found.reason or "")
+    assert "complete search of" in (found.reason or "")
+    assert "not all there are in the time" in (found.reason or "")
+
+
+def test_random_certificates_of_orders_agree_with_enumeration() -> None:
+    tally: Counter[str] = Counter()
+    assert [line for seed in range(12) for line in faults(seed, 5, tally)] == []
+    assert min(tally["joins"], tally["runs"], tally["swaps"]) > 0
+
+
+def test_a_graph_that_two_readers_could_read_differently_is_wrong_input() -> None:
+    lines = ["memplan-order/1", "least 1", "state"]
+    assert is_accepted('{"size": [1], "kept": [0], "ops": []}', lines)
+    assert not is_accepted('{"size": [0], "size": [1], "kept": [0], "ops": []}', lines)
+    assert not is_accepted('{"size": [1.5], "kept": [0], "ops": []}', lines)

@@ -1,0 +1,180 @@
+"""Certificates of orders against enumeration: `python -m lab.order_agreement GRAPHS [SEED [MUTANTS]]`.
+
+Of each random graph the bound that a search proves is certified, by its witness and by a complete search in both
+directions. The checker must take these, and no mutant of them for a byte more than the least peak that enumeration
+finds. Then joins, swaps and runs are drawn, and what the checker takes of them is followed, within the least peak: it
+must come upon an order each time. Prints a line for each fault, and counts. Too long for the test run, which tries a
+few.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+from memplan.checkers import order as untyped
+from memplan.checkers import searched as untyped_too
+from memplan.planner.operations.graph import OperationGraph, write_graph
+from memplan.solvers.order.certificate import certify_order
+from memplan.solvers.order.searched import search_lines
+from memplan.solvers.order.solve import order_operations
+from tests.support.operation_graphs import least_peak, random_graph, with_pairs
+
+CHECKER: Any = untyped
+SEARCHED: Any = untyped_too
+WRONG_INPUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_WORDS = ["0", "1", "2", "5", "-", "t", "o", "state", "while", "all", "run", "as", "join", "swap", "0:1", "1:2", "-1"]
+
+
+def draw(seed: int) -> OperationGraph:
+    """Draw a graph of four to nine operations; two in three have alike operations, or outputs written over inputs."""
+    rng = random.Random(seed)
+    graph = random_graph(rng, 4 + seed % 6)
+    if seed % 3 == 0:
+        return with_pairs(rng, graph)
+    return _doubled(graph) if seed % 3 == 1 and len(graph.ops) < 6 else graph
+
+
+def _doubled(graph: OperationGraph) -> OperationGraph:
+    """Return a graph with two copies of each operation, which share what is given."""
+    n, m = len(graph.ops), len(graph.size)
+    fields = graph.model_dump(by_alias=True, exclude_defaults=True)
+    made = {t for t in range(m) if graph.maker[t] is not None}
+    again = [
+        row
+        | {key: [t + m if t in made else t for t in row.get(key, ())] for key in ("in", "out")}
+        | {"after": [k + n for k in row.get("after", ())]}
+        for row in fields["ops"]
+    ]
+    kept = [*graph.kept, *(t + m for t in graph.kept if t in made)]
+    return OperationGraph.model_validate(
+        fields | {"size": [*graph.size] * 2, "kept": kept, "ops": [*fields["ops"], *again]}
+    )
+
+
+def is_accepted(text: str, lines: list[str]) -> bool:
+    """Say whether the checker takes a certificate."""
+    try:
+        CHECKER.check(text, lines)
+    except (CHECKER.Refused, *WRONG_INPUT):
+        return False
+    return True
+
+
+def mutant(lines: list[str], rng: random.Random) -> list[str]:
+    """Return a certificate with words changed, lines left out, said again, or in other places."""
+    found = list(lines)
+    for _ in range(rng.randint(1, 2)):
+        k, kind = rng.randrange(2, len(found)), rng.randrange(5)
+        if kind == 0 and len(found) > 3:
+            del found[k]
+        elif kind == 1:
+            found.insert(k, found[rng.randrange(2, len(found))])
+        elif kind == 2:
+            found.append("all 1")
+        else:
+            words = found[k].split()
+            words[rng.randrange(len(words))] = rng.choice([*_WORDS, str(rng.randrange(12))])
+            found[k] = " ".join(words)
+    return found
+
+
+def wandered(graph: OperationGraph, budget: int, rng: random.Random, tally: Counter[str]) -> bool:
+    """Draw joins, swaps and runs, and follow what the checker takes of them; say whether an order was come upon."""
+    macros = SEARCHED.Macros(CHECKER.Graph(write_graph(graph).decode()))
+    for _ in range(3 * len(graph.ops)):
+        u, v = rng.choice([*macros.rows]), rng.choice([*macros.rows])
+        tally["joins"] += _is_taken(lambda u=u, v=v: macros.join(u, v))
+    names = [*macros.rows]
+    is_forward = rng.random() < 0.5
+    try:
+        part = rng.sample(names, rng.randint(1, len(names))) if rng.random() < 0.3 else names
+        search = SEARCHED.Search(macros, part, is_forward, budget)
+    except SEARCHED.Refused:
+        search = SEARCHED.Search(macros, names, is_forward, budget)
+    part = search.part
+    for _ in range(20 if len(part) > 1 else 0):
+        some = rng.sample(part, 2 * rng.randint(1, len(part) // 2))
+        tally["swaps"] += _is_taken(lambda some=some: search.swap([*zip(some[::2], some[1::2], strict=True)]))
+    try:
+        while search.at < len(search.waiting):
+            state = search.next()
+            if search.swaps and rng.random() < 0.5:
+                swaps = [rng.randrange(len(search.swaps)) for _ in range(rng.randint(1, 3))]
+                if _is_taken(lambda state=state, swaps=swaps: search.rename(state, swaps)):
+                    tally["renamed"] += 1
+                    continue
+            for _ in range(20):
+                row = rng.sample(part, rng.randint(1, min(4, len(part))))
+                if _is_taken(lambda state=state, row=row: search.commit(state, row)):
+                    tally["runs"] += 1
+                    break
+            else:
+                search.branch(state)
+    except SEARCHED.Refused as refused:
+        return "an order within" in str(refused)
+    return False
+
+
+def _is_taken(step: Any) -> bool:
+    try:
+        step()
+    except SEARCHED.Refused as refused:
+        if "an order within" in str(refused):
+            raise
+        return False
+    return True
+
+
+def faults(seed: int, mutants: int, tally: Counter[str]) -> list[str]:
+    """Return a line for each thing that is wrong with the certificates of a graph."""
+    graph, rng, found = draw(seed), random.Random(seed), []
+    best, text = least_peak(graph), write_graph(graph).decode()
+    result = order_operations(graph, deterministic=True)
+    certificate = certify_order(graph, result)
+    tally[f"{result.witness.kind}, {'certified' if certificate.text else 'not certified'}"] += 1
+    proofs = [certificate.text.splitlines()] if certificate.text else []
+    every = tuple(range(len(graph.ops)))
+    for direction in ("forward", "backward"):
+        try:
+            lines = search_lines(graph, result.peak, every, direction, 10)
+        except SEARCHED.Refused:
+            # The peak is that of another part than the first one.
+            tally["no search"] += 1
+            continue
+        proofs.append(["memplan-order/1", f"least {result.peak}", *lines])
+    for proof in proofs:
+        tally["certificates"] += 1
+        if not is_accepted(text, proof):
+            found.append(f"seed {seed}: is refused: {proof}")
+        false = [proof[0], f"least {best + 1}", *proof[2:]]
+        for k in range(mutants + 1):
+            tally["mutants"] += 1
+            changed = mutant(false, rng) if k else false
+            if is_accepted(text, changed):
+                found.append(f"seed {seed}: is accepted for {best + 1}: {changed}")
+    for _ in range(2):
+        tally["wandered"] += 1
+        if not wandered(graph, best, rng, tally):
+            found.append(f"seed {seed}: no order is found within {best}, which there is")
+    return found
+
+
+def main() -> int:
+    """Certify so many graphs, from a first seed on; the exit status tells whether all was right."""
+    words = [*map(int, sys.argv[1:])]
+    count, first, mutants = [*words, *(0, 5)[len(words) - 1 :]]
+    tally: Counter[str] = Counter()
+    for seed in range(first, first + count):
+        lines = faults(seed, mutants, tally)
+        tally["faults"] += len(lines)
+        print(*lines, sep="\n", end="\n" * bool(lines), flush=True)
+    print(dict(sorted(tally.items())), f"{time.process_time():.0f} s of CPU")
+    return 1 if tally["faults"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
