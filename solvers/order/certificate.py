@@ -10,7 +10,7 @@ from memplan.solvers.certificates.orders import (
     certify_state,
     checked,
 )
-from memplan.solvers.order.searched import TooLargeError, search_lines
+from memplan.solvers.order.searched import SearchTooLargeError, search_lines
 from memplan.solvers.order.solve import CutWitness, OrderResult, StateWitness
 
 
@@ -36,6 +36,6 @@ def certify_order(
         return OrderCertificate(result.lower_bound, reason=f"{reason}, whose regions have orders of their own")
     try:
         lines = search_lines(graph, result.lower_bound, witness.operations, witness.direction, time_limit_s)
-    except TooLargeError as why:
+    except SearchTooLargeError as why:
         return OrderCertificate(result.lower_bound, reason=f"{reason}: {why}")
     return checked(graph, result.lower_bound, lines)

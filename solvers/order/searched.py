@@ -27,7 +27,7 @@ _Reached = tuple[list[int], int, int]
 """Macros that ran, the state after them, and the bytes alive in it."""
 
 
-class TooLargeError(Exception):
+class SearchTooLargeError(Exception):
     """The states of a search are too many to be written, for the reason that is its text."""
 
 
@@ -36,7 +36,7 @@ def search_lines(
 ) -> list[str]:
     """Return the lines that say why these operations, which run in a row, have no order below a peak.
 
-    Raises TooLargeError where that takes more time, or more bytes, than there may be.
+    Raises SearchTooLargeError where that takes more time, or more bytes, than there may be.
     """
     ends_at = time.monotonic() + time_limit_s
     reduced = macro_graph(graph)
@@ -45,7 +45,7 @@ def search_lines(
     other = "backward" if direction == "forward" else "forward"
     try:
         return _Search(graph, reduced, part, least - 1, direction).lines(ends_at - time_limit_s / 2)
-    except TooLargeError:
+    except SearchTooLargeError:
         return _Search(graph, reduced, part, least - 1, other).lines(ends_at)
 
 
@@ -84,34 +84,36 @@ class _Search:
         self._bytes = sum(map(len, self._found)) + len(self._found)
 
     def lines(self, ends_at: float) -> list[str]:
-        """Go through all states, and return what is to be said of them; raises TooLargeError."""
+        """Go through all states, and return what is to be said of them; raises SearchTooLargeError."""
         states, branched = self._states, 0
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
-                raise TooLargeError(f"{len(states.waiting)} states of it were not all there are in the time")
+                raise SearchTooLargeError(f"{len(states.waiting)} states of it were not all there are in the time")
             state = states.next()
-            if swaps := self._renamed(state):
-                words = ["as", *swaps]
-                states.rename(state, swaps)
-            elif run := self._without_choice(state):
-                words = ["run", *run[0]]
-                states.reach(*run[1:])
-            else:
+            swaps = self._renamed(state)
+            run = None if swaps else self._without_choice(state)
+            if not swaps and run is None:
                 branched += 1
                 states.branch(state)
                 continue
-            self._say(*["all", branched] * bool(branched))
-            self._say(*words)
-            branched = 0
-        self._say(*["all", branched] * bool(branched))
+            if branched:
+                self._say("all", [branched])
+                branched = 0
+            if run is None:
+                self._say("as", swaps)
+                states.rename(state, swaps)
+            else:
+                self._say("run", run[0])
+                states.reach(*run[1:])
+        if branched:
+            self._say("all", [branched])
         return self._found
 
-    def _say(self, *words: str | int) -> None:
-        if words:
-            self._found.append(" ".join(map(str, words)))
-            self._bytes += len(self._found[-1]) + 1
-            if self._bytes > MOST_BYTES:
-                raise TooLargeError(f"its states take more than {MOST_BYTES // 1_000_000} MB")
+    def _say(self, word: str, numbers: list[int]) -> None:
+        self._found.append(" ".join([word, *map(str, numbers)]))
+        self._bytes += len(self._found[-1]) + 1
+        if self._bytes > MOST_BYTES:
+            raise SearchTooLargeError(f"its states take more than {MOST_BYTES // 1_000_000} MB")
 
     def _renamed(self, state: int) -> list[int]:
         """Return the swaps that make the least number of a state, one after the other."""

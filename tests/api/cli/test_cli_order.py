@@ -77,8 +77,8 @@ def test_what_proves_the_bound_is_written_and_why_nothing_does_is_said(tmp_path:
     search, none = tmp_path / "search", tmp_path / "none"
     assert main(["order", RANDWIRE, "--deterministic", "--certificate", str(search), "--format", "json"]) == 0
     assert search.read_text() == json.loads(capfd.readouterr().out)["certificate"]["text"]
-    at_once = ["--time-limit", "0"]
-    assert main(["order", RANDWIRE, *at_once, "--certificate", str(none), "--format", "json"]) == 0
+    (inside := tmp_path / "inside.json").write_text(json.dumps(ORDERED_INSIDE))
+    assert main(["order", str(inside), "--deterministic", "--certificate", str(none), "--format", "json"]) == 0
     assert "memplan: no certificate: " in capfd.readouterr().err
     assert not none.exists()
 
