@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.house_copies import Patch, before, copy_packages, extend, guide, run_beside
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.drawn]
 MOST_FILES = 8
 DISTANCE = '''"""`distance`: so many bytes lie between two buffers of one pool at least, whatever their lifetimes."""
 
@@ -93,11 +93,12 @@ PATCH: Patch = {
 
 ENGINES = """
 import sys
+from tests.support.depth import seeds
 from tests.support.engine_checks import check_against_brute_force
 from tests.support.tied_problems import tied_problem
 
 if __name__ == "__main__":
-    drawn = [tied_problem(seed, most=5) for seed in range(40)]
+    drawn = [tied_problem(seed, most=5) for seed in seeds(20)]
     check_against_brute_force(sys.argv[1], [problem for problem in drawn if problem.objective != "fit"])
     print("held")
 """
@@ -106,11 +107,12 @@ SEARCHES = """
 import pytest
 from memplan import OptionError, solve, verify
 from tests.support import oracle
+from tests.support.depth import seeds
 from tests.support.tied_problems import tied_problem
 
 CANNOT = "solver: {} cannot do clearances"
 proved = 0
-for seed in range(100, 160):
+for seed in seeds(16, 100):
     problem = tied_problem(seed, most=5)
     least = oracle.best_score(problem)
     for solver in ("greedy", "local-search", "auto"):
@@ -142,6 +144,7 @@ from memplan.solvers.studies.repairs.repair import RepairOptions, repairs
 from memplan.solvers.studies.replanning.replan import replan
 from memplan.solvers.studies.what_if.what_if import WhatIfOptions, what_if
 from tests.support import oracle
+from tests.support.depth import seeds
 from tests.support.tied_problems import tied_problem
 
 rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 1} for k in range(2)]
@@ -158,7 +161,7 @@ assert (best.status, best.peak) == ("optimal", 11), best
 assert (cost.rule.rule, cost.gain) == ("distance", (7, 7)), cost
 
 seen = dict.fromkeys(("explained", "repaired", "certified", "refused", "kept"), 0)
-for seed in range(200, 225):
+for seed in seeds(10, 200):
     problem = tied_problem(seed, most=5)
     least = oracle.best_score(problem)
     plan = solve(problem, time_limit_s=5)
