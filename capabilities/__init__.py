@@ -26,6 +26,7 @@ MODULES = {
     "deploy": "files.deploy",
     "export": "files.export",
     "import": "files.import_",
+    "objects": "plans.objects",
     "shapes": "symbols.shapes",
     "limits": "symbols.limits",
 }

@@ -71,6 +71,9 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "OffsetMod": "planner.model.rows",
     "OperationGraph": "planner.operations.graph",
     "OperationsError": "planner.errors",
+    "ObjectsAnswer": "capabilities.plans.objects",
+    "ObjectsOptions": "capabilities.plans.objects",
+    "ObjectsProblem": "planner.objects.problem",
     "OptionError": "planner.errors",
     "OrderResult": "solvers.order.solve",
     "PlacedOrder": "solvers.order.placement.joint",
@@ -143,6 +146,9 @@ if TYPE_CHECKING:
     from memplan.capabilities.plans.check import CheckOptions as CheckOptions
     from memplan.capabilities.plans.check import check as check
     from memplan.capabilities.plans.diff import diff as diff
+    from memplan.capabilities.plans.objects import ObjectsAnswer as ObjectsAnswer
+    from memplan.capabilities.plans.objects import ObjectsOptions as ObjectsOptions
+    from memplan.capabilities.plans.objects import objects as objects
     from memplan.capabilities.plans.plan import PlanOptions as PlanOptions
     from memplan.capabilities.plans.plan import plan as plan
     from memplan.capabilities.plans.plan import solve as solve
@@ -193,6 +199,7 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import OffsetMod as OffsetMod
     from memplan.planner.model.rows import Placement as Placement
     from memplan.planner.model.rows import Relative as Relative
+    from memplan.planner.objects.problem import ObjectsProblem as ObjectsProblem
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
     from memplan.planner.symbols.problem import SymbolicProblem as SymbolicProblem
     from memplan.planner.verify.violation import Violation as Violation

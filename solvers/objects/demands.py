@@ -1,0 +1,102 @@
+"""What solvers of shared objects read: lifetimes and sides, and what an assignment of buffers to objects costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from memplan.planner.instance.plain import live_sets
+
+MOST_AMOUNT = 2**62
+Objects = list[int]
+"""The number of the object of each buffer."""
+IsOver = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Demands:
+    """Buffers of one kind: alive in the maximal live sets from `first` to before `last`, with two sides.
+
+    Bytes are 1 high. No side of an object is more than `ratio` times that of a buffer in it.
+    """
+
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    width: tuple[int, ...]
+    height: tuple[int, ...]
+    ratio: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def amounts(self) -> tuple[int, ...]:
+        """The bytes or texels of each buffer."""
+        return tuple(w * h for w, h in zip(self.width, self.height, strict=True))
+
+    @cached_property
+    def n_sets(self) -> int:
+        """The number of live sets."""
+        return max(self.last, default=0)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """True where an object that is large enough will do."""
+        return self.ratio is None and len(set(self.height)) < 2
+
+    def meet(self, i: int, j: int) -> bool:
+        """Return True if two buffers are alive together."""
+        return self.first[i] < self.last[j] and self.first[j] < self.last[i]
+
+    def amount(self, members: Sequence[int]) -> int | None:
+        """Return the bytes or texels of an object for some buffers, None where the ratio refuses it."""
+        widths, heights = [self.width[i] for i in members], [self.height[i] for i in members]
+        w, h = max(widths, default=0), max(heights, default=0)
+        if self.ratio is not None and members and (w > self.ratio * min(widths) or h > self.ratio * min(heights)):
+            return None
+        return w * h
+
+    def cost(self, where: Objects) -> int | None:
+        """Return the sum over all objects, None where the ratio refuses one."""
+        amounts = [self.amount(members) for members in groups(where)]
+        return None if None in amounts else sum(each or 0 for each in amounts)
+
+    @cached_property
+    def least(self) -> tuple[int, ...]:
+        """The least amounts of the largest object, of the next, and so on: maxima over the live sets, position-wise."""
+        found: list[int] = []
+        for members in self.alive:
+            found += [0] * (len(members) - len(found))
+            for k, i in enumerate(members):
+                found[k] = max(found[k], self.amounts[i])
+        return tuple(found)
+
+    @cached_property
+    def alive(self) -> list[list[int]]:
+        """The buffers of each live set, the largest first."""
+        found: list[list[int]] = [[] for _ in range(self.n_sets)]
+        for i in sorted(range(len(self)), key=lambda i: (-self.amounts[i], -self.last[i])):
+            for t in range(self.first[i], self.last[i]):
+                found[t].append(i)
+        return found
+
+
+def demands(
+    lifetimes: Sequence[tuple[int, int]], sides: Sequence[tuple[int, int]], ratio: int | None = None
+) -> Demands:
+    """Return the demands of buffers of one kind."""
+    start, end = np.array(lifetimes, dtype=np.int64).reshape(-1, 2).T
+    first, last, _ = live_sets(start, end)
+    widths, heights = zip(*sides, strict=True) if sides else ((), ())
+    return Demands(tuple(first.tolist()), tuple(last.tolist()), tuple(widths), tuple(heights), ratio)
+
+
+def groups(where: Objects) -> list[list[int]]:
+    """Return the buffers of each object that has some."""
+    found: dict[int, list[int]] = {}
+    for i, each in enumerate(where):
+        found.setdefault(each, []).append(i)
+    return list(found.values())

@@ -1,0 +1,116 @@
+"""Shared objects: as little as all partitions need, never above other systems' ways, and what answers keep to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan import Problem, objects, read_problem, solve
+from memplan.capabilities.plans.objects import EXAMPLE, ObjectsOptions, lines
+from memplan.planner.errors import ProblemError
+from memplan.planner.objects.problem import ObjectsProblem, SharedObject, violations
+from tests.support.partitions import drawn_objects, least_sum, rows_of
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def textures(*rows: tuple[int, int, int, int], **fields: Any) -> ObjectsProblem:
+    names = ("width", "height", "start", "end")
+    buffers = [{"id": k, "kind": "rgba"} | dict(zip(names, row, strict=True)) for k, row in enumerate(rows)]
+    return ObjectsProblem.model_validate({"buffers": buffers} | fields)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_objects_of_bytes_are_those_of_the_best_partition(seed: int) -> None:
+    problem = drawn_objects(seed, textures=False)
+    found = objects(problem)
+    assert (found.status, found.total) == ("optimal", least_sum(rows_of(problem)))
+    assert list(violations(problem, found.objects)) == []
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_textures_are_those_of_the_best_partition(seed: int) -> None:
+    problem = drawn_objects(seed, textures=True)
+    found = objects(problem)
+    assert (found.status, found.total) == ("optimal", least_sum(rows_of(problem), problem.ratio))
+
+
+def test_objects_of_a_network_are_proved_and_no_way_needs_less() -> None:
+    found = objects(read_problem(EXAMPLES / "mobilenet_v2.csv"))
+    assert (found.status, found.total, len(found.objects)) == ("optimal", 1756160, 4)
+    assert min(found.ways.values()) >= found.total
+
+
+def test_storage_tokens_are_one_of_the_ways() -> None:
+    problem = Problem(buffers=[{"id": k, "size": 10 + k, "start": k, "end": k + 2} for k in range(5)])
+    assert objects(problem).ways["relay"] == solve(problem, solver="reference:relay-storage-tokens").peak
+
+
+def test_kinds_and_textures_and_bytes_have_objects_of_their_own() -> None:
+    problem = ObjectsProblem.model_validate(
+        {
+            "buffers": [
+                {"id": "a", "width": 4, "height": 4, "kind": "float16", "start": 0, "end": 1},
+                {"id": "b", "width": 4, "height": 4, "kind": "float32", "start": 1, "end": 2},
+                {"id": "c", "size": 16, "start": 2, "end": 3},
+            ]
+        }
+    )
+    assert [each.buffers for each in objects(problem).objects] == [("a",), ("b",), ("c",)]
+
+
+def test_a_texture_grows_in_one_direction_where_that_costs_less_than_a_new_one() -> None:
+    found = objects(textures((8, 4, 0, 1), (7, 5, 1, 2))).objects
+    assert [(each.width, each.height) for each in found] == [(8, 5)]
+    assert len(objects(textures((8, 1, 0, 1), (1, 8, 1, 2))).objects) == 2
+
+
+def test_the_ratio_keeps_small_textures_out_of_large_ones() -> None:
+    rows = ((100, 10, 0, 1), (10, 10, 1, 2))
+    assert len(objects(textures(*rows)).objects) == 1
+    assert len(objects(textures(*rows, ratio=5)).objects) == 2
+
+
+def test_an_alias_lives_in_the_object_of_its_buffer() -> None:
+    rows = [
+        {"id": "a", "size": 8, "start": 0, "end": 2},
+        {"id": "view", "size": 4, "start": 2, "end": 4, "alias_of": "a"},
+        {"id": "b", "size": 8, "start": 3, "end": 4},
+    ]
+    assert objects(Problem(buffers=rows)).total == 16
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"lifetimes": [[0, 1], [3, 4]]}, "one lifetime without a hole"),
+        ({}, "one lifetime without a hole"),
+    ],
+)
+def test_what_objects_cannot_promise_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProblemError, match=message):
+        objects(Problem(buffers=[{"id": "a", "size": 1, **fields}]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"size": 4, "buffers": ("a", "b")}, "objects? 0|share"),
+        ({"size": 3, "buffers": ("a",)}, "must hold .a."),
+        ({"size": 4, "buffers": ("c",)}, "must be one of the problem's"),
+        ({"width": 4, "height": 1, "buffers": ("a",)}, "of its kind alone"),
+    ],
+)
+def test_wrong_objects_are_found(wrong: dict[str, Any], message: str) -> None:
+    rows = [{"id": "a", "size": 4, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]
+    problem = ObjectsProblem.model_validate({"buffers": rows})
+    assert any(re.search(message, each) for each in violations(problem, (SharedObject(**wrong),)))
+
+
+def test_the_lines_name_objects_and_ways() -> None:
+    found = list(lines(objects(ObjectsProblem.model_validate(EXAMPLE), ObjectsOptions(time_limit_s=5))))
+    assert found[0].startswith("optimal: ")
+    assert any(line.endswith("of rgba16f: 2 buffers") for line in found)

@@ -1,0 +1,60 @@
+"""The least sum of shared objects by trying every partition; shares no code with the product."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from memplan.planner.objects.problem import ObjectBuffer, ObjectsProblem
+
+Row = tuple[int, int, int, int]
+"""Start, end, width and height."""
+
+
+def least_sum(rows: Sequence[Row], ratio: int | None = None) -> int:
+    """Return the least sum of width x height over objects in which no two are alive together."""
+    best = sum(w * h for _, _, w, h in rows)
+
+    def amount(object_: list[Row]) -> int | None:
+        wide, high = max(row[2] for row in object_), max(row[3] for row in object_)
+        is_wrong = ratio is not None and any(wide > ratio * w or high > ratio * h for _, _, w, h in object_)
+        return None if is_wrong else wide * high
+
+    def place(k: int, objects: list[list[Row]]) -> None:
+        nonlocal best
+        if k == len(rows):
+            amounts = [amount(each) for each in objects]
+            if None not in amounts:
+                best = min(best, sum(each or 0 for each in amounts))
+            return
+        for each in objects:
+            if all(rows[k][0] >= other[1] or other[0] >= rows[k][1] for other in each):
+                each.append(rows[k])
+                place(k + 1, objects)
+                each.pop()
+        place(k + 1, [*objects, [rows[k]]])
+
+    place(0, [])
+    return best
+
+
+def drawn_objects(seed: int, *, textures: bool) -> ObjectsProblem:
+    """Draw a problem of at most eight buffers, of textures with a ratio every third time."""
+    chance = random.Random(seed)
+    steps, most = chance.randint(3, 12), chance.choice([3, 9, 50])
+    rows = []
+    for k in range(chance.randint(2, 8)):
+        start = chance.randrange(steps)
+        sides = (
+            {"width": chance.randint(1, most), "height": chance.randint(1, most)}
+            if textures
+            else {"size": chance.randint(0, most)}
+        )
+        rows.append(ObjectBuffer(id=k, start=start, end=start + chance.randint(1, 6), **sides))
+    ratio = chance.choice([None, None, chance.randint(1, 5)]) if textures else None
+    return ObjectsProblem(buffers=tuple(rows), ratio=ratio)
+
+
+def rows_of(problem: ObjectsProblem) -> list[Row]:
+    """Return what `least_sum` reads of a problem."""
+    return [(each.start, each.end, *each.sides) for each in problem.buffers]
