@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import dask
 from distributed import Client, Future, Scheduler, Security, Worker, get_worker
+from distributed.gc import disable_gc_diagnosis
 from distributed.scheduler import DEFAULT_EXTENSIONS
 from distributed.scheduler import KilledWorker as KilledWorker
 from distributed.system import MEMORY_LIMIT
@@ -116,6 +117,11 @@ def worker(scheduler: str, threads: int = 1, security: Security | None = None) -
         dashboard_address=_NO_PAGES,
         extensions={},
     )
+
+
+def time_no_collections() -> None:
+    """Take out Dask's clocks of the garbage collector, in which the end of a task would leave them at odds."""
+    disable_gc_diagnosis()
 
 
 def client(address: str, security: Security | None = None, is_asynchronous: bool = True) -> Client:

@@ -19,8 +19,24 @@ _GRACE_S: dict[StopReason, float] = {"time_limit": 0.25, "cancelled": 3.0}
 """The time in which a worker that was told to end is expected to answer."""
 
 
+class _Begun:
+    """What a worker has begun with: the time of a job counts from then, and anew where its worker is lost."""
+
+    task: Task | WorkTask
+    _due: Deadline | None = None
+
+    @property
+    def due(self) -> Deadline:
+        """The moment at which a worker is to end, or without an answer there is none."""
+        return self._due or self.task.deadline
+
+    def begun(self) -> None:
+        """Hear that a worker has begun."""
+        self._due = self.task.due()
+
+
 @dataclass(eq=False)
-class PendingSolve:
+class PendingSolve(_Begun):
     """A task that is to be answered by its deadline, and the best result known."""
 
     task: Task
@@ -35,19 +51,18 @@ class PendingSolve:
 
     @property
     def due(self) -> Deadline:
-        """The moment at which a worker is to end."""
-        return self.task.deadline.earlier(self.task.carry_s)
-
-    def begun(self) -> None:
-        """Hear that a worker has begun."""
+        """The moment at which a worker is to end, so early that its plan can be brought back."""
+        return super().due if self.task.limit_s is not None else self.task.deadline.earlier(self.task.carry_s)
 
     def grace_s(self, reason: StopReason) -> float:
         """The time in which a worker that was told to end is expected to answer."""
-        return _GRACE_S[reason]
+        return _GRACE_S[reason] + self.task.carry_s
 
     def rest(self) -> Task:
         """Return what is left of the task, from the best plan known; a deterministic one starts as it always does."""
-        start = self.task.start if self.task.options.deterministic or self.best is None else self.best.plan
+        start, self._due = self.task.start, None
+        if self.best is not None and not self.task.options.deterministic:
+            start = self.best.plan
         return replace(self.task, start=start, deadline=self.task.deadline.earlier(self.task.carry_s))
 
     def hear(self, told: tuple[Progress, ...]) -> None:
@@ -61,7 +76,7 @@ class PendingSolve:
 
     def finished(self, found: SolveResult, reason: StopReason | None) -> SolveResult:
         """Return a worker's result with the time that the whole solve took, and the reason why it was ended, if so."""
-        elapsed_s = None if found.elapsed_s is None else self.task.deadline.passed_s
+        elapsed_s = None if found.elapsed_s is None else (self._due or self.task.deadline).passed_s
         stop_reason = reason if found.stop_reason == "cancelled" else found.stop_reason
         return replace(found, elapsed_s=elapsed_s, stop_reason=stop_reason)
 
@@ -76,21 +91,11 @@ class PendingSolve:
 
 
 @dataclass(eq=False)
-class PendingWork:
+class PendingWork(_Begun):
     """A request that is to be answered by its deadline; what a lost worker had found is lost with it."""
 
     task: WorkTask
     on_progress: Callable[[Mapping[str, Any]], None] | None = None
-    _begun_due: Deadline | None = None
-
-    @property
-    def due(self) -> Deadline:
-        """The moment at which a worker is to end: its time may count from when it has begun."""
-        return (self._begun_due or self.task.deadline).earlier(self.task.carry_s)
-
-    def begun(self) -> None:
-        """Hear that a worker has begun."""
-        self._begun_due = self.task.due()
 
     @property
     def has_result(self) -> bool:
@@ -99,6 +104,7 @@ class PendingWork:
 
     def rest(self) -> WorkTask:
         """Return the task, to be begun anew with the time that is left."""
+        self._due = None
         return replace(self.task, deadline=self.task.deadline.earlier(self.task.carry_s))
 
     def hear(self, told: tuple[Mapping[str, Any], ...]) -> None:
@@ -109,7 +115,8 @@ class PendingWork:
 
     def grace_s(self, reason: StopReason) -> float:
         """The time in which a worker that was told to end is expected to answer."""
-        return self.task.grace_s if reason == "time_limit" else _GRACE_S[reason]
+        grace_s = self.task.grace_s if reason == "time_limit" else _GRACE_S[reason]
+        return grace_s if self.task.limit_s is None else grace_s + self.task.carry_s
 
     def finished(self, found: WorkAnswer, _reason: StopReason | None) -> WorkAnswer:
         """Return a worker's answer, and pass on what it had not told yet."""

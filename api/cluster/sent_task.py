@@ -73,7 +73,7 @@ class SentTask(Generic[T]):
         """Return the worker's result, or the best known where `over` comes first; None where the worker was lost."""
         await asyncio.wait({self.outcome, over}, return_when=asyncio.FIRST_COMPLETED)
         if over.done():
-            await self._end(self.pending.grace_s(over.result()) + self.pending.task.carry_s)
+            await self._end(self.pending.grace_s(over.result()))
         reason = over.result() if over.done() else None
         if self.outcome.done() and (answer := self.outcome.result()) is not None:
             return self.pending.finished(await asyncio.to_thread(unpack, answer), reason)

@@ -33,8 +33,22 @@ class WorkFailedError(MemplanError):
     """The program failed in a worker, whose log says where."""
 
 
+class _Timed:
+    """What is due at its deadline, or `limit_s` after a worker has begun with it, where that is given and earlier."""
+
+    deadline: Deadline
+    limit_s: float | None
+
+    def due(self) -> Deadline:
+        """Return when the answer is due of a worker that begins now."""
+        if self.limit_s is None:
+            return self.deadline
+        begun = Deadline.after(self.limit_s)
+        return Deadline(begun.began, min(begun.at, self.deadline.at))
+
+
 @dataclass(frozen=True, eq=False)
-class Task:
+class Task(_Timed):
     """One solve, all that a worker needs of it.
 
     `start` is the best plan known. `wants_plans` asks for better plans as they are found, about one a second; without,
@@ -46,6 +60,7 @@ class Task:
     deadline: Deadline
     start: Plan | None = None
     wants_plans: bool = False
+    limit_s: float | None = None
 
     @property
     def carry_s(self) -> float:
@@ -79,11 +94,11 @@ class WorkAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class WorkTask:
+class WorkTask(_Timed):
     """One request of another kind than a plan: bytes, options, and the function that answers it in a worker.
 
     The function is one of a module, since its name is sent; it raises MemplanError. It may take `grace_s` longer than
-    the deadline, or than `limit_s` from when a worker begins, where that is given and earlier.
+    it is due.
     """
 
     run: Callable[[WorkTask, WorkControl], WorkAnswer]
@@ -95,10 +110,6 @@ class WorkTask:
     grace_s: float
     limit_s: float | None = None
     wants_plans: bool = False
-
-    def due(self) -> Deadline:
-        """Return when the answer is due of a worker that begins now."""
-        return self.deadline if self.limit_s is None else self.deadline.within(self.limit_s)
 
     @property
     def carry_s(self) -> float:

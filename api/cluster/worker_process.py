@@ -39,6 +39,7 @@ async def _work(scheduler: str, security: Security | None, output: int) -> None:
     heartbeats = asyncio.create_task(_send_heartbeats(output))
     await asyncio.to_thread(warm_up)
     worker = await dask.worker(scheduler, security=security)
+    dask.time_no_collections()
     _LOG.info("worker process %d joined the scheduler at %s", os.getpid(), scheduler)
     while worker.status is Status.running and not heartbeats.done():
         await asyncio.sleep(_POLL_EVERY_S)

@@ -11,6 +11,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from memplan.api.cluster import dask
@@ -66,17 +67,17 @@ class RunningTask:
     def answer(self) -> SolveResult | WorkAnswer:
         """Do the task; raises MemplanError."""
         task = self.task
-        deadline = task.due() if isinstance(task, WorkTask) else task.deadline
+        deadline = task.due()
         self.end_within(max(0.0, deadline.left_s))
         if isinstance(task, WorkTask):
             try:
-                with self.ending:
-                    answer = task.run(task, WorkControl(deadline, self.cancelled, self.progress.append))
+                control = WorkControl(deadline, self.cancelled, self.progress.append)
+                answer = self.ending.run(partial(task.run, task, control))
             except OverError:
                 raise NoAnswerError(f"{task.kind}: no answer came within its time limit") from None
             return replace(answer, told=self.told(with_plan=False))
-        control = SolveControl(task.deadline, self.cancelled, self.progress.append, self.watch, task.start)
-        return solve_objective(task.problem, task.options, control)
+        solving = SolveControl(deadline, self.cancelled, self.progress.append, self.watch, task.start)
+        return solve_objective(task.problem, task.options, solving)
 
     def watch(self, so_far: Callable[[], SolveResult | None]) -> None:
         """Keep the function that returns the best result so far."""

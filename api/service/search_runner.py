@@ -174,20 +174,21 @@ class SearchRunner:
             is_long=is_long,
         ):
             return None if best is None else replace(best, stop_reason="cancelled")
-        options, deadline = request.options, request.deadline
+        options = request.options
         if best is not None and not options.deterministic:
             options = options.model_copy(update={"seed": options.seed ^ _ANEW})
         taken = Deadline.after(options.time_limit_s)
-        if not request.may_be_refused:  # the time limit counts from here, not from the wait
-            deadline = Deadline(taken.began, min(taken.at, deadline.at))
+        # The time limit of a call counts from when it came, that of a job from when a worker begins with it.
+        began, limit_s = (request.deadline.began, None) if request.may_be_refused else (taken.began, options.time_limit_s)
         try:
             result = await self._workers.solve(
                 Task(
                     request.problem.problem,
                     options,
-                    Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S)),
+                    Deadline(began, max(request.deadline.at, taken.began + _LEAST_S)),
                     start=None if options.deterministic or best is None else best.plan,
                     wants_plans=shared.wants_plans,
+                    limit_s=limit_s,
                 ),
                 priority=min(0, request.priority),  # those of one key never go before others'
                 on_progress=shared.tell,

@@ -10,8 +10,9 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable
-from types import TracebackType
+from typing import TypeVar
 
+T = TypeVar("T")
 _AGAIN_S = 0.05
 """The time after which it is raised again: Python drops an error in a finalizer, or in a callback of its collector."""
 
@@ -27,7 +28,7 @@ def hide_dropped_ends() -> None:
 
 
 class Ending:
-    """Raises OverError in the thread that enters it once its time is over, unless the block has ended. For one use.
+    """Raises OverError in the thread that runs work once its time is over, unless that has ended. For one use.
 
     `on_end` is called each time, by another thread.
     """
@@ -43,16 +44,26 @@ class Ending:
         with self._changing:
             self._end_in(seconds)
 
-    def __enter__(self) -> Ending:
-        self._thread = threading.get_ident()
-        return self
+    def run(self, work: Callable[[], T]) -> T:
+        """Return what the work returns; raises OverError where its time is over before."""
+        try:
+            self._thread = threading.get_ident()
+            return work()
+        finally:
+            # Not the exit of a block, whose call is where an end may be raised as well: it would then come again and
+            # again, in whatever this thread does next.
+            while self._thread is not None:
+                try:
+                    self._leave()
+                except OverError:
+                    pass
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def _leave(self) -> None:
         with self._changing:
-            self._thread = None
             if self._timer is not None:
                 self._timer.cancel()
-        _raise_in(threading.get_ident(), None)  # one that was on its way
+            _raise_in(threading.get_ident(), None)  # one that was on its way
+            self._thread = None
 
     def _end_in(self, seconds: float) -> None:
         if self._timer is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,10 +83,9 @@ def _read(parent: Parent, what: str, *task: Any) -> None:
         deadline = parent.next_task()
         if deadline is None:
             return
-        with Ending() as ending:
-            ending.within(deadline.left_s + GRACE_S)
-            found = next(steps)
-        parent.send([None, found])
+        ending = Ending()
+        ending.within(deadline.left_s + GRACE_S)
+        parent.send([None, ending.run(partial(next, steps))])
     except OverError:
         parent.send(_said(NotInTimeError("body: could not be read within its time limit")))
     except MemoryError:

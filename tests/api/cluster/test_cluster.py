@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -10,6 +12,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress
 from tests.support.clusters import HARD, SMALL, is_no_worse, opened, scheduled, solved, soon, task
 
@@ -94,5 +97,17 @@ def test_what_a_solver_refuses_is_told_as_if_it_were_here() -> None:
             with pytest.raises(OptionError) as caught:
                 await solved(cluster, asked)
             assert caught.value.sentences == ('accept: must be fit or a percentage such as 5%, got "much"',)
+
+    asyncio.run(day())
+
+
+def test_the_time_of_a_job_counts_from_when_a_worker_begins_with_its_problem() -> None:
+    async def day() -> None:
+        async with opened(workers=0, solves=1) as cluster:
+            long = asyncio.create_task(solved(cluster, task(HARD, 1.0)))
+            await soon(lambda: (cluster.places, cluster.under_way) == (1, 1))
+            job = replace(task(HARD), deadline=Deadline.after(inf), limit_s=0.3)
+            result = await cluster.solve(job, cancelled=asyncio.Event())
+            assert (result.plan.status, result.stop_reason, long.done()) == ("feasible", "time_limit", True)
 
     asyncio.run(day())

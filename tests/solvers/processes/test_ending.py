@@ -3,32 +3,49 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
 
 from memplan.solvers.processes.ending import Ending, OverError
 
 
-def test_what_looks_at_no_clock_is_ended() -> None:
-    def for_ever() -> None:
-        with Ending() as ending:
-            ending.within(0.01)
-            while True:
-                try:
-                    sum(range(1000))
-                except Exception:  # noqa: BLE001 - which an end is not
-                    continue
+def for_ever() -> None:
+    while True:
+        try:
+            sum(range(1000))
+        except Exception:  # noqa: BLE001 - which an end is not
+            continue
 
+
+def test_what_looks_at_no_clock_is_ended() -> None:
+    ending = Ending()
+    ending.within(0.01)
     with pytest.raises(OverError):
-        for_ever()
+        ending.run(for_ever)
 
 
 def test_what_has_ended_is_left_alone_and_a_later_end_takes_the_place_of_an_earlier_one() -> None:
-    with Ending() as ending:
-        ending.within(0.01)
-        ending.within(60.0)
-        time.sleep(0.05)
-    with Ending() as short:
-        short.within(0.02)
+    ending, short = Ending(), Ending()
+    ending.within(0.01)
+    ending.within(60.0)
+    ending.run(lambda: time.sleep(0.05))
+    short.within(0.02)
+    short.run(int)
     assert sum(range(1_000_000)) > 0
     time.sleep(0.05)
+
+
+def test_an_end_that_comes_as_work_ends_is_not_left_to_what_follows() -> None:
+    for k in range(300):
+        ending, over = Ending(), time.perf_counter() + 2e-4 + k * 1e-6
+
+        def until_then(over: float = over) -> None:
+            while time.perf_counter() < over:
+                pass
+
+        ending.within(2e-4)
+        with suppress(OverError):
+            ending.run(until_then)
+        assert ending._thread is None
+    time.sleep(0.06)
