@@ -11,13 +11,13 @@ from typing import Any, Protocol, TypeVar
 
 from distributed import Client, Security
 
-from memplan.api.cluster import dask
+from memplan.api.cluster import dask, worker_task
 from memplan.api.cluster.connection import Connection
 from memplan.api.cluster.local_cluster import local_cluster
 from memplan.api.cluster.pending import PendingSolve, PendingWork
 from memplan.api.cluster.sent_task import Pending, SentTask, stop
 from memplan.api.cluster.serialization import pack, unpack
-from memplan.api.cluster.task import LostWorkersError, Task, WorkAnswer, WorkTask
+from memplan.api.cluster.task import LostWorkersError, Task, TooMuchMemoryError, WorkAnswer, WorkTask
 from memplan.api.settings import Settings
 from memplan.planner.model.plan import StopReason
 from memplan.solvers.search.result import Progress, SolveResult
@@ -137,8 +137,12 @@ class Cluster:
                     lost += 1
                     if self._on_loss is not None:
                         self._on_loss()
+                    if pending.is_too_heavy:
+                        break
                     await self._pause(pending, lost, over)
-            return await asyncio.to_thread(pending.best_known, over.result())
+            if not over.done() and not pending.has_result:
+                raise TooMuchMemoryError
+            return await asyncio.to_thread(pending.best_known, over.result() if over.done() else "work_limit")
         finally:
             over.cancel()
 
@@ -171,6 +175,8 @@ class Cluster:
         if sent is None:
             if not message.content and client is not None:  # it was let go before this was known
                 self._go_on_with(stop(client, message.worker, message.key))
+        elif message.content == worker_task.TOO_HEAVY:
+            sent.pending.is_too_heavy = True
         elif message.content:
             sent.pending.hear(await asyncio.to_thread(unpack, message.content))
         else:

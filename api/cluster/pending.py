@@ -23,6 +23,8 @@ class _Begun:
     """What a worker has begun with: the time of a job counts from then, and anew where its worker is lost."""
 
     task: Task | WorkTask
+    is_too_heavy = False
+    """True once its memory has ended its worker: it is sent to no other one."""
     _due: Deadline | None = None
 
     @property

@@ -30,6 +30,9 @@ class Pending(Protocol[T]):
     def task(self) -> Task | WorkTask:
         """The work as it came."""
 
+    is_too_heavy: bool
+    """True once its memory has ended its worker."""
+
     @property
     def has_result(self) -> bool:
         """True where something is known already, should the worker be lost."""

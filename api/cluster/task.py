@@ -28,6 +28,9 @@ class NoAnswerError(MemplanError):
 class TooMuchMemoryError(InputError):
     """A request takes more memory than a worker has."""
 
+    def __init__(self, *sentences: str) -> None:
+        super().__init__(*(sentences or ("memplan: must be answered with the memory of one worker, and needs more",)))
+
 
 class WorkFailedError(MemplanError):
     """The program failed in a worker, whose log says where."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 import psutil
@@ -19,6 +20,8 @@ _START_S = 60.0
 """The time that a process may take to its first heartbeat."""
 _WEIGH_EVERY_S = 0.5
 _PART_OF_MEMORY = 0.9
+TOO_HEAVY_SIGNAL = signal.SIGUSR1
+"""The signal to a worker to end for its memory; one that has not by the next look is killed."""
 _LOG = logging.getLogger("memplan")
 
 
@@ -52,16 +55,19 @@ class WorkerPool:
             await processes.stop()
 
     async def _weigh(self, processes: KeptProcesses) -> None:
+        told: set[int] = set()
         while True:
             await asyncio.sleep(_WEIGH_EVERY_S)
-            await asyncio.to_thread(lighten, processes.pids, self.most_bytes)
+            told = await asyncio.to_thread(lighten, processes.pids, self.most_bytes, told)
 
 
-def lighten(pids: list[int], most_bytes: int) -> None:
+def lighten(pids: list[int], most_bytes: int, told: Collection[int] = ()) -> set[int]:
     """End, for each worker that uses too much memory with its engines, the largest process of them.
 
-    Without an engine its search goes on; without its worker the task goes to another one.
+    Without an engine its search goes on. A worker is told to end, and tells that its task is to go to no other one;
+    one that was `told` so before is killed. Returns those that are told now.
     """
+    now: set[int] = set()
     for pid in pids:
         with contextlib.suppress(psutil.Error):
             worker = psutil.Process(pid)
@@ -70,4 +76,7 @@ def lighten(pids: list[int], most_bytes: int) -> None:
                 largest = max(used, key=used.__getitem__)
                 what = "the worker" if largest == pid else "its largest engine"
                 _LOG.warning("worker process %d uses more than %d bytes; %s is ended", pid, most_bytes, what)
-                psutil.Process(largest).kill()
+                is_first = largest == pid and pid not in told
+                psutil.Process(largest).send_signal(TOO_HEAVY_SIGNAL if is_first else signal.SIGKILL)
+                now |= {pid} if is_first else set()
+    return now

@@ -38,6 +38,8 @@ _ENDING_S, _ENDED_CPU_S = 0.15, 0.3
 _PROCESSORS = os.cpu_count() or 1
 _TELL_EVERY_S, _PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 0.25, 1.0, 5.0
 _PROGRESS_KEPT = 100
+TOO_HEAVY = b"m"
+"""What is told of a task that ends its worker by its memory; progress is packed, and begins otherwise."""
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
 
@@ -50,6 +52,7 @@ class RunningTask:
     cancelled: threading.Event = field(default_factory=threading.Event)
     is_done: threading.Event = field(default_factory=threading.Event)
     so_far: Callable[[], SolveResult | None] = lambda: None
+    tell: Callable[[bytes], None] = lambda _: None
     latest: Any = None
     progress: deque[Any] = field(default_factory=lambda: deque(maxlen=_PROGRESS_KEPT))
     ending: Ending = field(default_factory=lambda: Ending(_set_last_alarm))
@@ -83,16 +86,16 @@ class RunningTask:
         """Keep the function that returns the best result so far."""
         self.so_far = so_far
 
-    def report(self, tell: Callable[[bytes], None]) -> None:
+    def report(self) -> None:
         """Tell that it has begun, with no content, and then its progress, until it is done; for a thread of its own."""
-        tell(b"")
+        self.tell(b"")
         every_s = max(_PLAN_EVERY_S if self.task.wants_plans else _SPARE_PLAN_EVERY_S, 20 * self.task.carry_s)
         plan_at = time.monotonic() + _PLAN_EVERY_S
         while not self.is_done.wait(_TELL_EVERY_S):
             with_plan = time.monotonic() >= plan_at
             if told := self.told(with_plan):
                 plan_at = time.monotonic() + every_s if with_plan else plan_at
-                tell(pack(told))
+                self.tell(pack(told))
 
     def told(self, with_plan: bool) -> tuple[Any, ...]:
         """Return the progress since the last call; with the best plan, where that is a new one."""
@@ -122,13 +125,13 @@ def perform(key: str, topic: str, sent: bytes) -> bytes:
     Raises MemplanError, which Dask brings to the server.
     """
     try:
-        running = _running[key] = RunningTask(unpack(sent))
-        threading.Thread(target=running.report, args=(dask.teller(topic, key),), daemon=True).start()
+        running = _running[key] = RunningTask(unpack(sent), tell=dask.teller(topic, key))
+        threading.Thread(target=running.report, daemon=True).start()
         return pack(running.answer())
     except MemplanError:
         raise
     except MemoryError:
-        raise TooMuchMemoryError("memplan: must be answered with the memory of one worker, and needs more") from None
+        raise TooMuchMemoryError from None
     except Exception as error:  # noqa: BLE001 - the border of the worker: its log says where, without the message
         frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
         _LOG.error("%s in a worker\n%s", type(error).__name__, frames)
@@ -149,6 +152,12 @@ def _set_alarm(seconds: float, clock: int = signal.ITIMER_REAL) -> None:
 def _set_last_alarm() -> None:
     if _is_alone and signal.getitimer(signal.ITIMER_PROF)[0] > _ENDED_CPU_S:
         _set_alarm(_ENDED_CPU_S, signal.ITIMER_PROF)
+
+
+def tell_too_heavy() -> None:
+    """Tell that what runs here is about to be ended by its memory, so that it ends no other worker."""
+    for running in list(_running.values()):
+        running.tell(TOO_HEAVY)
 
 
 def stop(key: str) -> None:

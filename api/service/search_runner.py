@@ -179,7 +179,9 @@ class SearchRunner:
             options = options.model_copy(update={"seed": options.seed ^ _ANEW})
         taken = Deadline.after(options.time_limit_s)
         # The time limit of a call counts from when it came, that of a job from when a worker begins with it.
-        began, limit_s = (request.deadline.began, None) if request.may_be_refused else (taken.began, options.time_limit_s)
+        began, limit_s = (
+            (request.deadline.began, None) if request.may_be_refused else (taken.began, options.time_limit_s)
+        )
         try:
             result = await self._workers.solve(
                 Task(

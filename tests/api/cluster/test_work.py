@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from memplan.api.cluster import worker_task
 from memplan.api.cluster.task import NoAnswerError, TooMuchMemoryError, WorkAnswer, WorkTask
 from memplan.solvers.search.deadline import Deadline
 from tests.support import works
-from tests.support.clusters import opened
+from tests.support.clusters import opened, soon
 from tests.support.processes import ROOT
 
 
@@ -48,6 +49,22 @@ def test_what_takes_more_memory_than_there_is_is_told_so() -> None:
         async with opened(workers=0, solves=1) as cluster:
             with pytest.raises(TooMuchMemoryError, match="must be answered with the memory of one worker"):
                 await cluster.work(work(works.too_much, 60.0), cancelled=asyncio.Event())
+
+    asyncio.run(day())
+
+
+def test_what_has_ended_a_worker_by_its_memory_is_sent_to_no_other_one() -> None:
+    async def day() -> None:
+        async with opened(workers=0, solves=1) as cluster:
+            asked = asyncio.create_task(cluster.work(work(works.for_a_while), cancelled=asyncio.Event()))
+            await soon(lambda: any(sent.worker for sent in cluster._sent.values()))
+            (sent,) = cluster._sent.values()
+            worker_task.tell_too_heavy()
+            await soon(lambda: sent.pending.is_too_heavy)
+            await sent.future.cancel()  # as the end of the worker does
+            with pytest.raises(TooMuchMemoryError):
+                await asked
+            assert not cluster._sent
 
     asyncio.run(day())
 
