@@ -113,6 +113,7 @@ class Settings(BaseSettings):
     # Keys
     require_keys: bool | None = None
     without_keys: bool = False
+    hosts: str | None = None
     admin_key: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
     metrics_without_key: bool = False
 

@@ -6,6 +6,7 @@ goes on until it returns: beyond that only the end of its process helps.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
 import threading
@@ -53,10 +54,8 @@ class Ending:
             # Not the exit of a block, whose call is where an end may be raised as well: it would then come again and
             # again, in whatever this thread does next.
             while self._thread is not None:
-                try:
+                with contextlib.suppress(OverError):
                     self._leave()
-                except OverError:
-                    pass
 
     def _leave(self) -> None:
         with self._changing:

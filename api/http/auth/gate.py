@@ -61,7 +61,7 @@ class KeyGate:
         there is no key to show.
         """
         if not self.requires_keys:
-            _check_page(method, headers or {}, self._settings.without_keys)
+            self._check_page(method, headers or {})
             return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
         text = text.strip()
@@ -76,6 +76,23 @@ class KeyGate:
             raise NoKeyError("authorization: the key is not known, or was revoked")
         self._count(key)
         return key.caller(self._settings.max_jobs_per_key)
+
+    def _check_page(self, method: str, headers: Mapping[str, str]) -> None:
+        """Raise ForbiddenError for what a page from elsewhere asks for, by whatever name it calls this server.
+
+        Where `without_keys` was said, a proxy may stand before it, and what is compared with its name says little.
+        """
+        host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
+        if not is_harmless(host, self._settings.hosts or ""):
+            rule = "must be an address, localhost or one of MEMPLAN_HOSTS where no key is asked for"
+            raise ForbiddenError(f"host: {rule}, got {shown(host)}")
+        if self._settings.without_keys:
+            if site == "cross-site" and is_from_elsewhere(method, host, None, site):
+                raise ForbiddenError(f"sec-fetch-site: must not be that of another site's page, got {shown(site)}")
+        elif is_from_elsewhere(method, host, origin, site):
+            rule = "must be that of this server's own pages where no key is asked for, unless --without-keys is said"
+            name, got = ("sec-fetch-site", site) if origin is None else ("origin", origin)
+            raise ForbiddenError(f"{name}: {rule}, got {shown(got)}")
 
     async def _known(self, key_id: str) -> Key | None:
         key, read_at = self._kept.get(key_id, (None, 0.0))
@@ -95,24 +112,6 @@ class KeyGate:
         wait_s = self._quota.take(key.id, per_minute)
         if wait_s > 0:
             raise FullError(f"key {key.name}: may ask {per_minute} times a minute", wait_s)
-
-
-def _check_page(method: str, headers: Mapping[str, str], is_any_host: bool) -> None:
-    """Raise ForbiddenError for what a page from elsewhere asks for, by whatever name it calls this server.
-
-    Where `is_any_host`, that is only what a browser itself says to be of another site.
-    """
-    host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
-    if is_any_host:
-        if site == "cross-site" and is_from_elsewhere(method, host, None, site):
-            raise ForbiddenError(f"sec-fetch-site: must not be that of another site's page, got {shown(site)}")
-        return
-    rule = "where no key is asked for, unless --without-keys is said"
-    if not is_harmless(host):
-        raise ForbiddenError(f"host: must be an address or localhost {rule}, got {shown(host)}")
-    if is_from_elsewhere(method, host, origin, site):
-        name, got = ("sec-fetch-site", site) if origin is None else ("origin", origin)
-        raise ForbiddenError(f"{name}: must be that of this server's own pages {rule}, got {shown(got)}")
 
 
 def look_up(keys: Keys, key_id: str) -> Key | None:

@@ -13,15 +13,19 @@ from urllib.parse import urlsplit
 
 
 @lru_cache(maxsize=64)
-def is_harmless(host: str | None) -> bool:
-    """Return True if no page from elsewhere has this `Host`: an address, localhost, or a name without a domain."""
+def is_harmless(host: str | None, named: str = "") -> bool:
+    """Return True if no page from elsewhere has this `Host`: an address, localhost, or a name without a domain.
+
+    `named` are other names of this server, with commas between them.
+    """
     if not host:
         return True
     try:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
         return False
-    if "." not in name or name.endswith(".localhost"):
+    own = (each.strip().lower().rstrip(".") for each in named.split(","))
+    if "." not in name or name.endswith(".localhost") or name in own:
         return True
     try:
         ip_address(name)

@@ -53,8 +53,7 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
 
 def _answer(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:
     body = canonical_plan(problem_hash, known).model_dump_json().encode()
-    # Of the plan alone: what is proved of it each process says for itself, and how long was searched.
-    alone = canonical_plan(problem_hash, replace(known.without_claims, solver=None, searched_s=0.0))
+    alone = canonical_plan(problem_hash, replace(known, solver=None, searched_s=0.0))
     tag = f'W/"{sha256(alone.model_dump_json().encode()).hexdigest()[:32]}"'
     scope = "private" if is_private else "public"
     headers = {

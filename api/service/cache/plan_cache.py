@@ -46,7 +46,7 @@ class PlanCache:
         self._unwritten: dict[str, tuple[CompiledProblem, CachedPlan]] = {}
         self._used: set[str] = set()
         self._wrong: set[str] = set()
-        self._has_unwritten = asyncio.Event()
+        self._has_unwritten, self._writing = asyncio.Event(), asyncio.Lock()
 
     @classmethod
     @asynccontextmanager
@@ -79,9 +79,12 @@ class PlanCache:
         return best
 
     async def by_hash(self, problem_hash: str) -> CachedPlan | None:
-        """Return the best known result of the problem with this hash."""
-        known, is_latest = self._remembered(problem_hash)
-        return known if is_latest else await self._stored(problem_hash) or known
+        """Return the best known result of the problem with this hash, with the claims of whoever found it.
+
+        It is the store's, so that all servers of it say the same.
+        """
+        await self.write()
+        return await self._stored(problem_hash, with_claims=True) or self._memory.get(problem_hash, (None,))[0]
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> CachedPlan:
         """Keep a result where it is better, and return the best that is known now."""
@@ -131,14 +134,15 @@ class PlanCache:
 
     async def write(self) -> None:
         """Write to the store what is not there yet; what it does not take is lost, and found again another time."""
-        if self._store is None or not self._unwritten:
-            return
-        found, self._unwritten = self._unwritten, {}
-        try:
-            await self._store.briefly(partial(self._write, self._store, found, frozenset(self._wrong)))
-            self._wrong -= found.keys()
-        except StoreError as error:
-            _LOG.warning("%d plans were not kept: %s", len(found), error)
+        async with self._writing:
+            if self._store is None or not self._unwritten:
+                return
+            found, self._unwritten = self._unwritten, {}
+            try:
+                await self._store.briefly(partial(self._write, self._store, found, frozenset(self._wrong)))
+                self._wrong -= found.keys()
+            except StoreError as error:
+                _LOG.warning("%d plans were not kept: %s", len(found), error)
 
     @staticmethod
     def _write(store: Store, found: Mapping[str, tuple[CompiledProblem, CachedPlan]], wrong: frozenset[str]) -> None:
@@ -153,11 +157,11 @@ class PlanCache:
         is_new = known is not None and time.monotonic() - looked_at < _FRESH_S
         return known, self._store is None or is_new or (known is not None and known.is_final)
 
-    async def _stored(self, problem_hash: str) -> CachedPlan | None:
+    async def _stored(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
         if self._store is None or problem_hash in self._wrong:
             return None
         try:
-            known = await self._store.briefly(partial(_read, self._store, problem_hash))
+            known = await self._store.briefly(partial(_read, self._store, problem_hash, with_claims))
         except StoreError as error:
             _LOG.warning("a plan could not be looked up: %s", error)
             return None
@@ -185,9 +189,9 @@ class PlanCache:
             self._held_bytes -= self._memory.popitem(last=False)[1][2]
 
 
-def _read(store: Store, problem_hash: str) -> CachedPlan | None:
+def _read(store: Store, problem_hash: str, with_claims: bool) -> CachedPlan | None:
     record = store.plans.find(problem_hash)
-    return None if record is None else known_of(record)
+    return None if record is None else known_of(record, with_claims=with_claims)
 
 
 def _joined(
@@ -195,5 +199,8 @@ def _joined(
 ) -> StoredPlan | None:
     """Return what the store should keep of a problem from now on; None: what it has, unless that is wrong."""
     known = None if record is None or is_wrong else known_of(record)
+    is_proved = known is not None and record is not None and record.status == "optimal"
+    if known is not None and is_proved and known.score(problem) <= found.score(problem):
+        return None  # who proved it said so, which each server proves for itself
     best = better_of(problem, known, found)
     return None if best is known else record_of(problem.hash, best)

@@ -43,8 +43,8 @@ def record_of(problem_hash: str, known: CachedPlan) -> StoredPlan:
     )
 
 
-def known_of(record: StoredPlan) -> CachedPlan | None:
-    """Read a cached plan from the store, without its claims; None where it cannot be read."""
+def known_of(record: StoredPlan, *, with_claims: bool = False) -> CachedPlan | None:
+    """Read a cached plan from the store, also with the claims of who wrote it; None where it cannot be read."""
     try:
         content = json.loads(zlib.decompress(record.plan))
         offset = content["offset"]
@@ -54,10 +54,15 @@ def known_of(record: StoredPlan) -> CachedPlan | None:
             pool=None if offset is None else column(pool),
             offset=None if offset is None else column(offset),
             used=tuple(content["used"]),
+            bound=tuple(content["bound"]),
+            total=content["total"],
+            traffic_unit=content["traffic_unit"],
+            kind=content["kind"],
+            by=content["by"],
             solver=content["solver"],
             searched_s=record.searched_s,
         )
     except (zlib.error, ValueError, KeyError, TypeError, OverflowError) as error:
         _LOG.error("a cached plan of %s cannot be read: %s", record.hash, type(error).__name__)
         return None
-    return known.without_claims
+    return known if with_claims else known.without_claims

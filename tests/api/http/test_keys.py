@@ -198,14 +198,13 @@ def test_a_page_from_elsewhere_is_known_by_its_name(host: str | None, harmless: 
 
 def test_such_a_page_gets_in_where_that_is_said_only() -> None:
     lobby = Lobby()
-    assert (
-        run(KeyGate(Settings(without_keys=True), lobby._look_up).caller(None, headers={"host": "proxy.example"}))
-        is ANY_CALLER
-    )
+    named = Settings(without_keys=True, hosts="memplan.example, Proxy.example")
+    assert run(KeyGate(named, lobby._look_up).caller(None, headers={"host": "proxy.example:80"})) is ANY_CALLER
     with pytest.raises(NoKeyError):
         run(KeyGate(Settings(require_keys=True), lobby._look_up).caller(None, headers={"host": "memplan.example"}))
-    with pytest.raises(ForbiddenError, match=r'^host: must be an address or localhost .*, got "evil\.example"$'):
-        run(KeyGate(Settings(), lobby._look_up).caller(None, headers={"host": "evil.example"}))
+    for settings in (Settings(), named, Settings(without_keys=True)):
+        with pytest.raises(ForbiddenError, match=r'^host: must be an address, localhost or .*, got "evil\.example"$'):
+            run(KeyGate(settings, lobby._look_up).caller(None, headers={"host": "evil.example"}))
 
 
 @pytest.fixture
@@ -266,7 +265,7 @@ def test_processes_of_a_server_count_requests_together(tmp_path: Path) -> None:
 
 
 def test_a_page_of_another_site_posts_to_no_server_that_needs_no_key() -> None:
-    gate = KeyGate(Settings(without_keys=True), Lobby()._look_up)
+    gate = KeyGate(Settings(without_keys=True, hosts="memplan.example"), Lobby()._look_up)
     said = {"host": "memplan.example", "sec-fetch-site": "cross-site"}
     with pytest.raises(ForbiddenError, match="sec-fetch-site: must not be that of another site's page"):
         run(gate.caller(None, "POST", said))

@@ -185,3 +185,19 @@ def test_readings_make_room_for_later_ones() -> None:
     assert [name for name in names if readings.find(name) is None] == names[:1]
     readings.keep(b"large", reading, 101)
     assert readings.find(b"large") is None
+
+
+def test_all_servers_say_the_same_of_a_plan_that_one_of_them_proved(store: Store) -> None:
+    async def day() -> None:
+        proving, other, asked = cache_over(store), cache_over(store), compiled()
+        unproved = plan_of_height(asked, 7, searched_s=9.0)
+        proving.keep(asked, replace(unproved, status="optimal", bound=(7,), total=7, kind="search", by="exact"))
+        said = [await cache.by_hash(asked.hash) for cache in (proving, other)]
+        other.keep(asked, unproved)
+        said += [await cache.by_hash(asked.hash) for cache in (other, proving)]
+        assert [(known.status, known.total, known.used) for known in said if known] == [("optimal", 7, (7,))] * 4
+        found = await cache_over(store).find(asked)
+        assert found is not None
+        assert found.status == "feasible"
+
+    run(day)
