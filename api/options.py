@@ -37,7 +37,7 @@ def read_options(value: Any) -> Options:
     try:
         return Options.model_validate(value)
     except ValidationError as error:
-        raise OptionError(*sentences(error)) from error
+        raise OptionError(*sentences(error, options=Options.model_fields)) from error
 
 
 _LISTS = ("capacity", "pin", "reserve", "copies")
@@ -53,4 +53,4 @@ def read_query(query: QueryParams) -> tuple[Options, ProblemOptions]:
         adapting = ProblemOptions.model_validate({name: query.getlist(name) for name in _LISTS})
         return Options.model_validate_strings({name: query[name] for name in names}), adapting
     except ValidationError as error:
-        raise OptionError(*sentences(error)) from error
+        raise OptionError(*sentences(error, options=Options.model_fields)) from error

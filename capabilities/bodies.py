@@ -81,7 +81,7 @@ def read_body_options(
     try:
         return model.model_validate_strings(dict(query)) if query else model.model_validate(given)
     except ValidationError as error:
-        raise OptionError(*sentences(error)) from error
+        raise OptionError(*sentences(error, options=model.model_fields)) from error
 
 
 def written_body(capability: Capability[Any], question: Question, options: CapabilityOptions) -> bytes:

@@ -49,7 +49,7 @@ def validated(model: type[M], given: Mapping[str, Any]) -> M:
     try:
         return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]  # a WireValue
     except (ValidationError, OptionError) as error:
-        said = error.sentences if isinstance(error, OptionError) else sentences(error)
+        said = error.sentences if isinstance(error, OptionError) else sentences(error, options=model.model_fields)  # type: ignore[attr-defined]
         raise OptionError(*(_with_default(model, sentence) for sentence in said)) from error
 
 

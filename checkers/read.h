@@ -21,7 +21,7 @@ static uint64_t *pair[2]; /* buffers that conflict by name, and those that may s
 /* A letter a kind of value, ? where it may be null. */
 static const char ROW[] = " id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? "
   "alias_of=i? alias_offset=b? relative=o? no_cross=a? offset_mod=o? forbid_pools=n ";
-static const char POOL[] = " name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? ";
+static const char POOL[] = " name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? device=i? ";
 static const char PROBLEM[] = " format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l together=l "
   "pools=l? objective=w ";
 

@@ -9,7 +9,7 @@ MOST, SHIFTS = 2**62, {"half-open": 0, "closed": 1}
 WORDS = {"format": ("memplan/1",), "interval": (*SHIFTS,), "objective": ("peak", "fit", "cost")}
 # A letter a kind of value, ? where it may be null.
 PROBLEM = "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l together=l pools=l? objective=w"
-POOL = "name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a?"
+POOL = "name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? device=i?"
 BUFFER = """id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? alias_of=i?
     alias_offset=b? relative=o? no_cross=a? offset_mod=o? forbid_pools=n"""
 COLUMNS = {"id": "id", "size": "size", "lower": "start", "start": "start", "upper": "end", "end": "end"}

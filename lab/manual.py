@@ -26,6 +26,10 @@ _HEAD = """# Capabilities
 A capability has the same inputs, options and answer as a function of Python, a command, `POST /v1/NAME`, a job
 (`POST /v1/jobs?kind=NAME`), a method of the clients, and with `--server URL`. Options are fields of `"options"` in a
 body, or of the query where the body has none; `time_limit_s` is all of the seconds until the answer.
+
+Of every answer, `fields` or `omit` choose some fields by name: `--fields status,peak` and `--omit placements` of the
+command, `?fields=status,peak` over HTTP (of a job, where its result or plan is fetched), and
+`memplan.select_fields(answer, fields=["status", "peak"])` in Python. Files that a command writes are whole.
 """
 _READING = """## Reading a model
 

@@ -100,6 +100,7 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "read_plan": "files",
     "read_problem": "files",
     "recompute_frontier": "solvers.order.recompute.frontier",
+    "select_fields": "capabilities.selection",
     "solve": "capabilities.plans.plan",
     "verify": "planner.audit",
     "write_plan": "files",
@@ -168,6 +169,7 @@ if TYPE_CHECKING:
     from memplan.capabilities.reasons.scenarios import scenarios as scenarios
     from memplan.capabilities.reasons.what_if import WhatIfOptions as WhatIfOptions
     from memplan.capabilities.reasons.what_if import what_if as what_if
+    from memplan.capabilities.selection import select_fields as select_fields
     from memplan.capabilities.symbols.limits import LimitsAnswer as LimitsAnswer
     from memplan.capabilities.symbols.limits import LimitsOptions as LimitsOptions
     from memplan.capabilities.symbols.limits import limits as limits

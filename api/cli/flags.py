@@ -13,8 +13,9 @@ from pydantic.fields import FieldInfo
 
 from memplan.api.cli.arguments import seconds
 from memplan.capabilities.reading import validated
+from memplan.capabilities.selection import HELP, NAMES, Selection
 from memplan.capabilities.sizes import parse_size
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import MAX_BYTES
 
 V = TypeVar("V")
@@ -49,9 +50,26 @@ _METAVARS = {
 }
 
 
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """Return a parameter that is given by its name."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
 def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) -> inspect.Parameter:
     """Return a flag of a command's own."""
     return keyword(name, Annotated[kind, typer.Option(*spelled, **described)], default)
+
+
+SELECTION = [flag(name, list[str] | None, None, f"--{name}", metavar="NAMES", help=HELP[name]) for name in NAMES]
+"""The flags for some of the fields of an answer."""
+
+
+def selected(answer: type[Any], given: Mapping[str, Any]) -> Selection | None:
+    """Return the fields that are wanted of the JSON of an answer; raises OptionError."""
+    selection = Selection.of(answer, given["fields"] or (), given["omit"] or ())
+    if selection is not None and (display := given.get("display")) not in (None, "json"):
+        raise OptionError(f"format: must be json with fields and omit, got {shown(str(display))}")
+    return selection
 
 
 def argument(name: str, kind: Any, default: Any, **described: Any) -> inspect.Parameter:
@@ -163,11 +181,6 @@ def _bytes(text: str | int) -> int:
         return parse_size(str(text))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-
-
-def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """Return a parameter that is given by its name."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 def dashed(name: str) -> str:

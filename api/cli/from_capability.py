@@ -13,7 +13,7 @@ import typer
 
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.arguments import ListFormat, Quiet, ServerUrl
-from memplan.api.cli.flags import dashed, flags_of, keyword, options_given, signed
+from memplan.api.cli.flags import SELECTION, Selection, dashed, flags_of, keyword, options_given, selected, signed
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.reading import parameters_of_inputs, read_files
@@ -34,7 +34,8 @@ EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 class Given:
     """What a command was given: its files by the names of inputs, its own flags, and what was read of both.
 
-    `prepared` is what the command's own part keeps for after the answer; `exit_status` is that of what it writes.
+    Of the answer's JSON on standard output, only the `selection` is wanted. `prepared` is what the command's own part
+    keeps for after the answer; `exit_status` is that of what it writes.
     """
 
     files: Mapping[str, str | None]
@@ -44,6 +45,7 @@ class Given:
     options: CapabilityOptions
     server: str | None
     line: CommandLine
+    selection: Selection | None = None
     prepared: Any = None
     exit_status: int = 0
 
@@ -99,6 +101,7 @@ def command_of(capability: Capability[Any], local: Local | None = None) -> Calla
         *flags_of(capability.options),
         *(flag for each in files if each.reading is not None for flag in flags_of(each.reading)),
         *(() if "format" in capability.options.model_fields else (keyword("display", ListFormat, None),)),
+        *SELECTION,
         *own.flags,
         keyword("server", ServerUrl, None),
         keyword("quiet", Quiet, False),
@@ -124,12 +127,14 @@ def run(line: CommandLine, local: Local) -> int:
     if not local.owns_output:
         refuse_unwritable(given["output"])
     refuse_no_page(given.get("page", given.get("page_file")))
+    if (selection := selected(capability.answer, given)) is not None:
+        given = {**given, "display": "json"}  # at a terminal, too
     options = options_given(capability.options, given)
     reader = Reader(options_given(ReadOptions, given))
     question = local.reads(reader, given)
     question = read_files(line, reader) if question is None else question
     paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
-    found = Given(paths, given, reader, question, options, given["server"], line)
+    found = Given(paths, given, reader, question, options, given["server"], line, selection)
     local.prepare(found)
     if not given["quiet"]:
         found.say(*warnings(reader.warnings))
@@ -171,11 +176,18 @@ def show(capability: Capability[Any], local: Local, given: Given, answer: Any) -
     for sentence in local.finish(given, answer):
         if not quiet:
             given.say(sentence)
+    selection = given.selection
     if local.shows(given, answer):
+        if selection is not None:
+            write(None, selection.write(capability.write(answer)))
         return
     is_table = wants_table(given.flags.get("display"))
-    if output is not None or not is_table:
+    if output is not None:
         write(output, capability.write(answer))
+    if selection is not None:
+        write(None, selection.write(capability.write(answer)))
+    elif output is None and not is_table:
+        write(None, capability.write(answer))
     if is_table:
         write(None, "".join(f"{given.line.completed(line)}\n" for line in capability.lines(answer)).encode())
     elif local.says_lines and not quiet:

@@ -10,37 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-_FLAGS: Mapping[str, tuple[str, ...]] = {
-    "--time-limit": ("timeout", "limit", "seconds", "time", "deadline", "max-time", "budget-s"),
-    "--output": ("out", "save", "to-file", "plan", "o", "output-file", "dest"),
-    "--capacity": (
-        "ram",
-        "memory",
-        "size",
-        "arena",
-        "arena-size",
-        "max-size",
-        "memory-size",
-        "sram",
-        "budget",
-        "limit",
-    ),
-    "--budget": ("ram", "memory", "size", "arena", "capacity", "max-size", "limit"),
-    "--alignment": ("align", "aligned"),
-    "--format": ("json", "csv", "table", "output-format", "as"),
-    "--solver": ("algorithm", "method", "engine", "strategy", "allocator", "planner", "backend"),
-    "--accept": ("gap", "mip-gap", "tolerance", "rel-gap", "good-enough"),
-    "--picture": ("svg", "png", "plot", "draw", "image", "chart"),
-    "--page": ("html", "report", "view"),
-    "--dim": ("shape", "batch", "batch-size", "dims", "dimension", "symbol"),
-    "--to": ("target", "format", "lang", "language"),
-    "--macs": ("extra", "recompute", "overhead"),
-    "--deterministic": ("reproducible", "no-random", "fixed"),
-    "--quiet": ("silent", "no-progress"),
-    "--scratch": ("workspace", "temp", "scratch-buffer"),
-    "--fit": ("capacity", "ram", "memory", "arena", "size", "budget"),
-}
-"""Flags by the words of others."""
+from memplan.planner.errors.option_words import names_meant
+
 _VALUES: Mapping[str, tuple[str, ...]] = {
     "speed": ("o3", "o2", "o1", "ofast", "fast", "performance", "latency", "traffic"),
     "size": ("os", "oz", "small", "tiny", "memory", "space", "min", "minimal"),
@@ -67,7 +38,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         yield f"did you mean `memplan {shlex.join(['plan', *arguments])}`?"
     elif (option := getattr(error, "option_name", None)) and message.startswith("No such option"):
         known = {flag for each in command.params for flag in each.opts} if command is not None else set()
-        meant = [flag for flag, words in _FLAGS.items() if flag in known and option.lstrip("-").lower() in words]
+        meant = [f"--{name}" for name in names_meant(option.lstrip("-")) if f"--{name}" in known]
         if meant:
             yield f"did you mean {meant[0]}?"
     elif found := _CHOICE.search(message):

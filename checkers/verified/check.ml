@@ -68,7 +68,7 @@ let spec text = List.map (fun w -> Scanf.sscanf w "%[^=]=%s" (fun name kind -> (
   text)
 let problem_fields = spec
   "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l together=l pools=l? objective=w"
-let pool_fields = spec "name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a?"
+let pool_fields = spec "name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? device=i?"
 let row_fields = spec
   ("id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? alias_of=i? " ^
   "alias_offset=b? relative=o? no_cross=a? offset_mod=o? forbid_pools=n")

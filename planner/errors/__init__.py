@@ -18,13 +18,15 @@ A sentence names object, rule and value: `buffers[3].end: must be greater than s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from memplan.planner.errors.field_hints import meant_list, meant_number, meant_value, unknown_field
+from memplan.planner.errors.option_words import unknown_option
 
 MAX_SHOWN = 100
 """The most sentences that an error carries; a million broken rows need no million sentences."""
@@ -123,6 +125,10 @@ def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
     return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {shown(error['input'])}"
 
 
+def _unknown_option(options: Collection[str], error: Mapping[str, Any]) -> str:
+    return unknown_option(str(error["loc"][0]), options)
+
+
 def _meant_list(error: Mapping[str, Any]) -> str:
     """Say how a value is written as a list, where it is not one of several."""
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else meant_list(error["input"])
@@ -159,8 +165,11 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def sentences(error: ValidationError, root: Location = ()) -> tuple[str, ...]:
-    """Say what a pydantic error says in memplan's words; `root` goes before each location."""
+def sentences(error: ValidationError, root: Location = (), options: Collection[str] = ()) -> tuple[str, ...]:
+    """Say what a pydantic error says in memplan's words; `root` goes before each location.
+
+    Of a model of options, `options` are its fields.
+    """
     found = error.errors(include_url=False)
     lines = []
     rows_with: dict[tuple[str, ...], int] = {}
@@ -171,6 +180,8 @@ def sentences(error: ValidationError, root: Location = ()) -> tuple[str, ...]:
             if rows_with[field] > 1:
                 continue
         say = _SENTENCES.get(entry["type"], _got(entry["msg"]))
+        if entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and options:
+            say = partial(_unknown_option, options)
         path = path_of((*root, *entry["loc"]))
         said = (
             say(entry)

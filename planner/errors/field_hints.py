@@ -52,11 +52,12 @@ _OF_POOLS = {
     "address": "base_address",
     "align": "alignment",
     "id": "name",
-    **dict.fromkeys(("pool_name", "memory", "region", "device"), "name"),
+    **dict.fromkeys(("pool_name", "memory", "region"), "name"),
     **dict.fromkeys(("size_hint_bytes", "limit", "length", "max_size", "bytes_available"), "size"),
     **dict.fromkeys(("start_address", "origin", "addr", "base_addr", "offset"), "base_address"),
     **dict.fromkeys(("read_cost", "latency", "write_cost", "cycles", "weight"), "cost"),
     **dict.fromkeys(("banks", "bank", "bank_bytes"), "bank_size"),
+    **dict.fromkeys(("device_type", "device_id", "device_index", "target", "core", "gpu"), "device"),
     **dict.fromkeys(("holes", "reserved_ranges", "forbidden"), "reserved, a list of [offset, size]"),
 }
 _OF_PLACEMENTS = {
@@ -85,7 +86,7 @@ _KNOWN = {
         *("id", "size", "start", "end", "lifetimes", "alignment", "pools", "offset", "traffic", "hint", "alias_of"),
         *("alias_offset", "relative", "no_cross", "offset_mod", "forbid_pools"),
     ),
-    "pools": ("name", "size", "alignment", "base_address", "cost", "reserved", "bank_size"),
+    "pools": ("name", "size", "alignment", "base_address", "cost", "reserved", "bank_size", "device"),
     "placements": ("id", "pool", "offset"),
     "body": ("op", "inputs", "outputs", "temporaries", "body", "has_effects", "call", "branches", "trips"),
     "": ("format", "name", "interval", "buffers", "conflicts", "may_share", "bank", "together", "pools", "objective"),

@@ -10,8 +10,9 @@ from pydantic_core import to_json
 from memplan.planner.exporters.c_names import prefix_of
 from memplan.planner.exporters.layout import VerifiedLayout
 
-_CPU = 1
-"""TVM's name for the device of all pools."""
+_CPU, _EXTENSION = 1, 12
+_DEVICES = {"cpu": _CPU, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10, "webgpu": 15, "hexagon": 16}
+"""The numbers of kinds of devices, as DLPack and TVM have them."""
 
 
 def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
@@ -36,20 +37,30 @@ def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the part `memory` of a module in TVM's Model Library Format, version 7, as a whole `metadata.json`.
 
-    A plan knows no operators and no constants, and its inputs and outputs are in the workspace. Beside what TVM writes,
+    A plan knows no operators and no constants, and its inputs and outputs are in the workspaces, one a device; a pool
+    without a device is the CPU's, and a name that TVM has not is that of an extension. Beside what TVM writes,
     `pools` and each storage's pool and byte offset say what TVM's own planner of pools would.
     """
-    workspace = {
-        "device": _CPU,
-        "workspace_size_bytes": sum(pool.extent for pool in layout.pools),
-        "constants_size_bytes": 0,
-        "io_size_bytes": 0,
-    }
+    devices = [_device(pool.pool.device) for pool in layout.pools]
+    main = [
+        {
+            "device": device,
+            "workspace_size_bytes": sum(layout.pools[q].extent for q, its in enumerate(devices) if its == device),
+            "constants_size_bytes": 0,
+            "io_size_bytes": 0,
+        }
+        for device in sorted(set(devices))
+    ]
     memory: dict[str, Any] = {
-        "functions": {"main": [workspace], "operator_functions": []},
+        "functions": {"main": main, "operator_functions": []},
         "pools": [
-            {"pool_name": pool.pool.name, "size_hint_bytes": pool.pool.size, "allocated_size": pool.extent}
-            for pool in layout.pools
+            {
+                "pool_name": pool.pool.name,
+                "size_hint_bytes": pool.pool.size,
+                "allocated_size": pool.extent,
+                "device": device,
+            }
+            for pool, device in zip(layout.pools, devices, strict=True)
         ],
         "sids": [
             {
@@ -64,6 +75,13 @@ def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     }
     module = prefix_of(stem)
     return _json({"version": 7, "modules": {module: {"model_name": module, "memory": memory}}})
+
+
+def _device(device: int | str | None) -> int:
+    """Return the number of a kind of device, whose name may end with which one of them: `cuda:1`."""
+    if isinstance(device, int):
+        return device
+    return _CPU if device is None else _DEVICES.get(device.lower().partition(":")[0], _EXTENSION)
 
 
 def _json(value: object) -> Mapping[str, bytes]:

@@ -43,7 +43,8 @@ class Pool(Value):
     """A memory of the machine: `size` bytes (none: as many as needed), from its address `base_address` on.
 
     `reserved` lists (offset, size) ranges that other programs use; `cost` is that of moving one byte. A new bank
-    begins at each multiple of `bank_size` among its addresses.
+    begins at each multiple of `bank_size` among its addresses. `device` is the one whose memory it is, by the number or
+    the name that a compiler gives it; no plan depends on it.
     """
 
     name: Name = "default"
@@ -53,6 +54,7 @@ class Pool(Value):
     cost: Cost = 0
     reserved: Annotated[tuple[Range, ...], WrapValidator(in_parts)] = ()
     bank_size: Alignment | None = None
+    device: Id | None = None
 
 
 class BufferUse(Value):

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import InputError, Location, PlanError, ProblemError, broken, sentences, shown
+from memplan.planner.errors import InputError, Location, OptionError, PlanError, ProblemError, broken, sentences, shown
 from memplan.planner.model.parts import in_parts, narrowed
 
 MAX_BYTES = 2**62
@@ -110,7 +110,8 @@ class Value(WireValue):
                 return validate(_with_plain_integers(value))
             except ValidationError as second:
                 error = second
-        raise cls.error(*sentences(error)) from error
+        options = cls.model_fields if cls.error is OptionError else ()
+        raise cls.error(*sentences(error, options=options)) from error
 
     def __repr__(self) -> str:
         known = type(self).model_fields.items()

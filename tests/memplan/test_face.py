@@ -16,6 +16,7 @@ from memplan.capabilities import MODULES, python_name
 
 OFFERED = sorted(
     [
+        "select_fields",
         "Audit",
         "AuditOptions",
         "BankUse",

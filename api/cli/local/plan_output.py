@@ -50,7 +50,7 @@ def show_plan(given: Given, answer: Plan) -> bool:
     is_shown = display is None and output is None and not is_quiet and is_terminal(sys.stdout)
     is_table = display == TABLE or is_shown
     answer = _certified(given, problem, answer)
-    if output is not None or not is_table:
+    if output is not None or (not is_table and given.selection is None):
         write(output, write_plan(answer, problem, _plan_format(given)))
     _draw(given, problem, answer)
     if not is_quiet:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from memplan.api.http.openapi.schemas import body, parameter
+from memplan.api.http.openapi.schemas import body, parameter, selectable
 from memplan.api.service.answering import QUESTIONS
 from memplan.capabilities.bodies import media_of, request_model
 from memplan.capabilities.capability import Capability
@@ -22,7 +22,7 @@ def question_request(capability: Capability[Any]) -> dict[str, Any]:
     """Describe the query and the body of a capability's call."""
     options = capability.options.model_json_schema()["properties"]
     binary = {"schema": {"type": "string", "format": "binary"}}
-    return {
+    request = {
         "parameters": [
             parameter(name, schema.pop("description", "") or "Where the body has no options.", schema)
             for name, schema in options.items()
@@ -37,6 +37,7 @@ def question_request(capability: Capability[Any]) -> dict[str, Any]:
             }
         ),
     }
+    return selectable(request)
 
 
 def question_answer(capability: Capability[Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from memplan.api.options import Options
 from memplan.api.service.answering import PLAN
 from memplan.capabilities.adapting import ProblemOptions
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.selection import HELP, NAMES
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -84,6 +85,12 @@ def _query() -> list[dict[str, Any]]:
 def parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     """Describe what may come in the query."""
     return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
+
+
+def selectable(extra: dict[str, Any]) -> dict[str, Any]:
+    """Describe a call whose answer may be had in part."""
+    chosen = [parameter(name, HELP[name], {"type": "string"}) for name in NAMES]
+    return {**extra, "parameters": [*extra.get("parameters", ()), *chosen]}
 
 
 def _others(what: str) -> dict[str, Any]:

@@ -223,7 +223,7 @@ def read_job_query(query: QueryParams) -> JobQuery:
     try:
         return JobQuery.model_validate_strings(dict(query))
     except ValidationError as error:
-        raise OptionError(*sentences(error)) from error
+        raise OptionError(*sentences(error, options=JobQuery.model_fields)) from error
 
 
 def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:

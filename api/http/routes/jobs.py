@@ -16,7 +16,7 @@ from memplan.api.http.auth.gate import may
 from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
 from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST, RESULT_ANSWER
-from memplan.api.http.openapi.schemas import PLAN_ANSWER, PROBLEM_ANSWER
+from memplan.api.http.openapi.schemas import PLAN_ANSWER, PROBLEM_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.requests.bodies import (
     FORMAT_OF,
@@ -36,6 +36,7 @@ from memplan.api.http.requests.job_requests import (
     read_new_job,
 )
 from memplan.api.http.requests.readers import LARGE_BYTES
+from memplan.api.http.requests.selected import selected
 from memplan.api.jobs.serialization import answer_bytes, plan_json, problem_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN
@@ -144,6 +145,7 @@ async def events(request: Request, job_id: str) -> Response:
     summary="Fetch a job's plan",
     response_class=Response,
     responses={200: PLAN_ANSWER, **error_answers(401, 403, 404, 429, 503)},
+    openapi_extra=selectable({}),
     dependencies=[may("read")],
 )
 async def plan(request: Request, job_id: str) -> Response:
@@ -151,12 +153,12 @@ async def plan(request: Request, job_id: str) -> Response:
 
     It is written as the job's options say, or as the caller accepts it, like that of `POST /v1/plan`.
     """
-    service, job = Service.of(request), await _job(request, job_id)
+    job = await _job(request, job_id)
     if job.kind != PLAN:
         return problem_details(
             404, (f"plan: a job of the kind {job.kind} has none; its answer is at {PATH}/{job_id}/result",)
         )
-    return await _plan(service, request, job)
+    return await selected(request, CAPABILITIES[PLAN].answer, partial(_plan, job=job))
 
 
 @router.get(
@@ -180,21 +182,28 @@ async def problem(request: Request, job_id: str) -> Response:
     summary="Fetch a job's answer",
     response_class=Response,
     responses={200: RESULT_ANSWER, **error_answers(401, 403, 404, 429, 503)},
+    openapi_extra=selectable({}),
     dependencies=[may("read")],
 )
 async def result(request: Request, job_id: str) -> Response:
     """Answer as the call of the job's kind does, with the best so far; it is the final one once the job has ended."""
-    service, job = Service.of(request), await _job(request, job_id)
+    job = await _job(request, job_id)
+    return await selected(request, CAPABILITIES[job.kind].answer, partial(_result, job=job))
+
+
+async def _result(request: Request, job: StoredJob) -> Response:
     if job.kind == PLAN:
-        return await _plan(service, request, job)
-    packed = await service.store.briefly(partial(service.store.jobs.plan, job_id))
+        return await _plan(request, job)
+    service = Service.of(request)
+    packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
     if packed is None:
         return _none_yet("result", job)
     return Response(await service.briefly(partial(answer_bytes, packed), request, len(packed)), media_type=JSON)
 
 
-async def _plan(service: Service, request: Request, job: StoredJob) -> Response:
+async def _plan(request: Request, job: StoredJob) -> Response:
     """Answer with the best plan so far of a job."""
+    service = Service.of(request)
     packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
     if packed is None:
         return _none_yet("plan", job)

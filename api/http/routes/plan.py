@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request, Response
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
 from memplan.api.http.keeping import WORD, kept_plan, read_keeping
-from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
+from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST, selectable
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import (
     CSV,
@@ -28,6 +28,7 @@ from memplan.api.http.requests.bodies import (
     read_body,
 )
 from memplan.api.http.requests.readers import LARGE_BYTES
+from memplan.api.http.requests.selected import selected
 from memplan.api.http.requests.submissions import (
     GRACE_S,
     ROW_S,
@@ -53,7 +54,7 @@ router = APIRouter(route_class=PlainRoute)
     summary="Plan a problem",
     response_class=Response,
     responses={200: PLAN_ANSWER, **error_answers(400, 413, 415, 422, 429)},
-    openapi_extra=PLAN_REQUEST,
+    openapi_extra=selectable(PLAN_REQUEST),
     dependencies=[may("plan")],
 )
 async def plan(request: Request) -> Response:
@@ -61,6 +62,10 @@ async def plan(request: Request) -> Response:
 
     That nothing fits is an answer too: its status is `infeasible` or `unknown`, and it is JSON whatever was asked for.
     """
+    return await selected(request, Plan, _planned)
+
+
+async def _planned(request: Request) -> Response:
     arrived = time.monotonic()
     service: Service = request.app.state.service
     kind = media_type(request, *FORMAT_OF)

@@ -12,11 +12,13 @@ from fastapi import APIRouter, Path, Request, Response
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
-from memplan.api.http.openapi.schemas import KNOWN_PLAN_ANSWER
+from memplan.api.http.openapi.schemas import KNOWN_PLAN_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.requests.bodies import JSON
+from memplan.api.http.requests.selected import selected
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
+from memplan.planner.model.plan import Plan
 
 router = APIRouter()
 
@@ -34,6 +36,7 @@ ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{_HASH.patter
         304: {"description": "It is still the plan of this ETag."},
         **error_answers(404),
     },
+    openapi_extra=selectable({}),
     dependencies=[may("read")],
 )
 async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
@@ -43,6 +46,10 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
     that divides all that matters: whoever has the problem can tell which of its buffers that are. Once it is proved, it
     never changes.
     """
+    return await selected(request, Plan, partial(_known, problem_hash=problem_hash))
+
+
+async def _known(request: Request, problem_hash: str) -> Response:
     service = Service.of(request)
     known = await service.cache.by_hash(problem_hash) if _HASH.fullmatch(problem_hash) else None
     if known is None or known.pool is None:

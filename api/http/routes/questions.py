@@ -17,6 +17,7 @@ from memplan.api.http.openapi.capability_schemas import question_answer, questio
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import JSON, media_type, read_body
 from memplan.api.http.requests.readers import LARGE_BYTES
+from memplan.api.http.requests.selected import selected
 from memplan.api.http.requests.work_requests import BegunWork, begin_work
 from memplan.api.service.answering import QUESTIONS, answered
 from memplan.api.service.work_service import WorkRequest
@@ -32,6 +33,9 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
     """Return the function of a capability's route: it checks the body, and sends it to a worker."""
 
     async def call(request: Request) -> Response:
+        return await selected(request, capability.answer, work)
+
+    async def work(request: Request) -> Response:
         arrived = time.monotonic()
         service = Service.of(request)
         media = media_type(request, *media_of(capability))

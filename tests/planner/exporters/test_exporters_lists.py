@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memplan import solve
 from memplan.planner.errors import PlanError
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out
@@ -45,6 +46,21 @@ def test_the_model_library_format_says_how_much_the_main_function_needs() -> Non
         "pool_name": "sram-1",
         "byte_offset": 48,
     }
+
+
+def test_the_model_library_format_has_a_workspace_for_each_device_of_a_pool() -> None:
+    named = {"host": None, "gpu": "cuda:0", "npu": "ethos", "x": 9}
+    pools = [{"name": name, "device": device} for name, device in named.items()]
+    rows = [{"id": k, "size": 8 * (k + 1), "start": 0, "end": 2, "pools": [name]} for k, name in enumerate(named)]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools})
+    memory = json.loads(EXPORTERS["mlf"](lay_out(problem, solve(problem)), "m")[""])["modules"]["m"]["memory"]
+    assert [(each["device"], each["workspace_size_bytes"]) for each in memory["functions"]["main"]] == [
+        (1, 8),
+        (2, 16),
+        (9, 32),
+        (12, 24),
+    ]
+    assert [pool["device"] for pool in memory["pools"]] == [1, 2, 12, 9]
 
 
 def test_an_answer_without_placements_is_not_exported() -> None:

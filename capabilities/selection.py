@@ -1,0 +1,68 @@
+"""The fields of an answer that a caller wants: those that are named, or all but those that are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import from_json, to_json
+
+from memplan.planner.errors import OptionError, shown
+
+NAMES = ("fields", "omit")
+HELP = {
+    "fields": "Only these fields of the answer's JSON, as status,peak.",
+    "omit": "All fields of the answer's JSON but these, as placements.",
+}
+"""The sentences about the two, on every entrance."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some of the fields of an answer, in the answer's order."""
+
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, answer: type[Any], fields: Iterable[str] = (), omit: Iterable[str] = ()) -> Selection | None:
+        """Return what is chosen of a model of answers by lists of names with commas; None where nothing is said.
+
+        Raises OptionError for names that the answer has not.
+        """
+        known = answer.model_json_schema(mode="serialization")["properties"]
+        wanted, left_out = _split("fields", fields, known), _split("omit", omit, known)
+        if not wanted and not left_out:
+            return None
+        return cls(frozenset(wanted or known) - frozenset(left_out))
+
+    def write(self, content: bytes) -> bytes:
+        """Return the JSON of an answer with these fields alone."""
+        return to_json(self.taken(from_json(content))) + b"\n"
+
+    def taken(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Return these fields of an answer."""
+        return {name: value for name, value in content.items() if name in self.names}
+
+
+def _split(option: str, given: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the names in an option; raises OptionError."""
+    names = [name.strip() for text in given for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            raise OptionError(f"{option}: must name fields of the answer ({', '.join(known)}), got {shown(name)}{hint}")
+    return names
+
+
+def select_fields(answer: BaseModel, *, fields: Iterable[str] = (), omit: Iterable[str] = ()) -> dict[str, Any]:
+    """Return some fields of an answer as JSON has them: those that are named, or all but those left out.
+
+    Raises OptionError for names that the answer has not.
+    """
+    given = [[each] if isinstance(each, str) else each for each in (fields, omit)]
+    chosen, content = Selection.of(type(answer), *given), answer.model_dump(mode="json", by_alias=True)
+    return content if chosen is None else chosen.taken(content)

@@ -1,0 +1,99 @@
+"""Answers with some of their fields: one rule on the command, over HTTP, of jobs, and in Python."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memplan
+from memplan.api.cli.main import main
+from memplan.api.settings import Settings
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.selection import Selection
+from memplan.planner.errors import OptionError
+from tests.support.server import Running, running
+
+PROBLEM: dict[str, Any] = {
+    "buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings()) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", list(CAPABILITIES))
+def test_every_answer_can_be_had_in_part(name: str) -> None:
+    answer = CAPABILITIES[name].answer
+    first, *others = answer.model_json_schema(mode="serialization")["properties"]
+    content = json.dumps(dict.fromkeys((first, *others), 1)).encode()
+    wanted, rest = Selection.of(answer, fields=[first]), Selection.of(answer, omit=[first])
+    assert wanted is not None
+    assert rest is not None
+    assert json.loads(wanted.write(content)) == {first: 1}
+    assert [*json.loads(rest.write(content))] == others
+    with pytest.raises(OptionError, match=r"fields: must name fields of the answer \(.*\), got \"no_such\""):
+        Selection.of(answer, fields=["no_such"])
+
+
+def test_python_takes_fields_of_an_answer() -> None:
+    plan = memplan.solve(memplan.Problem.model_validate(PROBLEM))
+    assert memplan.select_fields(plan, fields=["status", "peak"]) == {"status": "optimal", "peak": 96}
+    assert memplan.select_fields(plan, fields="peak") == {"peak": 96}
+    assert "placements" not in memplan.select_fields(plan, omit=["placements"])
+    with pytest.raises(OptionError, match=r"got \"peaks\" \(did you mean peak\?\)"):
+        memplan.select_fields(plan, fields=["peaks"])
+
+
+def test_the_command_writes_fields_beside_whole_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    problem, plan = tmp_path / "p.json", tmp_path / "plan.json"
+    problem.write_text(json.dumps(PROBLEM))
+    assert main(["plan", str(problem), "--fields", "status,peak", "-o", str(plan), "--quiet"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"status": "optimal", "peak": 96}
+    assert json.loads(plan.read_text())["placements"]
+    assert main(["check", str(problem), "--omit", "pools,plan", "--quiet"]) == 0
+    assert not {"pools", "plan"} & json.loads(capfd.readouterr().out).keys()
+    assert main(["plan", str(problem), "--fields", "peak", "--format", "csv"]) == 2
+    assert 'format: must be json with fields and omit, got "csv"' in capfd.readouterr().err
+
+
+def test_calls_and_jobs_have_them_in_their_query(server: Running) -> None:
+    client = server.client
+    for _ in range(2):  # the second from what was written
+        answer = client.post("/v1/plan?fields=status,peak&time_limit_s=2", json=PROBLEM)
+        assert (answer.status_code, answer.json()) == (200, {"status": "optimal", "peak": 96})
+    assert client.post("/v1/plan", json=PROBLEM).json()["placements"]
+    body = {"problem": PROBLEM, "options": {"time_limit_s": 2}}
+    found = client.post("/v1/check?omit=pools&omit=plan", json=body).json()
+    assert found["passed"]
+    assert not {"pools", "plan"} & found.keys()
+
+    job = client.post("/v1/jobs", json=PROBLEM).json()
+    give_up = time.monotonic() + 60
+    while client.get(job["links"]["self"]).json()["finished_at"] is None:
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    for link in ("result", "plan"):
+        assert client.get(f"{job['links'][link]}?fields=peak").json() == {"peak": 96}
+    assert client.get(f"/v1/plans/{job['problem_hash']}?fields=status").json() == {"status": "optimal"}
+
+
+def test_what_is_no_field_is_refused_with_those_there_are(server: Running) -> None:
+    answer = server.client.post("/v1/check?fields=pased", json={"problem": PROBLEM})
+    assert answer.status_code == 422
+    assert "(passed, subject, status," in answer.json()["detail"]
+    assert answer.json()["detail"].endswith('got "pased" (did you mean passed?)')
+    answer = server.client.post("/v1/plan?fields=peak", json=PROBLEM, headers={"accept": "text/csv"})
+    assert (answer.status_code, answer.json()["detail"]) == (
+        422,
+        'fields, omit: must be left out where the answer is not application/json, got "text/csv"',
+    )
+    inside = server.client.post("/v1/check", json={"problem": PROBLEM, "options": {"fields": ["peak"]}})
+    assert "stand in the query of its call, as ?fields=status,peak" in inside.json()["detail"]
