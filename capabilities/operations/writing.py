@@ -10,7 +10,7 @@ from memplan.capabilities.operations.cascade import CascadeOptions
 from memplan.capabilities.operations.order import OrderAnswer
 from memplan.capabilities.reading import Reader
 from memplan.planner import importers
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OperationsError, OptionError, shown
 from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
 from memplan.planner.exporters.reordered.write import write_reordered
 from memplan.planner.exporters.rewritten.write import RewritableModel, rewritable
@@ -92,7 +92,7 @@ def written_in_parts(model: RewritableModel, result: CascadeResult, given: bytes
     layers = result.layers_peak
     if model.arena is not None:
         return _least_arena(model, result, given, model.arena)
-    best = best_rewriting(result.points, model.cost)
+    best, data = _least_form(model, result.points)
     share = best.peak / layers if layers else 1.0
     needs = (
         f"{len(best.found.steps)} operations on parts, {best.peak} bytes alive at once "
@@ -100,7 +100,7 @@ def written_in_parts(model: RewritableModel, result: CascadeResult, given: bytes
     )
     if best.peak >= layers:
         return Written(None, (f"{NOT_WRITTEN}: {needs}",))
-    return Written(model.write(best.found), (needs,))
+    return Written(data, (needs,))
 
 
 def _least_arena(
@@ -126,9 +126,30 @@ def arenas_in_parts(
     """Yield the forms of points that may take less than the given arena, with theirs, the most promising first.
 
     The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
-    runtime's rules. Raises OperationsError where no point can be written.
+    runtime's rules; those that cannot be written are left out. Raises OperationsError where none can be.
     """
+    refused: OperationsError | None = None
     forms = sorted(rewritings(points, model.cost, lambda: given.used), key=lambda form: form.needed)
     for form in [form for form in forms if form.peak < given.used][:most]:
-        written = model.write(form.found)
+        try:
+            written = model.write(form.found)
+        except OperationsError as error:  # another form cuts elsewhere
+            refused = refused or error
+            continue
         yield measured(written), form, written
+        most = 0
+    if refused is not None and most:
+        raise refused
+
+
+def _least_form(model: RewritableModel, points: Sequence[CascadePoint]) -> tuple[Rewriting, bytes]:
+    """Return the point that needs least of those that can be written; raises OperationsError where none can."""
+    left = [*points]
+    while True:
+        best = best_rewriting(left, model.cost)
+        try:
+            return best, model.write(best.found)
+        except OperationsError:
+            del left[best.position]
+            if not left:
+                raise

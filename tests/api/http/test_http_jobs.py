@@ -214,7 +214,10 @@ def test_jobs_are_found_by_their_problem(server: Running) -> None:
         ({"limit": "1001"}, 'limit: must be at most 1000, got "1001"'),
         ({"after": "x"}, 'after: must be the id of a job, got "x"'),
         ({"problem_hash": "x"}, 'problem_hash: must be sha256: and 64 hexadecimal digits, got "x"'),
-        ({"colour": "x"}, "colour: is not a known field"),
+        (
+            {"colour": "x"},
+            "colour: is not a known field (the options are after, kind, limit, problem_hash, state)",
+        ),
     ],
 )
 def test_a_wrong_question_is_told(server: Running, asked: dict[str, str], sentence: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
+from memplan.capabilities.operations.writing import written_in_parts
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.exporters.rewritten.write import rewritable
 from memplan.planner.importers.model_graph import read_model_graph
-from memplan.planner.operations.cascade.unrolled import unrolled
+from memplan.planner.operations.cascade.unrolled import Unrolled, unrolled
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.rewriting import Rewriting, best_rewriting
 from memplan.solvers.cascade.solve import cascade
@@ -124,3 +126,21 @@ def test_what_cannot_be_unrolled_or_written_is_told() -> None:
         best_rewriting([])
     with pytest.raises(FormatError, match="written in parts"):
         rewritable(b'{"ops": []}', None, graph)
+
+
+def test_where_the_best_point_cannot_be_written_another_one_is() -> None:
+    data = mobilenet_v1(32, 0.25)
+    model = rewritable(data, "model.onnx", read_model_graph(data, "model.onnx").graph)
+    result = cascade(model.access, CascadeOptions(macs=1.2, channels=False))
+    best = best_rewriting(result.points, model.cost)
+
+    def write(found: Unrolled) -> bytes:
+        if len(found.steps) == len(best.found.steps):
+            raise OperationsError("the best one cannot be written")
+        return model.write(found)
+
+    written = written_in_parts(replace(model, write=write), result, data)
+    assert written.data is not None
+    assert f"{len(best.found.steps)} operations" not in written.sentences[0]
+    with pytest.raises(OperationsError, match="the best one cannot"):
+        written_in_parts(replace(model, write=write), replace(result, points=(result.points[best.position],)), data)
