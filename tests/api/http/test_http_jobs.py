@@ -216,7 +216,7 @@ def test_jobs_are_found_by_their_problem(server: Running) -> None:
         ({"problem_hash": "x"}, 'problem_hash: must be sha256: and 64 hexadecimal digits, got "x"'),
         (
             {"colour": "x"},
-            "colour: is not a known field (the options are after, kind, limit, problem_hash, state)",
+            "colour: is not a known field (the options are after, kind, limit, name, problem_hash, state)",
         ),
     ],
 )
