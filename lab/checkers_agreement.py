@@ -1,99 +1,322 @@
-"""The three checkers of certificates beside each other: `python -m lab.checkers_agreement PROBLEMS [SEED [MUTANTS]]`.
+"""Checkers of certificates beside each other: `python -m lab.checkers_agreement PROBLEMS [SEED [MUTANTS [WORKERS]]]`.
 
-Of each random problem, as in `certificate_agreement`, the certificate and so many mutants of it, of the problem's file,
-and of the certificate with a claim that is false are read by the checkers in Python, in C and proved in Coq. All must
-take the same texts and none a false claim. Prints a line for each fault, and counts.
+Of each random problem, as in `certificate_agreement`, the certificate is read with the file as memplan writes it, and
+with the same problem in other writings: escapes, closed lifetimes, tables, sizes given beside the file. Then so many
+mutants of the certificate's words, of its bytes and of the problem's, forgeries by name, and claims of a byte more. The
+checkers in Python, in C and proved in Coq must take the same texts, with the same sentence; what they take must be true
+by enumeration; forgeries and false claims must be taken by none. Of every 20th problem the one in C is also compiled to
+stop at each wrong index and each overflow. Prints a line for each fault, and counts.
 """
 
 from __future__ import annotations
 
+import json
+import multiprocessing
+import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from lab.certificate_agreement import PROFILES, draw, is_accepted
+from lab.certificate_agreement import PROFILES, draw
+from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
+from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
-from tests.support.best_claims import false_claims, with_right_capacities
+from tests.support import oracle
+from tests.support.best_claims import best_goals, false_claims, with_right_capacities
 from tests.support.certificate_mutants import mutant
-from tests.support.checkers import CHECKERS
+from tests.support.checkers import CHECKER, CHECKERS, compiled
 from tests.support.proved_checker import built
 
+PIECES = [*'01-+_., :@$!"[]{}\n\t\x00\u0664', "  ", "e5", "\\u0061", "null", "true", "1e400", "time", "of", "\r\n"]
+PIECES += ["9223372036854775808", "18446744073709551616"]
+SANITIZED_EVERY = 20
+_BLOCK = 50
+Data = dict[str, Any]
 
-def changed(text: str, rng: random.Random) -> str:
-    """Change one character of a problem, or one of its numbers, or leave one out."""
-    k = rng.randrange(len(text))
-    return text[:k] + rng.choice(["", text[k] * 2, "0", "1", "-", ",", '"', " ", "e", ".", "\\"]) + text[k + 1 :]
+
+@dataclass(frozen=True)
+class Case:
+    """A problem's file, a certificate, and the words beside the files; `problem` is what the file says.
+
+    `must` is None where it is not known whether the certificate is to be taken.
+    """
+
+    kind: str
+    text: str
+    proof: str
+    must: bool | None = None
+    problem: Problem | None = None
+    flags: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+
+
+def bent(text: str, rng: random.Random) -> str:
+    """Return a text with one to three of its places changed."""
+    for _ in range(rng.randint(1, 3)):
+        k = rng.randrange(len(text) + 1)
+        kind = rng.randrange(4)
+        if kind == 0:
+            text = text[:k] + rng.choice(PIECES) + text[k:]
+        elif kind == 1:
+            text = text[:k] + text[k + rng.randint(1, 4) :]
+        elif kind == 2:
+            text = text[:k] + rng.choice(PIECES) + text[k + 1 :]
+        else:
+            j, size = rng.randrange(len(text) + 1), rng.randint(1, 12)
+            text = text[:k] + text[j : j + size] + text[k:]
+    return text
+
+
+def _with_another_number(text: str, rng: random.Random) -> str:
+    found = rng.choice([*re.finditer(r"(?<![\w.\"])\d+", text)])
+    number = int(found[0])
+    other = rng.choice([number + 1, max(0, number - 1), number // 2, 2 * number, 0, 1, rng.randrange(20)])
+    return text[: found.start()] + str(other) + text[found.end() :]
+
+
+def escaped(text: str) -> str:
+    """Return a text of JSON in which a character of every second string is written as an escape."""
+    pieces = text.split('"')
+    for k in range(1, len(pieces), 4):
+        if pieces[k] and "\\" not in pieces[k]:
+            at = len(pieces[k]) // 2
+            pieces[k] = f"{pieces[k][:at]}\\u{ord(pieces[k][at]):04x}{pieces[k][at + 1 :]}"
+    return '"'.join(pieces)
+
+
+def closed(data: Data) -> Data:
+    """Return a problem with closed lifetimes that says the same."""
+    rows = []
+    for row in data["buffers"]:
+        spans = [[a, b - 1] for a, b in row.get("lifetimes", ())]
+        rows.append(
+            row
+            | ({"end": row["end"] - 1} if row.get("end") is not None else {})
+            | ({"lifetimes": spans} if spans else {})
+        )
+    return data | {"buffers": rows, "interval": "closed"}
+
+
+def table(data: Data, head: str) -> str | None:
+    """Return a problem as a table with these columns, if it has nothing that a table cannot say."""
+    ends, rows = head.split(","), []
+    if {*data} - {"buffers", "pools", "format"} or any({*pool} - {"name", "size"} for pool in data.get("pools", ())):
+        return None
+    for row in data["buffers"]:
+        if {*row} - {"id", "size", "start", "end", "alignment", "offset"} or row.get("start") is None:
+            return None
+        less = ends[1] == "end"
+        rows.append(
+            [row["id"], row["start"], row["end"] - less, row["size"], row.get("alignment", ""), row.get("offset", "")]
+        )
+    words = [["id", *ends, "size", "alignment", "offset"], *rows]
+    return "".join(",".join(map(str, row)) + "\n" for row in words)
+
+
+def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, str]]:
+    """Yield files by what is wrong with them; no checker may take one, whatever the certificate says."""
+    row = rng.choice(data["buffers"])
+
+    def other(**fields: Any) -> str:
+        return json.dumps(data | {"buffers": [one | fields if one is row else one for one in data["buffers"]]})
+
+    plain = json.dumps(data)
+    yield "a key twice", plain.replace('"size"', '"size": 1, "size"', 1)
+    yield "a key twice by an escape", plain.replace('"size"', '"\\u0073ize": 1, "size"', 1)
+    yield "a field that is none", other(aligment=8)
+    yield "alignment 0", other(alignment=0)
+    yield "modulus 0", other(offset_mod={"modulus": 0, "remainder": 0})
+    yield "a size beyond the range", other(size=2**62 + 1)
+    yield "a size with an exponent", plain.replace('"size": ', '"size": 1e0', 1).replace("1e01", "1e0")
+    yield "a size with a zero before it", plain.replace('"size": ', '"size": 0', 1)
+    yield "a lone surrogate", plain.replace('"id"', '"\\ud800d"', 1)
+    yield "an id twice", json.dumps(data | {"buffers": [*data["buffers"], row]})
+    circle = [{"id": f"circle {k}", "size": 1, "alias_of": f"circle {1 - k}"} for k in (0, 1)]
+    yield "a circle of aliases", json.dumps(data | {"buffers": [*data["buffers"], *circle]})
+    yield "a word for the lifetimes", json.dumps(data | {"interval": "open"})
+    yield "two texts", text + text
+
+
+def is_true(problem: Problem, said: str) -> bool:
+    """Say whether what a certificate claims is so, by enumeration."""
+    kind, *words = said.split()
+    if kind in ("used", "infeasible"):
+        score = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
+        return score is None or (kind == "used" and tuple(score) >= tuple(int(word) for word in reversed(words)))
+    priced = problem.model_copy(update={"objective": "cost"}) if kind == "cost" else problem
+    best = best_goals(priced, None if kind == "cost" else "speed" if kind == "speed" else "balanced")
+    if best is None or best[0] is None:
+        return best is None
+    claimed, found = Fraction(int(words[0]), int(words[1])), Fraction(best[0])
+    # Enumeration adds costs up as floats.
+    found = claimed if abs(found - claimed) <= abs(claimed) / 10**9 else found
+    used = [(word, end) for word, end in zip(words[2:], best[1], strict=False) if word != "-"][::-1]
+    first = 1 if kind == "balanced" else 0
+    pairs = [(Fraction(int(word)), Fraction(end)) for word, end in used]
+    pairs.insert(min(first, len(pairs)), (claimed, found))
+    return [end for _, end in pairs] >= [word for word, _ in pairs]
 
 
 class Checkers:
-    """The three, each of which takes a text or not."""
+    """The checkers, each of which takes a file and a certificate or not."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.tally, self.faults = folder, Counter[str](), 0
+        self.folder, self.tally, self.faults = folder, Counter[str](), list[str]()
+        self.files = folder / "problem", folder / "plan.lemmas"
         in_c = str(folder / "in_c")
         subprocess.run(["cc", "-O2", "-o", in_c, str(CHECKERS / "check.c")], check=True)
         self.programs = {"C": in_c, "proved": built()}
+        self.sanitized = compiled(folder)
 
-    def taken(self, kind: str, seed: int, text: str, lines: list[str]) -> bool:
-        """Say whether a certificate is taken, by all or by one at least; print where they differ."""
-        problem, proof = self.folder / "problem", self.folder / "plan.lemmas"
-        problem.write_text(text)
-        proof.write_text("\n".join(lines) + "\n")
-        found = {"Python": is_accepted(text, lines)}
-        for name, program in self.programs.items():
-            status = subprocess.run([program, problem, proof], capture_output=True, check=False).returncode
-            found[name] = status == 0
-            if status not in (0, 2, 3):
-                self.fault(f"seed {seed}: {name} ends with {status} at a {kind}: {text} {lines}")
-        self.tally[f"{kind}, {'taken' if all(found.values()) else 'not taken'}"] += 1
-        if len({*found.values()}) > 1:
-            self.fault(f"seed {seed}: {found} of a {kind}: {text} {lines}")
-        return any(found.values())
+    def look(self, case: Case, seed: int) -> None:
+        """Let all read a case, and keep what is wrong."""
+        for file, part in zip(self.files, (case.text, case.proof), strict=True):
+            file.write_bytes(part.encode(errors="surrogatepass"))
+        words = [*case.flags, *map(str, self.files), *case.sizes]
+        found = {"Python": CHECKER.main(words)}
+        programs = self.programs | ({"sanitized": self.sanitized} if seed % SANITIZED_EVERY == 0 else {})
+        found |= {name: self._run(program, words) for name, program in programs.items()}
+        taken = {status == 0 for status, _ in found.values()}
+        self.tally[f"{case.kind}, {'taken' if True in taken else 'not taken'}"] += 1
+        self.tally["sanitized"] += len(programs) - 2
+        wrong = []
+        if len(taken) > 1 or any(status not in (0, 2, 3) for status, _ in found.values()):
+            wrong.append("they differ")
+        elif True in taken and len({said.strip() for name, (_, said) in found.items() if name != "proved"}) > 1:
+            wrong.append("their sentences differ")
+        if case.must is not None and case.must not in taken:
+            wrong.append(f"it must be {'taken' if case.must else 'refused'}")
+        if True in taken and not case.must:
+            problem = case.problem or self._problem(case)
+            if problem is None:
+                self.tally["taken, not enumerated"] += 1
+            elif not is_true(problem, case.proof.split("\n")[2]):
+                wrong.append("what is taken is false")
+            else:
+                self.tally["taken, true by enumeration"] += 1
+        self.faults += [f"seed {seed}: {case.kind}: {line}: {found}\n{case.text!r}\n{case.proof!r}" for line in wrong]
 
-    def fault(self, line: str) -> None:
-        """Print what is wrong."""
-        self.faults += 1
-        print(line, flush=True)
+    def _run(self, program: str, words: list[str]) -> tuple[int, str]:
+        # As subprocess, which copies more of this process each time: 1 ms of CPU instead of 4.
+        out = str(self.folder / "said")
+        to_file = [(os.POSIX_SPAWN_OPEN, k, out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) for k in (1, 2)]
+        _, status = os.waitpid(os.posix_spawn(program, [program, *words], os.environ, file_actions=to_file), 0)
+        return os.waitstatus_to_exitcode(status), Path(out).read_text(errors="replace")
+
+    @staticmethod
+    def _problem(case: Case) -> Problem | None:
+        try:
+            read = FORMATS["json" if case.text.lstrip().startswith("{") else "csv"].read_problem
+            found = read(case.text.encode())
+        except (InputError, ValueError):
+            return None
+        return found if len(found.buffers) < 9 and not case.sizes and not case.flags else None
 
 
-def compare(checkers: Checkers, seed: int, mutants: int) -> None:
-    """Let the three read the certificate of a problem, and what is made of it."""
+def cases(seed: int, mutants: int) -> Iterator[Case]:
+    """Yield what is read of a problem; nothing where there is no certificate."""
     rng, problem = random.Random(seed), draw(seed)
     profile = PROFILES[seed // 7 % len(PROFILES)] if len(problem.pools) > 1 else None
-    certificate = certify(problem, solve(problem, time_limit_s=10, profile=profile), time_limit_s=10)
-    if certificate.kind == "none":
+    proof = certify(problem, solve(problem, time_limit_s=10, profile=profile), time_limit_s=10).text
+    if not proof:
         return
-    text, lines = FORMATS["json"].write_problem(problem).decode(), certificate.text.splitlines()
-    if not checkers.taken("certificate", seed, text, lines):
-        checkers.fault(f"seed {seed}: the certificate is refused")
+    text = FORMATS["json"].write_problem(problem).decode()
+    data, lines = json.loads(text), proof.splitlines()
+    sizes = tuple(lines[1].split()[1:])
+    yield Case("certificate", text, proof, must=True)
+    yield Case("certificate with escapes", escaped(text), proof, must=True)
+    yield Case("certificate of closed lifetimes", json.dumps(closed(data)), proof, must=True)
+    bare = data | {"pools": [{key: v for key, v in pool.items() if key != "size"} for pool in data["pools"]]}
+    bases = [pool.get("base_address", 0) for pool in data["pools"]]
+    given = tuple(f"{size}@{base}" if base else size for size, base in zip(sizes, bases, strict=True))
+    yield Case("certificate with sizes given", json.dumps(bare), proof, must=True, sizes=given)
+    if seed % 4 == 0:
+        yield Case("forged: sizes of others", text, proof, must=False, sizes=(*sizes[:-1], "12345678"))
+        yield Case("forged: a pool too many", text, proof, must=False, sizes=("5", *sizes))
+    if (rows := table(data, "lower,upper")) is not None:
+        yield Case("certificate of a table", rows, proof, must=True, sizes=sizes)
+        yield Case("certificate of a closed table", str(table(data, "start,end")), proof, must=True, sizes=sizes)
+        yield Case("forged: another pool", rows, proof, must=False, sizes=(*sizes, "9"))
+        if all(row["end"] - row["start"] > 1 for row in data["buffers"]):
+            ends = [row | {"end": row["end"] - 1} for row in data["buffers"]]
+            shorter = Problem.model_validate(data | {"buffers": ends})
+            short = str(table(data, "start,end"))
+            yield Case("ends read as half-open", short, proof, problem=shorter, flags=("--half-open",), sizes=sizes)
     for _ in range(mutants):
-        checkers.taken("mutant", seed, text, mutant(lines, rng))
-        checkers.taken("mutant problem", seed, changed(text, rng), lines)
+        yield Case("mutant of words", text, "\n".join([*mutant(lines, rng), ""]), problem=problem)
+        yield Case("mutant of bytes", text, bent(proof, rng), problem=problem)
+        yield Case("mutant of the problem", bent(text, rng), proof)
+        yield Case("mutant of a number", _with_another_number(text, rng), proof)
+    for name, file in rng.sample([*forgeries(data, text, rng)], 2):
+        yield Case(f"forged: {name}", file, proof, must=False)
     for false in false_claims(lines) if "-" not in lines[2] else []:
         right = with_right_capacities(false, [pool.size for pool in problem.pools])
-        for k in range(mutants):
-            if checkers.taken("false claim", seed, text, mutant(right, rng) if k else right):
-                checkers.fault(f"seed {seed}: {right[2]} is accepted")
+        yield Case("false claim", text, "\n".join([*right, ""]), must=False)
+        yield Case("mutant of a false claim", text, "\n".join([*mutant(right, rng), ""]), must=False)
+
+
+_CHECKERS: list[Checkers] = []
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def block(first: int, end: int, mutants: int) -> tuple[Counter[str], list[str]]:
+    """Compare the problems of some seeds; return counts and faults."""
+    if not _CHECKERS:
+        _FOLDERS.append(tempfile.TemporaryDirectory())
+        _CHECKERS.append(Checkers(Path(_FOLDERS[0].name)))
+    checkers = _CHECKERS[0]
+    checkers.tally, checkers.faults = Counter(), []
+    for seed in range(first, end):
+        for case in cases(seed, mutants):
+            checkers.look(case, seed)
+    return checkers.tally, checkers.faults
+
+
+def totals(tally: Counter[str]) -> str:
+    """Return how many certificates, mutants and forgeries were read."""
+
+    def count(word: str) -> int:
+        return sum(many for kind, many in tally.items() if kind.startswith(word))
+
+    forged = count("forged") + count("false claim")
+    return f"{count('certificate')} certificates, {count('mutant') + count('ends')} mutants, {forged} forged"
 
 
 def main() -> int:
     """Compare so many problems, from a first seed on; the exit status tells whether all was right."""
     words = [*map(int, sys.argv[1:])]
-    count, first, mutants = [*words, *(0, 2)[len(words) - 1 :]]
-    with tempfile.TemporaryDirectory() as folder:
-        checkers = Checkers(Path(folder))
-        for seed in range(first, first + count):
-            compare(checkers, seed, mutants)
-            if (seed - first) % 1000 == 999:
-                print(dict(sorted(checkers.tally.items())), f"{time.process_time():.0f} s of CPU", flush=True)
-        print(dict(sorted(checkers.tally.items())), f"{checkers.faults} faults")
-    return 1 if checkers.faults else 0
+    count, first, mutants, workers = [*words, *(0, 2, os.cpu_count() or 1)[len(words) - 1 :]]
+    tally: Counter[str] = Counter()
+    faults, began, done = 0, time.monotonic(), 0
+    blocks: list[tuple[int, int]] = [
+        (at, min(at + _BLOCK, first + count)) for at in range(first, first + count, _BLOCK)
+    ]
+    run: Callable[..., Any] = block
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        waiting = [pool.submit(run, *ends, mutants) for ends in blocks]
+        for future in as_completed(waiting):
+            found, lines = future.result()
+            tally += found
+            faults += len(lines)
+            done += 1
+            print(*lines, sep="\n", end="\n" * bool(lines), flush=True)
+            if done % 40 == 0:
+                print(f"{totals(tally)}, {faults} faults, {time.monotonic() - began:.0f} s", flush=True)
+    print(*(f"{many:8} {kind}" for kind, many in sorted(tally.items())), sep="\n")
+    print(f"{totals(tally)}, {faults} faults, {time.monotonic() - began:.0f} s")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "constraints": ("lab.agreement", "--constraints", 20_000),
     "pairs": ("lab.feature_pairs", 20_000),
     "certificates": ("lab.certificate_agreement", 20_000),
+    "checkers": ("lab.checkers_agreement", 20_000),
+    "orders": ("lab.order_agreement", 10_000),
     "liveness": ("lab.liveness_agreement", 10_000),
     "exactness": ("lab.cascade_rows", "exactness", 10_000),
     "fronts": ("lab.cascade_rows", "fronts", 500),
