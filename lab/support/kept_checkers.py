@@ -1,0 +1,89 @@
+"""The checkers of certificates kept running, so that a hundred thousand of certificates take minutes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.support.checkers import CHECKER, CHECKERS
+from tests.support.proved_checker import VERIFIED
+
+_C = Path(__file__).parent / "batch.c"
+_LOOP = """
+let () = set_binary_mode_in stdin true; try while true do
+  Scanf.sscanf (input_line stdin) "%d %d %d" (fun w a b ->
+    let words = List.init w (fun _ -> input_line stdin) in
+    Hashtbl.replace texts "problem" (really_input_string stdin a);
+    Hashtbl.replace texts "certificate" (really_input_string stdin b);
+    let status = answer words in Printf.printf "\\001%d\\n%!" status) done with End_of_file -> ()
+"""
+Answer = tuple[int, str]
+
+
+class KeptProgram:
+    """A checker in a process that answers one pair of files after the other."""
+
+    def __init__(self, program: Path) -> None:
+        self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def answer(self, flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
+        """Return the exit status of the checker, and what it says."""
+        words = [*flags, "problem", "certificate", *sizes]
+        head = f"{len(words)} {len(problem)} {len(certificate)}"
+        asked = "\n".join([head, *words, ""]).encode() + problem + certificate
+        if self._process.stdin is None or self._process.stdout is None:
+            raise OSError("no pipes")
+        self._process.stdin.write(asked)
+        self._process.stdin.flush()
+        said = b""
+        while not (line := self._process.stdout.readline()).startswith(b"\x01"):
+            if not line:
+                return self._process.wait(), "it ended"
+            said += line.partition(b"\x01")[0]
+            if b"\x01" in line:
+                line = b"\x01" + line.partition(b"\x01")[2]
+                break
+        return int(line[1:]), said.decode(errors="replace").strip()
+
+
+def in_python(flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
+    """Return what the checker in Python answers, from texts in place of files."""
+    CHECKER.Path = lambda name: _Text(problem if name == "problem" else certificate)
+    status, said = CHECKER.main([*flags, "problem", "certificate", *sizes])
+    return status, said.strip()
+
+
+class _Text:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read_bytes(self) -> bytes:
+        return self._data
+
+
+def in_c(folder: Path, *, is_sanitized: bool = False) -> KeptProgram:
+    """Return the checker in C, compiled to stop at each wrong index and each overflow if it `is_sanitized`."""
+    program = folder / ("sanitized" if is_sanitized else "in_c")
+    flags = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if is_sanitized else ["-O2"]
+    check = f'-DCHECK="{CHECKERS / "check.c"}"'
+    subprocess.run(["cc", *flags, check, "-o", str(program), str(_C)], check=True)
+    return KeptProgram(program)
+
+
+def proved(folder: Path) -> KeptProgram:
+    """Return the checker that is proved: the one that is checked in, but for where texts come from."""
+    source = (VERIFIED / "check.ml").read_text()
+    source, count = re.subn(
+        r"let read name = .*\n", "let texts = Hashtbl.create 2\nlet read name = Hashtbl.find texts name\n", source
+    )
+    start = "let () = exit (try match List.tl (Array.to_list Sys.argv) with"
+    if count != 1 or start not in source:
+        raise ValueError("check.ml reads its files, or ends, in another way")
+    (folder / "check.ml").write_text(source.replace(start, "let answer words = (try match words with") + _LOOP)
+    for name in ("proved.ml", "Makefile"):
+        shutil.copy(VERIFIED / name, folder)
+    subprocess.run(["make", "check"], cwd=folder, check=True, capture_output=True)
+    return KeptProgram(folder / "check")
