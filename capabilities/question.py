@@ -35,7 +35,7 @@ class Input(Generic[T]):
     flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
     about, `extent` how much, from its JSON before it is read (it raises InputError for what is surely too much), and
     `reading` has the options for reading the file. What `is_foreign` is a file of another system that the
-    capability itself reads: a service does that in a process of its own.
+    capability itself reads, as bytes: a service does that in a process of its own.
     """
 
     name: str

@@ -45,6 +45,7 @@ _METAVARS = {
     "reserve": "[POOL=]SIZE[@OFFSET]",
     "scratch": "OPERATOR=BYTES",
     "shape": "NAME=SIZE,SIZE,...",
+    "symbol": "NAME=LOW..[HIGH][:DIVISOR]",
     "stripe": "ROWS[xCOLUMNS]",
     "tolerance": "SIZE|PERCENT%",
 }

@@ -32,7 +32,7 @@ def answered(
     capability: Capability[Any], question: Question, options: CapabilityOptions, control: WorkControl
 ) -> WorkAnswer:
     """Answer a question; one about a stranger's file in a process of its own. Raises MemplanError."""
-    if any(each.is_foreign and each.name in question for each in capability.inputs):
+    if any(each.is_foreign and isinstance(question.get(each.name), bytes) for each in capability.inputs):
         task = ForeignTask(capability.name, question, options, control.deadline.earlier(_ANSWER_S))
         content, status = run_apart(task, control.deadline, control.cancelled)
         return WorkAnswer(content, status)

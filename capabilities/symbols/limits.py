@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.question import Question
 from memplan.capabilities.symbols.for_all_values import planned
-from memplan.capabilities.symbols.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues
+from memplan.capabilities.symbols.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.symbols.offset_programs import Evaluator, value_rule
@@ -21,7 +21,7 @@ _STEPS = 40
 """The most steps of the stairs in the lines for people."""
 
 
-class LimitsOptions(CapabilityOptions):
+class LimitsOptions(SymbolicOptions):
     """Options of limits."""
 
     within: Annotated[int, Field(ge=0, le=MAX_BYTES)] | None = Field(
@@ -56,14 +56,15 @@ class LimitsAnswer(Answer):
 
 
 def limits(
-    problem: SymbolicProblem, options: LimitsOptions = LimitsOptions(), control: Control = Control()
+    problem: SymbolicProblem | bytes, options: LimitsOptions = LimitsOptions(), control: Control = Control()
 ) -> LimitsAnswer:
     """Find how far symbols may grow before a capacity is passed: one symbol's limit, or the stairs of two.
 
     All other symbols have a value. A limit is that of the plan of `shapes`; beside it stands what no plan can pass.
     """
-    capacity, free = _asked(problem, options)
     running = control.begun(options)
+    problem = read_sizes(problem, options)
+    capacity, free = _asked(problem, options)
     found = planned(problem, options.most, running)
     evaluator = Evaluator(problem, found.programs)
     by_plan = SymbolLimits(found.sized, lambda values: evaluator.offsets(values)[0])
@@ -126,7 +127,8 @@ def lines(found: LimitsAnswer) -> Iterator[str]:
 
 
 def _check(question: Question, options: LimitsOptions) -> None:
-    _asked(question["problem"], options)
+    if isinstance(question["problem"], SymbolicProblem):
+        _asked(read_sizes(question["problem"], options), options)
 
 
 CAPABILITY = Capability(

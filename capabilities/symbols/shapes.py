@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.symbols.for_all_values import planned
-from memplan.capabilities.symbols.symbolic_input import EXAMPLE, SYMBOLIC
+from memplan.capabilities.symbols.symbolic_input import EXAMPLE, SYMBOLIC, SymbolicOptions, read_sizes
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.exporters.offset_program_source import SOURCES
 from memplan.planner.model.rows import Id
@@ -30,7 +30,7 @@ _BY: Mapping[str, str] = {
 }
 
 
-class ShapesOptions(CapabilityOptions):
+class ShapesOptions(SymbolicOptions):
     """Options of plans for all values."""
 
     most: Annotated[int, Field(ge=1, le=16)] = Field(
@@ -74,14 +74,16 @@ class ShapesAnswer(Answer):
 
 
 def shapes(
-    problem: SymbolicProblem, options: ShapesOptions = ShapesOptions(), control: Control = Control()
+    problem: SymbolicProblem | bytes, options: ShapesOptions = ShapesOptions(), control: Control = Control()
 ) -> ShapesAnswer:
     """Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.
 
     The answer is an offset program, maxima of sums of sizes, in which nothing overlaps whatever the sizes are, with a
-    proof that no plan needs less at any value, or how far above the bound it may be.
+    proof that no plan needs less at any value, or how far above the bound it may be. The bytes of a model, whose
+    dimensions are symbols, pose such a problem, too.
     """
     running = control.begun(options)
+    problem = read_sizes(problem, options)
     found = planned(problem, options.most, running)
     result, programs = found.result, found.programs
     checked = verify_programs(problem, programs, samples(found.sized.space, VERIFIED_AT, seed=2))

@@ -2,44 +2,101 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
-from memplan.capabilities.inputs import object_in
+from memplan.capabilities.files.foreign import ForeignOptions
+from memplan.capabilities.inputs import FILE, object_in
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader
+from memplan.planner import importers
 from memplan.planner.errors import OptionError, ProblemError, shown
 from memplan.planner.formats import memplan_json
-from memplan.planner.symbols.problem import SymbolicProblem
+from memplan.planner.importers.imported import FOR_MODELS
+from memplan.planner.importers.symbolic import read_symbolic
+from memplan.planner.model.rows import Name
+from memplan.planner.symbols.problem import SymbolicProblem, SymbolRange
+
+_RANGE = re.compile(r"\s*(.*\S)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
 
 
-def _read(value: object) -> SymbolicProblem:
+def _ranges(given: object) -> object:
+    """Return ranges that were given as texts, `n=2..2048:8`, as a mapping."""
+    if not isinstance(given, tuple | list):
+        return given
+    found: dict[str, SymbolRange] = {}
+    for text in given:
+        parts = _RANGE.fullmatch(str(text))
+        if parts is None:
+            raise OptionError(f"symbol: must be a symbol and its values, n=2..2048, got {shown(text)}")
+        name, low, high, divisor = parts.groups()
+        found[name] = SymbolRange(min=int(low), max=int(high) if high else None, multiple_of=int(divisor or 1))
+    return found
+
+
+class SymbolicOptions(ForeignOptions):
+    """The options for reading a model whose dimensions are symbols."""
+
+    symbol: Annotated[dict[Name, SymbolRange], BeforeValidator(_ranges)] = Field(
+        {},
+        description="The values of a symbol, n=2..2048, multiples of eight n=8..2048:8, without a bound n=1..; by"
+        " default those that the file says.",
+    )
+
+
+def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
+    """Return the problem of a question, that of a model's file included, with the ranges of the options.
+
+    Raises InputError.
+    """
+    if isinstance(given, bytes):
+        return read_symbolic(given, options.name, options.symbol, options.of_model())
+    if options.of_model().is_for_models:
+        raise OptionError(f"{FOR_MODELS}: must be given for models only: leave it out")
+    if unknown := [name for name in options.symbol if name not in given.symbols]:
+        known = ", ".join(given.symbols) or "none"
+        raise OptionError(f"symbol: must be a symbol of the problem ({known}), got {shown(unknown[0])}")
+    changed = {"symbols": given.symbols | options.symbol, "alignment": options.alignment or given.alignment}
+    return given.model_copy(update=changed)
+
+
+def _read(value: object) -> SymbolicProblem | bytes:
+    if isinstance(value, str | bytes):
+        return FILE.from_json(value)
     content = object_in(value, "problem", ProblemError)
     if "pools" in content or "ops" in content or "functions" in content:
         raise ProblemError("problem: must have symbols and buffers alone: of several memories, each is a problem")
     return SymbolicProblem.model_validate(content)
 
 
-def _read_file(_reader: Reader, data: bytes, _name: str, _question: Question) -> SymbolicProblem:
-    return _read(memplan_json.parse(data))
+def _read_file(_reader: Reader, data: bytes, name: str, _question: Question) -> SymbolicProblem | bytes:
+    return _read(memplan_json.parse(data)) if importers.detect(data, name) is None else data
 
 
-def symbolic_subject(problem: SymbolicProblem) -> Subject:
-    """Return the facts of a problem whose sizes are expressions."""
+def _written(problem: SymbolicProblem | bytes) -> Any:
+    return FILE.to_json(problem) if isinstance(problem, bytes) else problem.model_dump(mode="json", exclude_none=True)
+
+
+def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
+    """Return the facts of a problem whose sizes are expressions, or of a model's file."""
+    if isinstance(problem, bytes):
+        return Subject(f"sha256:{sha256(problem).hexdigest()}", None, 0)
     text = problem.model_dump_json(exclude={"name", "source", "format"})
     return Subject(f"sha256:{sha256(text.encode()).hexdigest()}", problem.name, len(problem.buffers))
 
 
 SYMBOLIC = Input(
     "problem",
-    SymbolicProblem,
+    SymbolicProblem | str,
     _read,
-    lambda problem: problem.model_dump(mode="json", exclude_none=True),
-    "A file, JSON, whose sizes are expressions over symbols, or - for standard input.",
+    _written,
+    "A file, JSON, whose sizes are expressions over symbols, a model whose dimensions have names, or -.",
     from_file=_read_file,
     subject=symbolic_subject,
+    is_foreign=True,
 )
 EXAMPLE: dict[str, Any] = {
     "symbols": {"b": {"min": 1, "max": 64}, "n": {"min": 2, "max": 2048}},

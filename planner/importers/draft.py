@@ -21,6 +21,7 @@ from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.operations.program_facts import OperationFacts, ProgramFacts
+from memplan.planner.symbols.numbers import SymbolicNumber
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
 """The kinds of values; `carried` by a loop, `chosen` by branches, each of which may write it."""
@@ -180,6 +181,11 @@ class OperationsDraft:
             (*self.warnings, *warnings),
             own_peak,
             facts,
+            symbolic_sizes={
+                f"main/{name}": value.size
+                for name, value in self._values.items()
+                if isinstance(value.size, SymbolicNumber)
+            },
         )
         if own_offsets is None:
             return found

@@ -22,6 +22,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.program_facts import ProgramFacts
+from memplan.planner.symbols.numbers import SymbolicNumber
 
 _ENDLESS = 2**128
 Views = Literal["alias", "separate"]
@@ -130,7 +131,7 @@ class Imported:
     `source` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
     `operations` is None where a file has lifetimes only; `own_peak` is what the planner that wrote the file used,
     if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file says of
-    its operations beside their order.
+    its operations beside their order. `symbolic_sizes` are the sizes of buffers that follow from symbols.
     """
 
     source: Problem | Callable[[], Problem]
@@ -140,6 +141,7 @@ class Imported:
     own_peak: int | None = None
     facts: ProgramFacts = field(default_factory=ProgramFacts)
     own_plan: Plan | None = None
+    symbolic_sizes: Mapping[str, SymbolicNumber] = field(default_factory=dict)
 
     @cached_property
     def problem(self) -> Problem:
@@ -183,19 +185,17 @@ def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
 def element_count(dims: Iterable[int]) -> int:
     """Return the product of sizes; beyond whatever fits into memory it is not multiplied to the end."""
     sizes, count = list(dims), 1
-    if 0 in sizes:
-        return 0
     for size in sizes:
         count *= size
         if count > _ENDLESS:
-            break
+            return 0 if 0 in sizes else count
     return count
 
 
 def sized(what: str, elements: int, bits: int, alignment: int) -> int:
     """Return the bytes of so many elements, packed, and rounded up to the alignment; raises FormatError."""
-    size = -(-elements * bits // 8)
-    size = -(-size // alignment) * alignment
+    size = (elements * bits + 7) // 8
+    size = (size + alignment - 1) // alignment * alignment
     if size > MAX_BYTES:
         raise FormatError(f"{what}: must take at most {MAX_BYTES} bytes, got {shown(size)}")
     return size

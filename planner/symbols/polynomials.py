@@ -75,6 +75,30 @@ def scaled(polynomial: Polynomial, factor: int) -> Polynomial:
     return {monomial: factor * coefficient for monomial, coefficient in polynomial.items()} if factor else {}
 
 
+def exact_quotient(left: Polynomial, right: Polynomial) -> Polynomial | None:
+    """Return the polynomial that times `right`, which is not 0, is `left`, or None where there is none."""
+    lead = max(right, key=_rank)
+    quotient: Polynomial = {}
+    rest = dict(left)
+    while rest:
+        top = max(rest, key=_rank)
+        factors = list(top)
+        for name in lead:
+            if name not in factors:
+                return None
+            factors.remove(name)
+        value, left_over = divmod(rest[top], right[lead])
+        if left_over:
+            return None
+        term = {tuple(factors): value}
+        quotient, rest = plus(quotient, term), minus(rest, times(term, right))
+    return quotient
+
+
+def _rank(monomial: Monomial) -> tuple[int, Monomial]:
+    return len(monomial), monomial
+
+
 def number(polynomial: Polynomial) -> int | None:
     """Return the number that a polynomial is, or None where it has variables."""
     if not polynomial:

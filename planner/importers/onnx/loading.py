@@ -13,6 +13,7 @@ from memplan.planner.importers.onnx.model import graphs_of, shape_of, subgraphs
 from memplan.planner.importers.onnx.shapes import NodeShapes
 from memplan.planner.importers.onnx.sizes import give_sizes
 from memplan.planner.liveness.expansion import MAX_EXPANDED
+from memplan.planner.symbols.numbers import Numbers, SymbolicNumber
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """A model with the shapes that can be inferred, and why other values have none, by their names."""
+    """A model with the shapes that can be inferred, and why other values have none, by their names.
+
+    Sizes that are expressions are names of dimensions, written by `numbers`.
+    """
 
     model: ModelProto
     causes: Mapping[str, str] = field(default_factory=dict)
+    numbers: Numbers | None = None
 
 
 def load(data: bytes, options: ModelOptions) -> OnnxModel:
@@ -32,10 +37,34 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
     Raises FormatError for what is no model, or has inputs of unknown sizes, and OptionError for dimensions and inputs
     that it does not name.
     """
+    model = parsed(data)
+    from onnx import inliner, shape_inference
+
+    numbers = next((each.numbers for each in options.dims.values() if isinstance(each, SymbolicNumber)), None)
+    give_sizes(model.graph, [value for graph in graphs_of(model.graph) for value in _values(graph)], options, numbers)
+    if numbers is not None:
+        # Imported here: few models are read for all values.
+        from memplan.planner.importers.onnx.symbolic_shapes import SymbolicShapes
+
+        model = inliner.inline_local_functions(model) if model.functions else model
+        return OnnxModel(model, SymbolicShapes(model, numbers).causes, numbers)
+    try:
+        if model.functions:
+            model = inliner.inline_local_functions(model)
+            _refuse_broken_texts(model)
+        inferred = shape_inference.infer_shapes(model)
+    except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
+        inferred = model  # node after node, what is wrong or unknown has a place
+    if not _lacks_sizes(inferred.graph):
+        return OnnxModel(inferred)
+    return OnnxModel(inferred, NodeShapes(inferred).causes)
+
+
+def parsed(data: bytes) -> ModelProto:
+    """Return a model as it is; raises FormatError for what is none, or is too large."""
     require("an ONNX model", ("onnx",))
     import onnx
     from google.protobuf.message import DecodeError
-    from onnx import shape_inference
 
     try:
         model = onnx.load_model_from_string(data)
@@ -46,19 +75,7 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
         raise FormatError("model: must be an ONNX model with a graph, got no graph")
     _refuse_broken_texts(model)
     _refuse_too_many(model)
-    give_sizes(model.graph, [value for graph in graphs_of(model.graph) for value in _values(graph)], options)
-    try:
-        if model.functions:
-            from onnx import inliner
-
-            model = inliner.inline_local_functions(model)
-            _refuse_broken_texts(model)
-        inferred = shape_inference.infer_shapes(model)
-    except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        inferred = model  # node after node, what is wrong or unknown has a place
-    if not _lacks_sizes(inferred.graph):
-        return OnnxModel(inferred)
-    return OnnxModel(inferred, NodeShapes(inferred).causes)
+    return model
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import shown
@@ -40,6 +40,15 @@ BITS: Mapping[int, int] = {
 """From TensorProto.DataType to the bits of an element; strings (8) have none."""
 
 _TAKEN = "memplan_taken"
+
+
+FORM = "="
+"""The beginning of the name of a dimension that is an expression, and no name that the model gives."""
+
+
+def is_form(size: str) -> bool:
+    """Return True for the name of a dimension that is an expression over symbols."""
+    return size.startswith(FORM)
 
 
 def node_name(node: NodeProto, k: int) -> str:
@@ -82,3 +91,32 @@ def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
         return None
     dims = kind.tensor_type.shape.dim
     return tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in dims)
+
+
+def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
+    """Return the type of a tensor, the sizes of which are numbers or names."""
+    from onnx import helper
+
+    rows = [size if isinstance(size, str) else int(size) for size in dims]
+    kind: TypeProto = helper.make_tensor_type_proto(data_type, rows)
+    return kind
+
+
+def stacked(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
+    """Return the type of so many tensors, one behind the other; or, apart, of one of those that are stacked."""
+    from onnx import helper
+
+    shape = shape_of(kind)
+    rows = None if shape is None else list(shape[1:]) if is_apart else [first, *shape]
+    found: TypeProto = helper.make_tensor_type_proto(kind.tensor_type.elem_type, rows)
+    return found
+
+
+def is_known(kind: TypeProto | None) -> bool:
+    """Return True for a tensor all of whose sizes are known, and for what is no tensor."""
+    if kind is None or kind.WhichOneof("value") is None:
+        return False
+    shape = shape_of(kind)
+    if shape is None:
+        return not kind.HasField("tensor_type")
+    return all(size is not None and (size >= 0 if isinstance(size, int) else is_form(size)) for size in shape)

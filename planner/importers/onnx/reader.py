@@ -14,9 +14,11 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import OperationsDraft
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
-from memplan.planner.importers.onnx.loading import load
+from memplan.planner.importers.onnx.loading import load, parsed
 from memplan.planner.importers.onnx.model import node_name, subgraphs, taken_branch
+from memplan.planner.importers.onnx.sizes import open_names
 from memplan.planner.importers.onnx.values import GraphNames, Values
+from memplan.planner.symbols.problem import SymbolRange
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
@@ -33,9 +35,14 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     model = loaded.model
     versions = [row.version for row in model.opset_import if row.domain in STANDARD]
     program = _Program(model.graph, options, max(versions, default=1))
-    program.values.causes = loaded.causes
+    program.values.causes, program.values.numbers = loaded.causes, loaded.numbers
     program.run()
     return program.draft.imported(program.values.warnings)
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the names of the dimensions of a model's inputs, each with any value from 1; raises FormatError."""
+    return dict.fromkeys(open_names(parsed(data).graph), SymbolRange())
 
 
 class _Program:

@@ -7,12 +7,21 @@ known tensors, and what is computed from these. ONNX's own inference of one node
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import shown
 from memplan.planner.importers.imported import element_count
-from memplan.planner.importers.onnx.model import BITS, node_name, shape_of, subgraphs, take_branch
+from memplan.planner.importers.onnx.model import (
+    BITS,
+    is_known,
+    node_name,
+    shape_of,
+    stacked,
+    subgraphs,
+    take_branch,
+    type_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,9 +56,9 @@ class NodeShapes:
     def graph(self, graph: GraphProto, types: Types, known: Known) -> None:
         """Go through a graph, with what the graphs around it have; what is found is written into it."""
         for tensor in graph.initializer:
-            types[tensor.name] = _type_of(tensor.data_type, tensor.dims)
+            types[tensor.name] = type_of(tensor.data_type, tensor.dims)
             _keep(known, tensor.name, tensor)
-        types.update({row.values.name: _type_of(row.values.data_type, row.dims) for row in graph.sparse_initializer})
+        types.update({row.values.name: type_of(row.values.data_type, row.dims) for row in graph.sparse_initializer})
         stated = {row.name: row.type for row in (*graph.value_info, *graph.output, *graph.input)}
         for row in graph.input:
             types.setdefault(row.name, row.type)
@@ -57,9 +66,9 @@ class NodeShapes:
             found = self._node(node, k, types, known)
             for name in filter(None, node.output):
                 mine, said = found.get(name), stated.get(name)
-                kind = said if mine is None or (_is_known(said) and not _is_known(mine)) else mine
+                kind = said if mine is None or (is_known(said) and not is_known(mine)) else mine
                 types.update({} if kind is None else {name: kind})
-                if _is_known(kind):
+                if is_known(kind):
                     self.causes.pop(name, None)
         _write(graph, types)
 
@@ -72,15 +81,15 @@ class NodeShapes:
             return self._with_bodies(node, inner, types, known)
         found = self._inferred(node, k, types, known)
         if node.op_type in ("Shape", "Size"):
-            _keep_shape(node, types, known)
+            self._keep_shape(node, types, known)
         elif node.op_type in _FOLDED and all(name in known for name in filter(None, node.input)):
             sizes = [found.get(name) for name in filter(None, node.output)]
             if node.op_type == "NonZero" or all(kind is not None and _is_small(kind) for kind in sizes):
                 found = {**found, **self._folded(node, known)}
-        if not any(one in self.causes for one in node.input if one and not _is_known(types.get(one))):
+        if not any(one in self.causes for one in node.input if one and not is_known(types.get(one))):
             of_values = node.op_type in _OF_VALUES or any(one and one not in known for one in node.input[1:])
             why = "gives as much as computed values say" if of_values else f"has no known shapes: {_SAVE}"
-            open_ones = [name for name in node.output if not _is_known(found.get(name))]
+            open_ones = [name for name in node.output if not is_known(found.get(name))]
             self._unknown(open_ones, f"{node_name(node, k)} {why}")
         return found
 
@@ -101,7 +110,11 @@ class NodeShapes:
         given = {name: types[name] for name in node.input if name in types}
         if len(given) < len({*node.input} - {""}):
             return {}
-        numbers = {name: numpy_helper.from_array(known[name], name) for name in node.input if name in known}
+        numbers = {
+            name: numpy_helper.from_array(known[name], name)
+            for name in node.input
+            if name in known and known[name].dtype != object
+        }
         schema = defs.get_schema(node.op_type, version, domain)
         try:
             return dict(
@@ -111,6 +124,33 @@ class NodeShapes:
             self.clashes.append(f"{node_name(node, k)} must have shapes that agree: {shown(str(error).strip())}")
             self._unknown(node.output, self.clashes[-1])
             return {}
+
+    def _keep_shape(self, node: NodeProto, types: Types, known: Known) -> None:
+        """Keep the numbers that a Shape or a Size gives of a tensor whose sizes are known."""
+        kind = types.get(node.input[0]) if node.input else None
+        sizes = None if kind is None else self.sizes(kind)
+        if sizes is None or not node.output:
+            return
+        bounds = {row.name: row.i for row in node.attribute}
+        if node.op_type == "Size":
+            known[node.output[0]] = self.array(min(element_count(sizes), 2**63 - 1))
+        else:
+            known[node.output[0]] = self.array(sizes[bounds.get("start", 0) : bounds.get("end")])
+
+    def sizes(self, kind: TypeProto) -> list[int] | None:
+        """Return a tensor's sizes, None where one is not known."""
+        shape = shape_of(kind) if is_known(kind) else None
+        return None if shape is None else [size for size in shape if isinstance(size, int)]
+
+    def dimension(self, size: int) -> int | str:
+        """Return a size as types have it."""
+        return int(size)
+
+    def array(self, values: object) -> np.ndarray[Any, Any]:
+        """Return whole numbers as ONNX has them."""
+        import numpy as np
+
+        return np.array(values, np.int64)
 
     def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
         """Compute a node of known numbers, and return the types of what it gives."""
@@ -129,7 +169,7 @@ class NodeShapes:
             for name, row in zip(names, rows, strict=False):
                 known[name] = row
             return {
-                name: _type_of(helper.np_dtype_to_tensor_dtype(known[name].dtype), known[name].shape) for name in names
+                name: type_of(helper.np_dtype_to_tensor_dtype(known[name].dtype), known[name].shape) for name in names
             }
         except Exception:  # noqa: BLE001  # what the evaluator does not know is not known here
             return {}
@@ -172,7 +212,7 @@ class NodeShapes:
             kinds = [row[k] for row in rows if k < len(row)]
             if name and kinds and kinds[0] is not None and all(kind == kinds[0] for kind in kinds):
                 found[name] = kinds[0]
-            elif name and kinds and all(kind is not None and _is_known(kind) for kind in kinds):
+            elif name and kinds and all(kind is not None and is_known(kind) for kind in kinds):
                 self.causes.setdefault(name, f"{node.op_type} {shown(node.name)} gives another shape by each branch")
         return found
 
@@ -184,23 +224,23 @@ class NodeShapes:
         scanned = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
         given = list(node.input)[first:]
         n_state = len(given) - (scanned if node.op_type == "Scan" else 0)
-        trips: int | None = None
+        trips: int | str | None = None
         for value, name in zip(list(body.input)[first:], given, strict=False):
             if name in outer:
                 types[value.name] = outer[name]
         for value, name in list(zip(body.input, node.input, strict=False))[n_state:] if node.op_type == "Scan" else ():
             shape = shape_of(outer[name]) if name in outer else None
             if shape:
-                trips = shape[0] if isinstance(shape[0], int) else None
-                types[value.name] = _stacked(outer[name], None, is_apart=True)
+                trips = shape[0]
+                types[value.name] = stacked(outer[name], None, is_apart=True)
         if node.op_type == "Loop" and node.input[0] in values and values[node.input[0]].size == 1:
-            trips = int(values[node.input[0]].item())
+            trips = self.dimension(values[node.input[0]].item())
         self.graph(body, types, known)
         results = [types.get(value.name) for value in body.output][1 if node.op_type == "Loop" else 0 :]
         found: dict[str, TypeProto] = {}
         for k, (name, kind) in enumerate(zip(node.output, results, strict=False)):
             if name and kind is not None:
-                found[name] = kind if k < n_state else _stacked(kind, trips)
+                found[name] = kind if k < n_state else stacked(kind, trips)
         return found
 
 
@@ -208,35 +248,8 @@ def _own(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
-def _type_of(data_type: int, dims: Sequence[int]) -> TypeProto:
-    from onnx import helper
-
-    kind: TypeProto = helper.make_tensor_type_proto(data_type, [int(size) for size in dims])
-    return kind
-
-
-def _stacked(kind: TypeProto, first: int | None, *, is_apart: bool = False) -> TypeProto:
-    """Return the type of so many tensors, one behind the other; or, apart, of one of those that are stacked."""
-    from onnx import helper
-
-    shape = shape_of(kind)
-    rows = None if shape is None else list(shape[1:]) if is_apart else [first, *shape]
-    found: TypeProto = helper.make_tensor_type_proto(kind.tensor_type.elem_type, rows)
-    return found
-
-
-def _is_known(kind: TypeProto | None) -> bool:
-    """Return True for a tensor all of whose sizes are known, and for what is no tensor."""
-    if kind is None or kind.WhichOneof("value") is None:
-        return False
-    shape = shape_of(kind)
-    if shape is None:
-        return not kind.HasField("tensor_type")
-    return all(isinstance(size, int) and size >= 0 for size in shape)
-
-
 def _is_small(kind: TypeProto) -> bool:
-    shape = shape_of(kind) if _is_known(kind) else None
+    shape = shape_of(kind) if is_known(kind) else None
     return shape is not None and element_count(size for size in shape if isinstance(size, int)) <= _MOST_ELEMENTS
 
 
@@ -262,28 +275,12 @@ def _constant(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
     for row in node.attribute:
         if row.HasField("t"):
             _keep(known, name, row.t)
-            return {name: _type_of(row.t.data_type, row.t.dims)}
+            return {name: type_of(row.t.data_type, row.t.dims)}
         if row.name in ("value_int", "value_ints", "value_float", "value_floats"):
             dtype = np.int64 if "int" in row.name else np.float32
             known[name] = np.array(helper.get_attribute_value(row), dtype)
-            return {name: _type_of(helper.np_dtype_to_tensor_dtype(known[name].dtype), known[name].shape)}
+            return {name: type_of(helper.np_dtype_to_tensor_dtype(known[name].dtype), known[name].shape)}
     return {}
-
-
-def _keep_shape(node: NodeProto, types: Types, known: Known) -> None:
-    """Keep the numbers that a Shape or a Size gives of a tensor whose sizes are known."""
-    import numpy as np
-
-    kind = types.get(node.input[0]) if node.input else None
-    shape = shape_of(kind) if kind is not None and _is_known(kind) else None
-    if shape is None or not node.output:
-        return
-    sizes = [size for size in shape if isinstance(size, int)]
-    bounds = {row.name: row.i for row in node.attribute}
-    if node.op_type == "Size":
-        known[node.output[0]] = np.array(min(element_count(sizes), 2**63 - 1), np.int64)
-    else:
-        known[node.output[0]] = np.array(sizes[bounds.get("start", 0) : bounds.get("end")], np.int64)
 
 
 def _write(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
@@ -291,7 +288,7 @@ def _write(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
     stated = set()
     for row in (*graph.input, *graph.output, *graph.value_info):
         stated.add(row.name)
-        if row.name in types and not _is_known(row.type):
+        if row.name in types and not is_known(row.type):
             row.type.CopyFrom(types[row.name])
     for name in dict.fromkeys(name for node in graph.node for name in node.output):
         if name and name in types and name not in stated:

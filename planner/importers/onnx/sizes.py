@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, ProblemError, shown
 from memplan.planner.importers.imported import ModelOptions
+from memplan.planner.importers.onnx.model import is_form
+from memplan.planner.symbols.numbers import Numbers, SymbolicNumber
+from memplan.planner.symbols.reading import read
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ValueInfoProto
 
 _MOST_DIMENSIONS = 1000
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_COMPUTED = re.compile(r"[\w()]+(?:(?:\s*(?:\+|\*|//)\s*|\s+-\s+)[\w()]+)+", re.ASCII)
+"""The name of a dimension that exporters compute from others; one with a dash in it is a name."""
 _IMAGE_SIDE = 224
 """The rows and columns that are proposed for images, which most classifiers take."""
 
 
-def give_sizes(graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions) -> None:
+def give_sizes(
+    graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions, numbers: Numbers | None = None
+) -> None:
     """Put sizes in the place of names of dimensions of all values, and of those of inputs that have none.
 
     Raises OptionError for names that the model has not, FormatError where inputs still lack sizes: all in one sentence,
@@ -28,12 +37,17 @@ def give_sizes(graph: GraphProto, values: Iterable[ValueInfoProto], options: Mod
         dims = value.type.tensor_type.shape.dim
         if len(dims) > _MOST_DIMENSIONS:
             raise FormatError(f"value {shown(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
-        for dim in dims:
-            named.add(dim.dim_param)
+        for k, dim in enumerate(dims):
             if dim.HasField("dim_value") and dim.dim_value < 0:  # written by some for one that is open
                 dim.ClearField("dim_value")
-            if dim.dim_param in options.dims:
-                dim.dim_value = options.dims[dim.dim_param]
+            name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)
+            named |= {dim.dim_param, *words_in(name).intersection(options.dims)}
+            if (size := _size(name, options.dims, numbers)) is None:
+                continue
+            if isinstance(size, SymbolicNumber):
+                dim.dim_param = size.numbers.text(size)
+            else:
+                dim.dim_value = size
     if unknown := [name for name in options.dims if name not in named]:
         known = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
         raise OptionError(f"dim: must be a dimension that the model names ({known}), got {shown(unknown[0])}")
@@ -42,6 +56,43 @@ def give_sizes(graph: GraphProto, values: Iterable[ValueInfoProto], options: Mod
     for name, sizes in options.shape.items():
         _give_shape(inputs, name, sizes)
     _request_sizes([value for value in inputs.values() if value.type.WhichOneof("value") == "tensor_type"])
+
+
+def _size(name: str, dims: Mapping[str, int], numbers: Numbers | None) -> int | None:
+    """Return the size of a dimension by its name, or by what the name computes from others, `past + 1`; or None."""
+    if name in dims or not words_in(name).issubset(dims):
+        return dims.get(name)
+    text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
+    numbers = numbers or Numbers(())
+    try:
+        return numbers.of(read(text, numbers.space, "dim"))
+    except ProblemError:
+        return None
+
+
+def open_names(graph: GraphProto) -> list[str]:
+    """Return the names of the dimensions of inputs in order, those alone that others are computed from."""
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in constants]
+    found = (
+        word
+        for value in inputs
+        for k, dim in enumerate(value.type.tensor_type.shape.dim)
+        if not dim.HasField("dim_value") or dim.dim_value < 0
+        for word in sorted(words_in(dim_name(value, k)))
+    )
+    return list(dict.fromkeys(found))
+
+
+def words_in(name: str) -> set[str]:
+    """Return the names that the name of a dimension computes with, as `past` in `past + 1`; or else itself."""
+    return set(_WORD.findall(name)) if _COMPUTED.fullmatch(name) else {name}
+
+
+def dim_name(value: ValueInfoProto, axis: int) -> str:
+    """Return the name of a dimension; one that has none has that of its value, and its place: `image.2`."""
+    name = value.type.tensor_type.shape.dim[axis].dim_param
+    return name if name.strip("?, ") else f"{value.name}.{axis}"
 
 
 def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
@@ -69,7 +120,7 @@ def _request_sizes(inputs: list[ValueInfoProto]) -> None:
     for value in inputs:
         kind = value.type.tensor_type
         rows = list(kind.shape.dim)
-        missing = [k for k, dim in enumerate(rows) if not dim.HasField("dim_value")]
+        missing = [k for k, dim in enumerate(rows) if not (dim.HasField("dim_value") or is_form(dim.dim_param))]
         if not kind.HasField("shape"):
             without.append(value.name)
         elif all(rows[k].dim_param.isprintable() and rows[k].dim_param.strip("?, ") for k in missing):

@@ -12,6 +12,7 @@ from memplan.planner.importers.imported import element_count, sized
 from memplan.planner.importers.onnx.facts import initializer_facts, tensor_facts
 from memplan.planner.importers.onnx.model import BITS, graphs_of, shape_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.symbols.numbers import Numbers
 
 if TYPE_CHECKING:
     from onnx import GraphProto
@@ -59,6 +60,7 @@ class Values:
         self.draft = draft
         self.constants: dict[str, int | None] = {}
         self.causes: Mapping[str, str] = {}
+        self.numbers: Numbers | None = None
         self.warnings: list[Finding] = []
         self._taken = {name for node in graph.node for name in node.output}
         self._taken |= {value.name for value in (*graph.input, *graph.initializer)}
@@ -127,9 +129,12 @@ class Values:
         """Return the bytes of a value of the scope's graph; None where its type or a dimension is not known."""
         kind = scope.types.get(name)
         shape = None if kind is None else shape_of(kind)
-        if kind is None or shape is None or any(not isinstance(size, int) for size in shape):
+        if kind is None or shape is None:
             return None
-        sizes = [size for size in shape if isinstance(size, int)]
+        found = [self.numbers.written(size) if self.numbers and isinstance(size, str) else size for size in shape]
+        sizes = [size for size in found if isinstance(size, int)]
+        if len(sizes) < len(found):
+            return None
         return self.bytes_of(f"value {shown(name)}", sizes, kind.tensor_type.elem_type)
 
     def size(self, scope: GraphNames, name: str, what: str) -> int:
@@ -154,7 +159,11 @@ class Values:
             got = "strings" if kind == 8 else f"type {kind}"
             raise FormatError(f"{what}: must be of a type whose elements have a size, got {got}")
         for k, size in enumerate(dims):
-            if size < 0:
-                rule = "must be at least 0, as with inputs that are large enough"
+            rule = "must be at least 0, as with inputs that are large enough"
+            try:
+                is_wrong = size < 0
+            except FormatError:  # it is so for some values of the symbols
+                is_wrong = True
+            if is_wrong:
                 raise FormatError(f"{what}: dimension {k} {rule}, got {size}")
         return sized(what, element_count(dims), bits, self.draft.alignment)

@@ -8,13 +8,10 @@ Source: torch 2.13, torch/_export/serde/schema.py (8.17); docs.pytorch.org, PT2 
 
 from __future__ import annotations
 
-import ast
 import io
-import operator
 import shlex
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,8 +19,10 @@ from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.torch.fx import read_graph
+from memplan.planner.importers.torch.sizes import names_in, size_of
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import bits_of
+from memplan.planner.symbols.problem import SymbolRange
 
 _MOST_BYTES = 1 << 28
 """The largest JSON that is read."""
@@ -38,17 +37,6 @@ squeeze swapaxes t transpose unfold unsqueeze view view_as view_as_complex view_
 _LISTS_OF_VIEWS = ("chunk", "split", "split_with_sizes", "tensor_split", "unbind")
 _BY_CHANCE = ("bernoulli", "dropout", "multinomial", "native_dropout", "normal", "rand", "randint", "randn", "randperm")
 _CONSTANTS = ("parameter", "buffer", "tensor_constant")
-_COMPUTED: Mapping[str, Callable[[int, int], int]] = {
-    **dict.fromkeys(("Add", "Integer", "Symbol"), operator.add),
-    **dict.fromkeys(("Mul", "Mult"), operator.mul),
-    **dict.fromkeys(("FloorDiv", "CleanDiv"), lambda a, b: a // b if b else -1),
-    **dict.fromkeys(("Mod", "PythonMod"), lambda a, b: a % b if b else -1),
-    "Sub": operator.sub,
-    "Max": max,
-    "Min": min,
-}
-"""What sizes are computed with, as operators of Python or as functions of sympy and torch."""
-_LONGEST = 300
 
 
 def read(data: bytes, options: ImportOptions) -> Imported:
@@ -62,6 +50,22 @@ def read(data: bytes, options: ImportOptions) -> Imported:
         return read_graph(SimpleNamespace(graph=SimpleNamespace(nodes=found.nodes)), options, constants)
     except (AttributeError, TypeError, KeyError, IndexError) as error:
         raise FormatError(f"graph_module.graph: must be as torch.export writes it: {shown(str(error))}") from None
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the symbols of a program's sizes with the ranges that it says; raises FormatError."""
+    program = _object(parse(_json(data)), "graph_module")
+    said = parse(_json(data)).get("range_constraints", {})
+    return {
+        name: _range(said.get(name)) for name in sorted(_named(_object(_object(program, "graph"), "tensor_values")))
+    }
+
+
+def _range(row: Any) -> SymbolRange:
+    """Return the range that a program says of a symbol; any value from 1 where it says none."""
+    ends = [row.get(name) if isinstance(row, dict) else None for name in ("min_val", "max_val")]
+    low, high = (each if isinstance(each, int) and 0 <= each < MAX_BYTES else None for each in ends)
+    return SymbolRange(min=1 if low is None else low, max=high)
 
 
 def _json(data: bytes) -> bytes:
@@ -91,7 +95,7 @@ class _Tensor:
         if type(row.get("dtype")) is not int or row["dtype"] not in _DTYPES:
             raise FormatError(f"{path}.dtype: must be a type of torch, got {shown(row.get('dtype'))}")
         self.dtype = f"torch.{_DTYPES[row['dtype']]}"
-        self.shape, self._strides = (tuple(_size(dim, dims) for dim in _rows(row, k)) for k in ("sizes", "strides"))
+        self.shape, self._strides = (tuple(size_of(dim, dims) for dim in _rows(row, k)) for k in ("sizes", "strides"))
 
     def element_size(self) -> int:
         """Return the bytes of an element."""
@@ -219,9 +223,13 @@ def _names(row: Any) -> Iterator[str]:
                 yield from _names(value)
 
 
+def _named(values: Mapping[str, Any]) -> set[str]:
+    return {name for row in values.values() for dim in _rows(row, "sizes") for name in names_in(dim)}
+
+
 def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
     """Raise FormatError for dimensions without sizes, all at once, and OptionError for others that are given."""
-    found = {name for row in values.values() for dim in _rows(row, "sizes") for name in _symbols(dim)}
+    found = _named(values)
     if unknown := [name for name in dims if name not in found]:
         known = ", ".join(sorted(found)[:MAX_SHOWN]) or "none"
         raise OptionError(f"dim: must be a dimension that the program names ({known}), got {shown(unknown[0])}")
@@ -229,60 +237,6 @@ def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
         flags = " ".join(f"--dim {shlex.quote(f'{name}=1')}" for name in missing)
         got = ", ".join(f"dimension {shown(name)}" for name in missing)
         raise FormatError(f"inputs: must have sizes, got {got} open; give them, for example: {flags}")
-
-
-def _size(dim: Any, dims: Mapping[str, int]) -> int:
-    """Return a size, which may be an expression of symbols; raises FormatError."""
-    found = _expression(dim)
-    size = dim.get("as_int") if isinstance(dim, dict) else None
-    size = size if found is None else _computed(found, dims)
-    if type(size) is not int or not 0 <= size <= MAX_BYTES:
-        raise FormatError(f"sizes: must be numbers from 0 to {MAX_BYTES}, got {shown(size)}")
-    return size
-
-
-def _expression(dim: Any) -> ast.expr | None:
-    """Return the expression that a size is; None for a number."""
-    row = dim.get("as_expr") if isinstance(dim, dict) else None
-    text = row.get("expr_str") if isinstance(row, dict) else None
-    try:
-        return None if row is None else ast.parse(str(text)[:_LONGEST], mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise FormatError(f"sizes: must be numbers or expressions of symbols, got {shown(text)}") from None
-
-
-def _symbols(dim: Any) -> Iterator[str]:
-    """Yield the names in a size: as Python writes them, or as sympy does, as Symbol('s0', integer=True)."""
-    found = _expression(dim)
-    calls = [part for part in ast.walk(found) if isinstance(part, ast.Call)] if found is not None else []
-    functions = {id(call.func) for call in calls}
-    for part in ast.walk(found) if found is not None else ():
-        if isinstance(part, ast.Constant) and isinstance(part.value, str):
-            yield part.value
-        elif isinstance(part, ast.Name) and id(part) not in functions:
-            yield part.id
-
-
-def _computed(found: ast.expr, dims: Mapping[str, int]) -> int | None:
-    """Return the value of an expression; None for one with anything but whole numbers, symbols and a few functions."""
-    if isinstance(found, ast.Constant):
-        return (
-            dims.get(found.value) if isinstance(found.value, str) else found.value if type(found.value) is int else None
-        )
-    if isinstance(found, ast.Name):
-        return dims.get(found.id)
-    word, parts = "", list[ast.expr]()
-    if isinstance(found, ast.BinOp):
-        word, parts = type(found.op).__name__, [found.left, found.right]
-    elif isinstance(found, ast.UnaryOp) and isinstance(found.op, ast.USub):
-        word, parts = "Sub", [ast.Constant(0), found.operand]
-    elif isinstance(found, ast.Call) and isinstance(found.func, ast.Name):
-        word, parts = found.func.id, found.args
-    values = [_computed(part, dims) for part in parts]
-    numbers = [value for value in values if value is not None and abs(value) <= MAX_BYTES]
-    if word not in _COMPUTED or not numbers or len(numbers) < len(values):
-        return None
-    return reduce(_COMPUTED[word], numbers)
 
 
 def _object(row: Any, name: str) -> Mapping[str, Any]:

@@ -30,6 +30,7 @@ from memplan.planner.importers.tvm.relax_text import (
     tensors_of,
 )
 from memplan.planner.operations.graph_facts import TensorFacts
+from memplan.planner.symbols.problem import SymbolRange
 
 ALIGNMENT = 64
 _VIEWS = {"R.reshape", "R.squeeze", "R.expand_dims", "R.flatten", "R.memory.view", "R.ensure_zero_offset"}
@@ -61,6 +62,26 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     draft = OperationsDraft(function.name, program.results, options, options.alignment or ALIGNMENT)
     program.draw(draft)
     return draft.imported(own_peak=program.own_peak(), own_offsets=program.own_offsets())
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the names that a program's sizes have, each with any value from 1; raises FormatError."""
+    dims = Dims(_AnySize())
+    function = function_of(data)
+    program = _Program(dims, ALIGNMENT)
+    program.add_params(function)
+    program.follow(function.body)
+    return {name: SymbolRange() for name in sorted(dims.named)}
+
+
+class _AnySize(dict[str, int]):
+    """A size for whatever name there is."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> int:
+        return 1 << 10
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic_core import from_json, to_json
 
+import memplan
 from lab.fuzz_importers import SEEDS, broken
 from memplan import verify
 from memplan.api.cluster.task import NoAnswerError
@@ -109,6 +110,19 @@ def test_a_file_may_be_read_as_a_job(server: Running) -> None:
     events = server.client.get(job.json()["links"]["events"]).text
     assert "finished" in events
     assert server.client.get(f"/v1/jobs/{job.json()['id']}/result").json()["format"] == "tflite"
+
+
+def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: Running) -> None:
+    data = (Path(__file__).parents[2] / "models" / "exported.pt2").read_bytes()
+    options = {"symbol": {"s77": {"min": 4, "max": 32}}, "time_limit_s": 10}
+    body = {"problem": b64encode(data).decode(), "options": options}
+    found = server.client.post("/v1/shapes", json=body).json()
+    assert found == from_json(to_json(memplan.shapes(data, options=memplan.ShapesOptions(**options))))
+    assert (found["status"], found["symbols"]["s77"]["max"]) == ("optimal", 32)
+    limited = body | {"options": {"within": 4096, "dims": {}}}
+    assert server.client.post("/v1/limits", json=limited).json()["limits"][0]["symbol"] == "s77"
+    refused = server.client.post("/v1/shapes", json=body | {"options": {"symbol": {"n": {}}}})
+    assert refused.json()["errors"] == ['symbol: must be a dimension that the model names (s77), got "n"']
 
 
 def test_a_reader_ends_at_its_limits() -> None:

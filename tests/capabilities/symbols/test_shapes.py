@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from memplan.api.cli.main import main
 from memplan.capabilities.symbols.limits import LimitsOptions, limits
 from memplan.capabilities.symbols.shapes import ShapesAnswer, ShapesOptions, lines, shapes
 from memplan.capabilities.symbols.symbolic_input import EXAMPLE
@@ -80,6 +81,30 @@ def test_source_of_c_says_that_a_sum_does_not_fit(tmp_path: Path) -> None:
     offsets = (ctypes.c_int64 * 3)()
     assert plan(ctypes.c_int64(8), ctypes.c_int64(16), offsets) > 0
     assert plan(ctypes.c_int64(2**40), ctypes.c_int64(2**20), offsets) == -1
+
+
+def test_the_command_plans_a_model_for_all_values_of_its_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(Path(__file__).parents[2] / "models" / "exported.pt2")
+    assert main(["shapes", model, "--symbol", "s77=4..64:4", "--format", "table"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("optimal for all values of s77 from 4 to 64 by 4: 7 buffers, one order")
+    assert main(["limits", model, "--within", "4KiB", "--symbol", "s77=2..", "--format", "table"]) == 0
+    assert "s77 up to 84, which no plan can pass" in capsys.readouterr().out
+    for wrong, sentence in (
+        (["--symbol", "s77=4"], "symbol: must be a symbol and its values, n=2..2048, got"),
+        (["--symbol", "b=2..9"], 'symbol: must be a dimension that the model names (s77), got "b"'),
+    ):
+        assert main(["shapes", model, *wrong]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_ranges_may_be_given_beside_a_problem() -> None:
+    found = shapes(problem_of(), ShapesOptions(symbol={"n": {"min": 5, "max": 6}}, alignment=16))
+    assert (found.symbols["n"].max, found.symbols["b"].max, found.alignment) == (6, 64, 16)
+    with pytest.raises(OptionError, match=r"symbol: must be a symbol of the problem \(b, n\), got"):
+        shapes(problem_of(), ShapesOptions(symbol={"x": {}}))
+    with pytest.raises(OptionError, match="must be given for models only"):
+        shapes(problem_of(), ShapesOptions(dims={"x": 1}))
 
 
 def test_limits_are_those_of_trying_every_value() -> None:
