@@ -19,7 +19,7 @@ from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.numbers import Numbers, SymbolicNumber, largest
+from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
 from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange, where
 from memplan.planner.symbols.space import Space, Symbol, Values
 
@@ -49,7 +49,7 @@ def read_symbolic(
         raise OptionError(f"symbol: must be a dimension that the model names ({listed}), got {shown(unknown[0])}")
     names = {each: _spelled(each) for each in stated if each not in options.dims}
     symbols = {short: ranges.get(each, stated[each]) for each, short in names.items()}
-    numbers = Numbers(Symbol(each, row.min, row.max, row.multiple_of) for each, row in symbols.items())
+    numbers = SymbolicNumbers(Symbol(each, row.min, row.max, row.multiple_of) for each, row in symbols.items())
 
     def at(values: Mapping[str, int]) -> Imported:
         dims = {each: values[short] for each, short in names.items()}

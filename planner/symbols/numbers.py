@@ -27,8 +27,8 @@ from memplan.planner.symbols.space import Space, Symbol, Values
 _MOST_TERMS = 1_000
 
 
-class Numbers:
-    """The numbers over some symbols; their values are those at a point inside the ranges, which are told from others.
+class SymbolicNumbers:
+    """The numbers over some symbols; their values are those at a point inside the ranges, which few sizes share.
 
     `prefix` marks the text of a number among the names of dimensions.
     """
@@ -68,10 +68,10 @@ class Numbers:
 class SymbolicNumber(int):
     """A number over symbols."""
 
-    numbers: Numbers
+    numbers: SymbolicNumbers
     form: Polynomial
 
-    def __new__(cls, numbers: Numbers, form: Polynomial) -> Self:
+    def __new__(cls, numbers: SymbolicNumbers, form: Polynomial) -> Self:
         """Return the number that a polynomial is."""
         made = super().__new__(cls, numbers.space.value(form, numbers.point))
         made.numbers, made.form = numbers, form

@@ -13,7 +13,7 @@ from memplan.planner.importers.onnx.model import graphs_of, shape_of, subgraphs
 from memplan.planner.importers.onnx.shapes import NodeShapes
 from memplan.planner.importers.onnx.sizes import give_sizes
 from memplan.planner.liveness.expansion import MAX_EXPANDED
-from memplan.planner.symbols.numbers import Numbers, SymbolicNumber
+from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -28,7 +28,7 @@ class OnnxModel:
 
     model: ModelProto
     causes: Mapping[str, str] = field(default_factory=dict)
-    numbers: Numbers | None = None
+    numbers: SymbolicNumbers | None = None
 
 
 def load(data: bytes, options: ModelOptions) -> OnnxModel:

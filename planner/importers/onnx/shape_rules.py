@@ -2,7 +2,7 @@
 
 Each rule works on whole numbers, plain ones and such that follow from symbols. Operators whose sizes are those of their
 inputs need none: ONNX's own inference hands on names of dimensions.
-Source: onnx 1.23, docs/Operators.md.
+Source: onnx 1.23, Operators.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class OpenShapeError(Exception):
 
 
 @dataclass(frozen=True)
-class Given:
+class NodeFacts:
     """What is known of a node: the shapes and the numbers of its inputs by their places, its attributes, its outputs.
 
     `version` is that of the standard operators.
@@ -76,7 +76,7 @@ def ceil_div(size: int, divisor: int) -> int:
     return (size + divisor - 1) // divisor
 
 
-def _concat(given: Given) -> list[Shape]:
+def _concat(given: NodeFacts) -> list[Shape]:
     rows = [given.shape(k) for k in range(len(given.shapes))]
     axis = given.attributes["axis"]
     found = list(rows[0])
@@ -84,7 +84,7 @@ def _concat(given: Given) -> list[Shape]:
     return [found]
 
 
-def _reshape(given: Given) -> list[Shape]:
+def _reshape(given: NodeFacts) -> list[Shape]:
     shape, wanted = given.shape(0), given.listed(1, "shape")
     if not given.attributes.get("allowzero"):
         wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
@@ -106,12 +106,12 @@ def _cancelled(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]
     return rest, found
 
 
-def _flatten(given: Given) -> list[Shape]:
+def _flatten(given: NodeFacts) -> list[Shape]:
     shape, axis = given.shape(0), given.attributes.get("axis", 1)
     return [[product(shape[:axis]), product(shape[axis:])]]
 
 
-def _expand(given: Given) -> list[Shape]:
+def _expand(given: NodeFacts) -> list[Shape]:
     mine, other = given.shape(0), given.listed(1)
     rank = max(len(mine), len(other))
     rows = [[1] * (rank - len(row)) + list(row) for row in (mine, other)]
@@ -123,7 +123,7 @@ def _expand(given: Given) -> list[Shape]:
     return [found]
 
 
-def _slice(given: Given) -> list[Shape]:
+def _slice(given: NodeFacts) -> list[Shape]:
     shape = list(given.shape(0))
     starts, ends = given.listed(1, "starts"), given.listed(2, "ends")
     axes = given.listed(3, "axes", range(len(starts)))
@@ -144,7 +144,7 @@ def taken(size: int, start: int, end: int, step: int) -> int:
     return largest(ceil_div(last - first, step), 0)
 
 
-def _split(given: Given) -> list[Shape]:
+def _split(given: NodeFacts) -> list[Shape]:
     shape, axis = given.shape(0), given.attributes.get("axis", 0)
     if given.has(1) or "split" in given.attributes:
         parts = given.listed(1, "split")
@@ -154,11 +154,11 @@ def _split(given: Given) -> list[Shape]:
     return [[part if k == axis % len(shape) else size for k, size in enumerate(shape)] for part in parts]
 
 
-def _tile(given: Given) -> list[Shape]:
+def _tile(given: NodeFacts) -> list[Shape]:
     return [[size * times for size, times in zip(given.shape(0), given.listed(1), strict=True)]]
 
 
-def _pad(given: Given) -> list[Shape]:
+def _pad(given: NodeFacts) -> list[Shape]:
     shape, pads = list(given.shape(0)), given.listed(1, "pads")
     axes = given.listed(3, "", range(len(shape)))
     for k, axis in enumerate(axes):
@@ -166,7 +166,7 @@ def _pad(given: Given) -> list[Shape]:
     return [shape]
 
 
-def _range(given: Given) -> list[Shape]:
+def _range(given: NodeFacts) -> list[Shape]:
     rows = [given.listed(k)[0] for k in range(3)]
     if any(isinstance(each, float) and not each.is_integer() for each in rows) or not rows[2]:
         raise OpenShapeError
@@ -175,7 +175,7 @@ def _range(given: Given) -> list[Shape]:
     return [[largest(ceil_div(room, abs(step)), 0)]]
 
 
-def _windows(given: Given) -> list[Shape]:
+def _windows(given: NodeFacts) -> list[Shape]:
     """The sizes of convolutions and poolings."""
     image = given.shape(0)
     weight = given.shape(given.attributes["weight"]) if "weight" in given.attributes else None
@@ -198,7 +198,7 @@ def _windows(given: Given) -> list[Shape]:
     return [found] * given.outputs
 
 
-def _transposed(given: Given) -> list[Shape]:
+def _transposed(given: NodeFacts) -> list[Shape]:
     image, weight = given.shape(0), given.shape(1)
     n, get = len(image) - 2, given.attributes.get
     if get("output_shape"):
@@ -215,7 +215,7 @@ def _transposed(given: Given) -> list[Shape]:
 _TRANSPOSED = (("strides", 1), ("dilations", 1), ("output_padding", 0))
 
 
-def _resize(given: Given) -> list[Shape]:
+def _resize(given: NodeFacts) -> list[Shape]:
     shape = given.shape(0)
     if given.attributes.get("axes") or given.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise OpenShapeError
@@ -227,19 +227,19 @@ def _resize(given: Given) -> list[Shape]:
     return [[size * each.numerator // each.denominator for size, each in zip(shape, factors, strict=True)]]
 
 
-def _depth_to_space(given: Given) -> list[Shape]:
+def _depth_to_space(given: NodeFacts) -> list[Shape]:
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c // block**2, *(size * block for size in image)]]
 
 
-def _space_to_depth(given: Given) -> list[Shape]:
+def _space_to_depth(given: NodeFacts) -> list[Shape]:
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c * block**2, *(size // block for size in image)]]
 
 
-RULES: Mapping[str, Callable[[Given], list[Shape]]] = {
+RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
     "Concat": _concat,
     "Reshape": _reshape,
     "Flatten": _flatten,

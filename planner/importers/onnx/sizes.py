@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, ProblemError, shown
 from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.importers.onnx.model import is_form
-from memplan.planner.symbols.numbers import Numbers, SymbolicNumber
+from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers
 from memplan.planner.symbols.reading import read
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _IMAGE_SIDE = 224
 
 
 def give_sizes(
-    graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions, numbers: Numbers | None = None
+    graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions, numbers: SymbolicNumbers | None = None
 ) -> None:
     """Put sizes in the place of names of dimensions of all values, and of those of inputs that have none.
 
@@ -58,12 +58,12 @@ def give_sizes(
     _request_sizes([value for value in inputs.values() if value.type.WhichOneof("value") == "tensor_type"])
 
 
-def _size(name: str, dims: Mapping[str, int], numbers: Numbers | None) -> int | None:
+def _size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -> int | None:
     """Return the size of a dimension by its name, or by what the name computes from others, `past + 1`; or None."""
     if name in dims or not words_in(name).issubset(dims):
         return dims.get(name)
     text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
-    numbers = numbers or Numbers(())
+    numbers = numbers or SymbolicNumbers(())
     try:
         return numbers.of(read(text, numbers.space, "dim"))
     except ProblemError:

@@ -13,9 +13,9 @@ import numpy as np
 
 from memplan.planner.errors import FormatError
 from memplan.planner.importers.onnx.model import is_known, node_name, type_of
-from memplan.planner.importers.onnx.shape_rules import LEFT_OUT, RULES, WEIGHT_OF, Given, OpenShapeError
+from memplan.planner.importers.onnx.shape_rules import LEFT_OUT, RULES, WEIGHT_OF, NodeFacts, OpenShapeError
 from memplan.planner.importers.onnx.shapes import Known, NodeShapes, Types
-from memplan.planner.symbols.numbers import Numbers, SymbolicNumber, largest, least
+from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TypeProto
@@ -28,7 +28,7 @@ _INTEGERS, _REALS = (6, 7), (1, 11)
 class SymbolicShapes(NodeShapes):
     """Goes through a model once, and writes types of values into it, the sizes of which may be expressions."""
 
-    def __init__(self, model: ModelProto, numbers: Numbers) -> None:
+    def __init__(self, model: ModelProto, numbers: SymbolicNumbers) -> None:
         self.numbers = numbers
         self.reals: set[str] = set()
         super().__init__(model)
@@ -73,7 +73,7 @@ class SymbolicShapes(NodeShapes):
             found[name] = type_of(kind, [self.dimension(size) for size in shape])
         return found
 
-    def _given(self, node: NodeProto, types: Types, known: Known) -> Given:
+    def _given(self, node: NodeProto, types: Types, known: Known) -> NodeFacts:
         from onnx import helper
 
         attributes = {row.name: helper.get_attribute_value(row) for row in node.attribute}
@@ -81,7 +81,7 @@ class SymbolicShapes(NodeShapes):
             attributes["weight"] = WEIGHT_OF[node.op_type]
         shapes = [LEFT_OUT if not name else self.sizes(types[name]) if name in types else None for name in node.input]
         numbers = [known.get(name) for name in node.input]
-        return Given(shapes, numbers, attributes, len(node.output), self.versions.get("", 1))
+        return NodeFacts(shapes, numbers, attributes, len(node.output), self.versions.get("", 1))
 
     def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
         """Compute a node of known numbers, some of them over symbols."""

@@ -12,7 +12,7 @@ from memplan.planner.importers.imported import element_count, sized
 from memplan.planner.importers.onnx.facts import initializer_facts, tensor_facts
 from memplan.planner.importers.onnx.model import BITS, graphs_of, shape_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
-from memplan.planner.symbols.numbers import Numbers
+from memplan.planner.symbols.numbers import SymbolicNumbers
 
 if TYPE_CHECKING:
     from onnx import GraphProto
@@ -60,7 +60,7 @@ class Values:
         self.draft = draft
         self.constants: dict[str, int | None] = {}
         self.causes: Mapping[str, str] = {}
-        self.numbers: Numbers | None = None
+        self.numbers: SymbolicNumbers | None = None
         self.warnings: list[Finding] = []
         self._taken = {name for node in graph.node for name in node.output}
         self._taken |= {value.name for value in (*graph.input, *graph.initializer)}

@@ -117,7 +117,7 @@ def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: R
     options = {"symbol": {"s77": {"min": 4, "max": 32}}, "time_limit_s": 10}
     body = {"problem": b64encode(data).decode(), "options": options}
     found = server.client.post("/v1/shapes", json=body).json()
-    assert found == from_json(to_json(memplan.shapes(data, options=memplan.ShapesOptions(**options))))
+    assert found == from_json(to_json(memplan.shapes(data, options=memplan.ShapesOptions.model_validate(options))))
     assert (found["status"], found["symbols"]["s77"]["max"]) == ("optimal", 32)
     limited = body | {"options": {"within": 4096, "dims": {}}}
     assert server.client.post("/v1/limits", json=limited).json()["limits"][0]["symbol"] == "s77"

@@ -17,7 +17,7 @@ from memplan.capabilities.symbols.symbolic_input import EXAMPLE
 from memplan.planner.errors import OptionError, ProblemError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.offset_programs import Evaluator, OffsetPrograms
-from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.problem import SymbolicProblem, SymbolRange, compiled
 from tests.support.symbolic import drawn_problem, every_value
 
 GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
@@ -99,10 +99,10 @@ def test_the_command_plans_a_model_for_all_values_of_its_dimensions(capsys: pyte
 
 
 def test_ranges_may_be_given_beside_a_problem() -> None:
-    found = shapes(problem_of(), ShapesOptions(symbol={"n": {"min": 5, "max": 6}}, alignment=16))
+    found = shapes(problem_of(), ShapesOptions(symbol={"n": SymbolRange(min=5, max=6)}, alignment=16))
     assert (found.symbols["n"].max, found.symbols["b"].max, found.alignment) == (6, 64, 16)
     with pytest.raises(OptionError, match=r"symbol: must be a symbol of the problem \(b, n\), got"):
-        shapes(problem_of(), ShapesOptions(symbol={"x": {}}))
+        shapes(problem_of(), ShapesOptions(symbol={"x": SymbolRange()}))
     with pytest.raises(OptionError, match="must be given for models only"):
         shapes(problem_of(), ShapesOptions(dims={"x": 1}))
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import GraphProto, TensorProto, helper, numpy_helper
 
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.importers.symbolic import read_symbolic
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.numbers import Numbers, SymbolicNumber, largest, least
+from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
 from memplan.planner.symbols.problem import SymbolRange, compiled
 from memplan.planner.symbols.space import Symbol, Values
 
@@ -37,7 +38,11 @@ def number(name: str, *values: int) -> TensorProto:
     return numpy_helper.from_array(np.array(values, np.int64), name)
 
 
-def attention(**reshaped: int) -> bytes:
+def written(graph: GraphProto) -> bytes:
+    return bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+
+
+def attention() -> bytes:
     """Return self-attention as exporters write it, whose reshapes take their sizes from the shape of the input."""
     constants = [
         *(number(f"c{k}", k) for k in (0, 1)), number("heads", 4), number("width", 16), number("last", -1),
@@ -59,7 +64,7 @@ def attention(**reshaped: int) -> bytes:
         ("Concat", ["first", "second"], "exchanged"),
     ]  # fmt: skip
     order = [*range(9), 10, 9, *range(11, 15), 16, 15, *range(17, 22)]
-    attributes = {
+    attributes: dict[str, dict[str, Any]] = {
         "split": {"axis": 0}, "joined": {"axis": 0}, "exchanged": {"axis": 1}, "turned": {"perm": [0, 2, 1, 3]},
         "flipped": {"perm": [0, 1, 3, 2]}, "back": {"perm": [0, 2, 1, 3]},
     }  # fmt: skip
@@ -73,7 +78,7 @@ def attention(**reshaped: int) -> bytes:
     graph = helper.make_graph(
         nodes, "attention", inputs, [helper.make_tensor_value_info("exchanged", 1, None)], constants
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    return written(graph)
 
 
 def image() -> bytes:
@@ -92,7 +97,7 @@ def image() -> bytes:
     inputs = [helper.make_tensor_value_info("image", 1, [None, 3, "h h", "w?"])]
     outputs = [helper.make_tensor_value_info("g", 1, None)]
     graph = helper.make_graph(nodes, "image", inputs, outputs, [weight, scales, number("pads", 0, 0, 1, 1, 0, 0, 1, 1)])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    return written(graph)
 
 
 def node(op: str, *shapes: list[object], **attributes: object) -> bytes:
@@ -102,7 +107,7 @@ def node(op: str, *shapes: list[object], **attributes: object) -> bytes:
         helper.make_node("Relu", ["y"], ["z"]),
     ]
     graph = helper.make_graph(made, "g", inputs, [helper.make_tensor_value_info("z", 1, None)])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    return written(graph)
 
 
 def plain_sizes(data: bytes, dims: Values) -> dict[str, int]:
@@ -172,14 +177,14 @@ def test_a_model_that_is_another_one_at_some_values_is_refused() -> None:
     inputs = [helper.make_tensor_value_info("x", 1, ["n", 3])]
     nodes = [helper.make_node("Reshape", ["x", "halves"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
     graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("z", 1, None)], halves)
-    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    data = written(graph)
     with pytest.raises(FormatError):
         read_symbolic(data, None, {"n": SymbolRange(max=9)})
     assert read_symbolic(data, None, {"n": SymbolRange(min=2, max=8, multiple_of=2)})
 
 
 def test_numbers_over_symbols_are_those_of_plain_arithmetic() -> None:
-    numbers = Numbers([Symbol("n", 1, 40), Symbol("m", 2, 60, 2)])
+    numbers = SymbolicNumbers([Symbol("n", 1, 40), Symbol("m", 2, 60, 2)])
     draw = random.Random(5)
     for _ in range(200):
         steps = [draw.choice("+-*/%<>") for _ in range(6)]
@@ -191,12 +196,21 @@ def test_numbers_over_symbols_are_those_of_plain_arithmetic() -> None:
                 by = {"n": n, "m": m}.get(str(other), other)
                 assert isinstance(by, int)
                 plain = by if not isinstance(other, str) else 7
-                total = {
-                    "+": lambda a=total, b=by: a + b, "-": lambda a=total, b=by: b - a,
-                    "*": lambda a=total, b=plain: b * a, "/": lambda a=total, b=plain: a // b,
-                    "%": lambda a=total, b=plain: a % b,
-                    "<": lambda a=total, b=by: least(a, b), ">": lambda a=total, b=by: largest(b, a),
-                }[step]()  # fmt: skip
+                match step:
+                    case "+":
+                        total = total + by
+                    case "-":
+                        total = by - total
+                    case "*":
+                        total = plain * total
+                    case "/":
+                        total = total // plain
+                    case "%":
+                        total = total % plain
+                    case "<":
+                        total = least(total, by)
+                    case _:
+                        total = largest(by, total)
             return total
 
         found = computed(numbers.symbol("n"), numbers.symbol("m"))
@@ -206,7 +220,7 @@ def test_numbers_over_symbols_are_those_of_plain_arithmetic() -> None:
 
 
 def test_what_does_not_compare_alike_for_all_values_is_refused() -> None:
-    numbers = Numbers([Symbol("n", 1, 40)])
+    numbers = SymbolicNumbers([Symbol("n", 1, 40)])
     n = numbers.symbol("n")
     assert n >= 1 and n < 41 and 0 < n and not n > 40 and n == n + 1 - 1 and n != 41  # noqa: PT018, SIM300
     with pytest.raises(FormatError, match="must compare alike for all values, got n <= 7"):
