@@ -12,6 +12,7 @@ from memplan.planner.operations.access.access_graph import AccessGraph, driven
 from memplan.solvers.cascade.channels import channel_regions
 from memplan.solvers.cascade.options import WORST, CascadeOptions
 from memplan.solvers.cascade.tables import access_tables
+from memplan.solvers.cascade.windows import WindowKeys, Windows
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.cascade.access import Access, Ranges
 from memplan.solvers.kernels.cascade.found import (
@@ -60,10 +61,18 @@ def strides_of(size: int) -> list[int]:
 class RegionSearch:
     """The regions of a graph, found one last operation after the other; tensors that are `elsewhere` take no bytes."""
 
-    def __init__(self, graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        graph: AccessGraph,
+        options: CascadeOptions,
+        elsewhere: Collection[int] = (),
+        windows: Windows | None = None,
+    ) -> None:
         self.graph, self.options = graph, options
+        self._windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
         self.tables: Access = access_tables(graph, options, elsewhere)
+        self._keys = WindowKeys(graph, self.tables, options.longest, self._windows)
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
         longest = min(options.longest, max(1, len(graph.operations)))
@@ -89,15 +98,35 @@ class RegionSearch:
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
         """Return the regions found, sorted by where they end; those of the operations reached before it is over."""
-        parts = [self.layers()]
-        for j in range(1, len(self.graph.operations) + 1):
+        layers = self.layers()
+        parts = [layers]
+        for j in self._by_need(layers[:, FOUND_PEAK]):
             if is_over():
                 break
-            self.reached = j
+            self.reached += 1
             if self.graph.operations[j - 1].role != "barrier":
-                parts.append(self._ending_at(j))
+                parts.append(self._known_or_found(j))
         rows = np.concatenate(parts)
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
+
+    def _by_need(self, peaks: I64) -> list[int]:
+        """Return the ends of regions, those first that go across the operations with the highest peaks."""
+        # What the clock cuts off is then what binds least.
+        n = len(peaks)
+        most = [int(peaks[max(0, j - self.options.longest) : j].max()) for j in range(1, n + 1)]
+        return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
+
+    def _known_or_found(self, j: int) -> Rows:
+        """Return the regions that end with operation j - 1; those of equal operations were found before."""
+        key, base = self._keys.of(j), int(self.tables.live[j])
+        known = self._windows.found.get(key)
+        shift = np.zeros(N_FOUND, np.int64)
+        shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
+        if known is None:
+            found = self._ending_at(j)
+            self._windows.found[key] = found - shift
+            return found
+        return known + shift
 
     def add(self, other: RegionSearch) -> None:
         """Count what another search of the same operations looked at as looked at by this one."""
