@@ -9,10 +9,12 @@ from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.solvers.cascade.front import Chain, front_of_three
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.orders import After, other_orders
+from memplan.solvers.cascade.passes import Variant
 from memplan.solvers.cascade.points import CascadePoint, planned, planned_in_pools
-from memplan.solvers.cascade.repeats import Variant, variant_of, with_repeats
+from memplan.solvers.cascade.repeats import variant_of, with_repeats
 from memplan.solvers.cascade.search import RegionSearch, worth_having
 from memplan.solvers.cascade.tables import moved_elsewhere
+from memplan.solvers.cascade.windows import Windows
 from memplan.solvers.kernels.cascade.found import FOUND_PEAK, FOUND_TRAFFIC
 
 PLAN_S = 10.0
@@ -48,15 +50,16 @@ class Planning:
         if self.options.pools:
             self._run_in_pools(search)
             return
-        starts = [(self.options, variant_of(self.graph, search, self.is_over))]
+        starts = [(self.options, search.windows, variant_of(self.graph, search, self.is_over))]
         if self.options.sliding:
             # Slides that follow each other may not all be had at once.
             resting = replace(self.options, sliding=False)
-            starts.append((resting, variant_of(self.graph, RegionSearch(self.graph, resting), self.is_over)))
-        for how, start in starts:
+            again = RegionSearch(self.graph, resting)
+            starts.append((resting, again.windows, variant_of(self.graph, again, self.is_over)))
+        for how, _, start in starts:
             self.add(how, start)
-        for how, start in [(how, self._in_order(how, start, after)) for how, start in starts]:
-            for variant in with_repeats(start, how, self.is_over) if self._may_repeat() else ():
+        for how, windows, start in [(how, known, self._in_order(how, known, start, after)) for how, known, start in starts]:
+            for variant in with_repeats(start, how, windows, self.is_over) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
         self.points = self._best()
@@ -84,12 +87,12 @@ class Planning:
             self.cut_chains += cut + len(chains) - len(picked)
         self.points = self._best()
 
-    def _in_order(self, how: CascadeOptions, start: Variant, after: After) -> Variant:
+    def _in_order(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
         """Plan what is found in other orders; return the variant with the lowest peak."""
         best, least = start, start.least(self.most)
         for graph in other_orders(self.graph, after, start.found, least, self.is_over):
             self.orders += 1
-            variant = variant_of(graph, RegionSearch(graph, how), self.is_over)
+            variant = variant_of(graph, RegionSearch(graph, how, windows=windows), self.is_over)
             self.add(how, variant)
             found = variant.least(self.most)
             if found is not None and (least is None or found.peak < least.peak):
@@ -105,7 +108,8 @@ class Planning:
         # From both ends of the front inwards: where the time ends early, what is planned still spans it.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
         for k in self._in_turn(order):
-            point = planned(variant.graph, how, variant.found, chains[k], PLAN_S)
+            alone = variant.alone(chains[k])
+            point = planned(alone.graph, how, alone.found, alone.chains[0], PLAN_S)
             if point is not None:
                 self.points.append(point)
                 self.on_point(point)
@@ -122,7 +126,7 @@ class Planning:
     def _chains(self, variant: Variant) -> list[Chain]:
         if not self.has_traffic or not variant.graph.operations:
             return variant.chains
-        chains, cut = front_of_three(variant.found, len(variant.graph.operations), self.most, self.is_over)
+        chains, cut = front_of_three(variant.found, variant.cuts, self.most, self.is_over)
         self.cut_chains += cut
         return chains
 

@@ -8,33 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.repeated import repeated
 from memplan.solvers.cascade.front import Chain, front
 from memplan.solvers.cascade.options import WORST, CascadeOptions
+from memplan.solvers.cascade.passes import MOST_OPERATIONS, SeveralPasses, Variant, several_passes
 from memplan.solvers.cascade.search import RegionSearch
+from memplan.solvers.cascade.windows import Windows
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
-from memplan.solvers.kernels.tables import Rows
 
 MOST_ROUNDS = 8
-MOST_OPERATIONS = 24
-"""The operations that one late reader lets run again."""
 _MOST_TENSORS, _MOST_DEPTHS = 2, 3
-
-
-class Variant(NamedTuple):
-    """A graph, the regions found for it, and the front of their chains."""
-
-    graph: AccessGraph
-    found: Rows
-    chains: list[Chain]
-
-    def least(self, most: int) -> Chain | None:
-        """Return the chain of the lowest peak, of at most so many multiplications."""
-        within = [chain for chain in self.chains if chain.macs <= most]
-        return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
 
 
 def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
@@ -43,10 +28,21 @@ def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], b
     return Variant(graph, found, front(found, len(graph.operations)) if graph.operations else [])
 
 
-def with_repeats(given: Variant, options: CascadeOptions, is_over: Callable[[], bool]) -> Iterator[Variant]:
-    """Yield graphs in which ever more operations run again, as long as each lowers the least peak of the one before."""
+def with_repeats(
+    given: Variant, options: CascadeOptions, windows: Windows, is_over: Callable[[], bool]
+) -> Iterator[Variant]:
+    """Yield graphs in which operations run again: all second passes, then more, as long as that lowers the least peak.
+
+    `windows` are those of the search of the graph that is given.
+    """
     most = min(options.most_macs(given.graph.macs), int(given.graph.macs * WORST))
     current = given
+    passes = several_passes(given, lambda graph: RegionSearch(graph, options, windows=windows).run(is_over))
+    least = None if passes is None else passes.least(most)
+    if passes is not None and least is not None:
+        yield passes
+        graph = passes.alone(least).graph
+        current = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
     for _ in range(MOST_ROUNDS):
         best: Variant | None = None
         least = current.least(most)
@@ -55,7 +51,7 @@ def with_repeats(given: Variant, options: CascadeOptions, is_over: Callable[[], 
                 return
             if graph.macs > most:
                 continue
-            variant = variant_of(graph, RegionSearch(graph, options), is_over)
+            variant = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
             reached = variant.least(most)
             # Only a lower peak counts: the same peak for more multiplications is worth nothing.
             if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):

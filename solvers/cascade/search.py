@@ -69,10 +69,10 @@ class RegionSearch:
         windows: Windows | None = None,
     ) -> None:
         self.graph, self.options = graph, options
-        self._windows = Windows() if windows is None else windows
+        self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
         self.tables: Access = access_tables(graph, options, elsewhere)
-        self._keys = WindowKeys(graph, self.tables, options.longest, self._windows)
+        self._keys = WindowKeys(graph, self.tables, options.longest, self.windows)
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
         longest = min(options.longest, max(1, len(graph.operations)))
@@ -119,12 +119,12 @@ class RegionSearch:
     def _known_or_found(self, j: int) -> Rows:
         """Return the regions that end with operation j - 1; those of equal operations were found before."""
         key, base = self._keys.of(j), int(self.tables.live[j])
-        known = self._windows.found.get(key)
+        known = self.windows.found.get(key)
         shift = np.zeros(N_FOUND, np.int64)
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
         if known is None:
             found = self._ending_at(j)
-            self._windows.found[key] = found - shift
+            self.windows.found[key] = found - shift
             return found
         return known + shift
 
