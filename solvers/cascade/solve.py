@@ -11,6 +11,7 @@ from functools import partial
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.from_graph import access_graph
+from memplan.planner.operations.access.splits import split_apart
 from memplan.planner.operations.cascade.execution import check_by_value
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.barriers import Barrier, barriers_of
@@ -110,6 +111,7 @@ def cascade(
     def is_over(share: float = 1.0) -> bool:
         return time.monotonic() - started >= share * time_limit_s or (cancelled is not None and cancelled.is_set())
 
+    graph = split_apart(graph) if isinstance(graph, OperationGraph) else graph
     access = graph if isinstance(graph, AccessGraph) else access_graph(graph, brick=brick)
     if options.sliding and access.layout != "NHWC":
         raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {access.layout}")

@@ -9,6 +9,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.exporters.c_names import prefix_of
 from memplan.planner.exporters.cascades.program import PlacedCascade, StripedLoops
 from memplan.planner.exporters.cascades.reference import reference_of
+from memplan.planner.operations.access.splits import split_apart
 from memplan.planner.operations.graph import OperationGraph
 
 KERNELS = (
@@ -30,7 +31,7 @@ def write_cascade(placed: PlacedCascade, source: OperationGraph, stem: str) -> M
         raise OptionError("batch: must be 1 for C, whose functions make rows of one image")
     prefix = prefix_of(stem)
     program = StripedLoops(placed, prefix)
-    reference, values = reference_of(source, program.called, prefix)
+    reference, values = reference_of(split_apart(source), program.called, prefix)
     found = {
         f"{prefix}.h": program.header(),
         f"{prefix}.c": program.source(),

@@ -16,7 +16,7 @@ from memplan.planner.operations.access.access_graph import (
 )
 from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess, pixels_of
 from memplan.planner.operations.access.kinds import ACCUMULATED, MOST_ALONG, KindAccess, access_of
-from memplan.planner.operations.access.layouts import layouts_of, permutation_of
+from memplan.planner.operations.access.layouts import family_of, layouts_of, named_layout, permutation_of, reshaped_layout
 from memplan.planner.operations.access.window import whole
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.graph_facts import bits_of
@@ -60,7 +60,7 @@ class _Reading:
         images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape(t) or ()) > 2]
         if any((self._shape(t) or (1,))[0] > 1 for t in images):
             return "batches"
-        found = {self.layouts[t] for t in images}
+        found = {family_of(self.layouts[t] or "") for t in images}
         return found.pop() if len(found) == 1 else "several layouts" if found else "NHWC"
 
     def _bits(self, tensor: int) -> int:
@@ -137,13 +137,16 @@ class _Reading:
             raise UnknownAccess("changes a tensor where it lies")
         shapes = [row.in_shapes[k] if row.in_shapes else None for k in read]
         shapes.append(row.out_shapes[0] if row.out_shapes else None)
-        seen: list[Pixels] = []
-        full: list[tuple[int, ...]] = []
+        seen, full, layouts = list[Pixels](), list[tuple[int, ...]](), list[str]()
         for tensor, shape in zip(around, shapes, strict=True):
-            own = self._shape(tensor)
+            own, layout = self._shape(tensor), self.layouts[tensor]
             used = own if shape is None else shape
-            pixels = None if used is None else pixels_of(used, self.layouts[tensor])
-            if used is None or pixels is None or prod(used) == 0:
+            if own is not None and used is not None and own != used and layout is not None:
+                layout = reshaped_layout(layout, own, used)
+                if layout is None:
+                    raise UnknownAccess("sees a tensor in another shape than it has")
+            pixels = None if used is None else pixels_of(used, layout)
+            if used is None or pixels is None or layout is None or prod(used) == 0:
                 raise UnknownAccess("has tensors that are not known to be images or sequences")
             if max(pixels[:2]) > MOST_ALONG:
                 raise UnknownAccess(f"has more than {MOST_ALONG} rows or columns")
@@ -151,17 +154,19 @@ class _Reading:
                 raise UnknownAccess("sees a tensor in another shape than it has")
             seen.append(pixels)
             full.append(used)
-        layout = self.layouts[around[-1]]
-        if row.attributes.get("layout", layout) != layout:
+            layouts.append(layout)
+        *into, layout = layouts
+        if named_layout(str(row.attributes.get("layout")), len(layout)) not in (layout, None):
             raise UnknownAccess("has another layout than its output")
-        mixed = [t for t in around if len(self._shape(t) or ()) > 2 and self.layouts[t] != layout]
         attributes = row.attributes
         if row.kind == "transpose":
             attributes = {**attributes, "axes": permutation_of(row)}
-        elif mixed and row.kind != "reshape":
-            raise UnknownAccess("has tensors of two layouts")
-        ins = tuple(seen[:-1]), tuple(full[:-1])
-        return Facts(row.kind or "", attributes, *ins, seen[-1], full[-1], layout, self.layouts[around[0]])
+        elif row.kind != "reshape":
+            # All of a second operand is read, whatever its axes are.
+            alike = into[:1] if row.kind == "matmul" else into
+            if any(len(other) == len(layout) > 2 and other != layout for other in alike):
+                raise UnknownAccess("has tensors of two layouts")
+        return Facts(row.kind or "", attributes, tuple(seen[:-1]), tuple(full[:-1]), seen[-1], full[-1], layout, into[0])
 
 
 def _channels(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:

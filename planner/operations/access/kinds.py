@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess
-from memplan.planner.operations.access.layouts import transposed_layout
+from memplan.planner.operations.access.layouts import reshaped_layout, transposed_layout
 from memplan.planner.operations.access.window import (
     SAME,
     Window,
@@ -62,8 +62,15 @@ def access_of(facts: Facts) -> KindAccess:
     return found._replace(macs=found.macs * facts.output.batch)
 
 
+def _require_images(facts: Facts) -> None:
+    """Raise UnknownAccess for axes that are not those of images or sequences."""
+    if facts.layout not in ("NHWC", "NCHW", "NHC", "NCH") or len(facts.in_layout) != len(facts.layout):
+        raise UnknownAccess(f"{facts.kind} of axes {facts.layout} runs whole")
+
+
 def _spatial(facts: Facts) -> tuple[tuple[int, ...], ...]:
     """Return kernel, strides, dilations and pads for rows and columns; a sequence has one column."""
+    _require_images(facts)
     n = 1 if len(facts.out_shape) == 3 else 2
     kernel, strides = facts.integers("kernel", n), facts.integers("strides", n, 1)
     dilations, pads = facts.integers("dilations", n, 1), facts.integers("pads", 2 * n, 0)
@@ -77,13 +84,23 @@ def _spatial(facts: Facts) -> tuple[tuple[int, ...], ...]:
 def _sliding(facts: Facts) -> Windows:
     """Return the maps of kernel, strides, dilations and pads."""
     kernel, strides, dilations, pads = _spatial(facts)
+    for axis in (0, 1):
+        room = facts.inputs[0][axis] + pads[axis] + pads[axis + 2] - (kernel[axis] - 1) * dilations[axis] - 1
+        # The last window may be cut off by the border, where sizes are rounded up.
+        low, high = room // strides[axis] + 1, -(-room // strides[axis]) + 1
+        if not low <= facts.output[axis] <= max(low, high):
+            raise UnknownAccess(_disagree("kernel, strides, dilations and pads", low, facts.output[axis], axis))
     rows, columns = (sliding(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     return rows, columns
 
 
+def _disagree(what: str, wanted: int, made: int, axis: int) -> str:
+    return f"{what} say {wanted} {('rows', 'columns')[axis]}, its shape says {made}"
+
+
 def _convolution(facts: Facts) -> KindAccess:
     kernel, groups = _spatial(facts)[0], facts.integer("groups", 1)
-    if groups < 1 or facts.inputs[0].channels % groups:
+    if groups < 1 or facts.inputs[0].channels % groups or facts.output.channels % groups:
         raise UnknownAccess(f"groups must divide the channels, got {groups}")
     taps = kernel[0] * kernel[1] * (facts.inputs[0].channels // groups)
     mixes = not facts.inputs[0].channels == groups == facts.output.channels
@@ -92,16 +109,26 @@ def _convolution(facts: Facts) -> KindAccess:
 
 def _depthwise(facts: Facts) -> KindAccess:
     kernel = _spatial(facts)[0]
+    if facts.output.channels % facts.inputs[0].channels:
+        raise UnknownAccess(f"makes {facts.output.channels} channels of {facts.inputs[0].channels}")
     return KindAccess((_sliding(facts),), kernel[0] * kernel[1] * facts.output.channels, mixes=False)
 
 
 def _pool(facts: Facts) -> KindAccess:
+    if facts.output.channels != facts.inputs[0].channels:
+        raise UnknownAccess(f"makes {facts.output.channels} channels of {facts.inputs[0].channels}")
     return KindAccess((_sliding(facts),), mixes=False)
 
 
 def _transposed(facts: Facts) -> KindAccess:
     kernel, strides, dilations, pads = _spatial(facts)
     groups = facts.integer("groups", 1)
+    for axis in (0, 1):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        least = (facts.inputs[0][axis] - 1) * strides[axis] + reach - pads[axis] - pads[axis + 2]
+        # Rows may be added behind, fewer than a stride or a dilation has.
+        if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
+            raise UnknownAccess(_disagree("kernel, strides, dilations and pads", least, facts.output[axis], axis))
     rows, columns = (transposed(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     taps = kernel[0] * kernel[1] * facts.inputs[0].channels // (strides[0] * strides[1]) // max(1, groups)
     return KindAccess(((rows, columns),), taps * facts.output.channels)
@@ -134,10 +161,14 @@ def _all(seen: Pixels) -> Windows:
 
 def _concat(facts: Facts) -> KindAccess:
     axis = facts.axis("axis", -1)
-    if axis == 2:
-        return KindAccess(tuple((SAME, SAME) for _ in facts.inputs))
     if axis < 0:
         raise UnknownAccess("concat of batches runs whole")
+    for other in range(3):
+        sizes = [seen[other] for seen in facts.inputs]
+        if sum(sizes) != facts.output[other] if other == axis else {*sizes} != {facts.output[other]}:
+            raise UnknownAccess("joins shapes that do not make its own")
+    if axis == 2:
+        return KindAccess(tuple((SAME, SAME) for _ in facts.inputs))
     maps, offset = [], 0
     for seen in facts.inputs:
         moved = shifted(-offset)
@@ -150,7 +181,10 @@ def _pad(facts: Facts) -> KindAccess:
     if facts.word("mode", "constant") != "constant":
         raise UnknownAccess("pad by reflection or repetition runs whole")
     rank = len(facts.out_shape)
-    before = facts.integers("pads", 2 * rank)[:rank]
+    pads = facts.integers("pads", 2 * rank)
+    before = pads[:rank]
+    if any(facts.shapes[0][k] + pads[k] + pads[k + rank] != facts.out_shape[k] for k in range(rank)):
+        raise UnknownAccess("pads do not agree with its shapes")
     found = facts.by_axis(dict(enumerate(before)), 0)
     return KindAccess(((shifted(-found[0]), shifted(-found[1])),), mixes=False)
 
@@ -169,10 +203,14 @@ def _slice(facts: Facts) -> KindAccess:
     step = facts.by_axis(dict(zip(named, steps, strict=False)), 1)
     if min(offset) < 0:
         raise UnknownAccess("slice from before the beginning runs whole")
+    for axis in (0, 1):
+        if offset[axis] + (facts.output[axis] - 1) * step[axis] >= facts.inputs[0][axis]:
+            raise UnknownAccess(f"slice behind the end of its {('rows', 'columns')[axis]} runs whole")
     return KindAccess(((shifted(offset[0], step[0]), shifted(offset[1], step[1])),), mixes=False)
 
 
 def _resize(facts: Facts) -> KindAccess:
+    _require_images(facts)
     mode, place = facts.word("mode", "nearest"), facts.word("coordinates", "half_pixel")
     maps: dict[tuple[str, str], Callable[[int, int], Window]] = {
         ("nearest", "asymmetric"): nearest,
@@ -188,13 +226,22 @@ def _resize(facts: Facts) -> KindAccess:
     return KindAccess(((rows, columns),), mixes=False)
 
 
-def _depth_to_space(facts: Facts) -> KindAccess:
+def _factor(facts: Facts, small: Pixels, large: Pixels) -> int:
+    """Return the factor between pixels with many channels and more pixels with fewer."""
+    _require_images(facts)
     factor = facts.integer("block")
+    if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):
+        raise UnknownAccess("block does not agree with its shapes")
+    return factor
+
+
+def _depth_to_space(facts: Facts) -> KindAccess:
+    factor = _factor(facts, facts.inputs[0], facts.output)
     return KindAccess(((blocks(factor), blocks(factor)),))
 
 
 def _space_to_depth(facts: Facts) -> KindAccess:
-    factor = facts.integer("block")
+    factor = _factor(facts, facts.output, facts.inputs[0])
     return KindAccess(((gathered(factor), gathered(factor)),))
 
 
@@ -214,25 +261,28 @@ def _mean(facts: Facts) -> KindAccess:
 def _matmul(facts: Facts) -> KindAccess:
     """Rows of the first operand; all of a second one that is no constant."""
     first = facts.inputs[0]
-    if first[:2] != facts.output[:2]:
+    # Along the last axis it adds up; what is in the others stays where it is.
+    is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)
+    if first[:2] != facts.output[:2] or not is_last:
         raise UnknownAccess(f"{facts.kind} that mixes rows runs whole")
     if facts.attributes.get("transpose_a", False) or facts.attributes.get("adj_x", False):
         raise UnknownAccess(f"{facts.kind} of a transposed operand runs whole")
-    return KindAccess(((SAME, SAME), *map(_all, facts.inputs[1:])), first.channels * facts.output.channels)
+    into = facts.shapes[0][-1] if len(facts.inputs) > 1 else first.channels
+    return KindAccess(((SAME, SAME), *map(_all, facts.inputs[1:])), into * facts.output.channels)
 
 
 def _transpose(facts: Facts) -> KindAccess:
-    """From one layout to the other: the same pixels, in another order."""
+    """Of pixels, or of channels in them: the same pixels, in another order."""
     if transposed_layout(facts.in_layout, facts.list_of("axes")) != facts.layout or facts.inputs[0] != facts.output:
         raise UnknownAccess("transpose of rows, columns or batches runs whole")
     return KindAccess(((SAME, SAME),))
 
 
 def _reshape(facts: Facts) -> KindAccess:
-    """Of a single axis more or less: the same pixels."""
+    """Of channels, or of a single axis more or less: the same pixels."""
     if facts.inputs[0] != facts.output:
         raise UnknownAccess("reshape to other rows and columns runs whole")
-    if facts.in_layout != facts.layout and max(facts.output[:2]) > 1:
+    if reshaped_layout(facts.in_layout, facts.shapes[0], facts.out_shape) is None and max(facts.output[:2]) > 1:
         raise UnknownAccess("reshape of another layout runs whole")
     return KindAccess(((SAME, SAME),))
 

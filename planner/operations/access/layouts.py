@@ -1,52 +1,79 @@
-"""Where the channels of each tensor are: from the operations that say it, along those that keep the order of axes."""
+"""What the axes of each tensor are: from the operations that say it, along those that keep or move axes.
+
+A layout has a letter for each axis: N for images of a batch, H for rows, W for columns, C for channels. Channels may
+take several axes, before rows and columns and behind them: what moves channels only moves no pixel.
+"""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from math import prod
 
-from memplan.planner.operations.access.facts import axes_of
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
-_MIXING = frozenset({"reshape", "fully_connected", "matmul", "gather", ""})
+_MIXING = frozenset({"gather", ""})
 """The kinds whose output may have other axes than their inputs."""
+_NAMED = {"NHWC": ("", "C", "HC", "NHC", "NHWC"), "NCHW": ("", "C", "HC", "NCH", "NCHW")}
+_BY_ROWS = frozenset({"fully_connected", "matmul"})
+Shape = tuple[int, ...]
 
 
-def layouts_of(graph: OperationGraph) -> list[str]:
-    """Return NHWC or NCHW for each tensor: channels behind rows and columns, or before them.
+def named_layout(name: str, rank: int) -> str | None:
+    """Return the layout that a graph calls NHWC or NCHW, of so many axes; None for more than four."""
+    return _NAMED[name][rank] if name in _NAMED and rank < 5 else None
 
-    An operation with an attribute `layout` says it for what it reads and makes; others, of the same number of axes,
-    pass it on; a transposition changes it. Where nothing says it, four axes are those of the first operation that has a
-    layout, and three are batch, rows and channels.
+
+def family_of(layout: str) -> str:
+    """Return NHWC where channels are behind rows and columns, NCHW where they are before them; else the layout."""
+    letters = "".join(dict.fromkeys(layout))
+    return {"NHWC": "NHWC", "NHC": "NHWC", "HC": "NHWC", "NCHW": "NCHW", "NCH": "NCHW"}.get(letters, layout)
+
+
+def layouts_of(graph: OperationGraph) -> list[str | None]:
+    """Return the layout of each tensor, None where it does not follow.
+
+    An operation with an attribute `layout` says it for what it reads and makes; others pass it on, transpositions and
+    reshapes of channels changed. Three axes before what works along the last one are batch, rows and channels. Where
+    nothing says it, four axes are those of the first operation that has a layout, three are batch, rows and channels.
     """
-    said = next((str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC")
-    around = _images(graph)
-    touching: dict[int, list[int]] = {}
-    found: dict[int, str] = {}
-    for position, row in enumerate(graph.ops):
-        for tensor in around[position]:
-            touching.setdefault(tensor, []).append(position)
-        if "layout" in row.attributes:
-            makes = [t for t in around[position] if t in row.outputs]
-            found.update((t, str(row.attributes["layout"])) for t in (*around[position][:1], *makes) if t not in found)
-    waiting = deque(found)
-    while waiting:
-        tensor = waiting.popleft()
-        for position in touching[tensor]:
-            for other in around[position]:
-                layout = _passed_on(graph, graph.ops[position], tensor, other, found[tensor])
-                if layout is not None and other not in found:
-                    found[other] = layout
-                    waiting.append(other)
-    return [found.get(t, said if len(_shape(graph, t)) == 4 else "NHWC") for t in range(len(graph.size))]
+    return _Following(graph).run()
 
 
-def transposed_layout(layout: str, axes: tuple[int, ...]) -> str | None:
-    """Return the layout behind a transposition: axis k of its output is axis axes[k] of its input; None if neither."""
-    order = axes_of(len(axes), layout)
-    if order is None or sorted(axes) != list(range(len(axes))):
+def transposed_layout(layout: str, axes: Sequence[int]) -> str | None:
+    """Return the layout behind a transposition: axis k of its output is axis axes[k] of its input."""
+    return "".join(layout[k] for k in axes) if sorted(axes) == list(range(len(layout))) else None
+
+
+def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
+    """Return the layout of a tensor that is seen in another shape; None where rows or columns are cut or joined."""
+    found, k = "", 0
+    if prod(shape) != prod(wanted) or prod(shape) == 0:
         return None
-    moved = tuple(order[axis] for axis in axes)
-    return next((name for name in ("NHWC", "NCHW") if axes_of(len(axes), name) == moved), None)
+    if all(size == 1 or letter == "C" for size, letter in zip(shape, layout, strict=True)):
+        names = (named_layout(name, len(wanted)) or "C" * len(wanted) for name in _NAMED)
+        return next((n for n in names if all(s == 1 or c == "C" for s, c in zip(wanted, n, strict=True))), None)
+    rest = list(shape)
+    for size in wanted:
+        # An axis of one element says nothing: it is the one that it was, columns behind rows, or channels.
+        if size == 1:
+            is_column = found.endswith("H") and "W" not in layout
+            found += layout[k] if k < len(rest) and rest[k] == shape[k] == 1 else "W" if is_column else "C"
+            k += k < len(rest) and rest[k] == 1
+            continue
+        while k < len(rest) and rest[k] == 1:
+            k += 1
+        letter, left = layout[k], size
+        while left > 1:
+            if k == len(rest) or (layout[k] != letter and rest[k] > 1):
+                return None
+            part = min(left, rest[k])
+            if left % part or rest[k] % part or (letter in "HW" and (part != shape[k] or part != size)):
+                return None
+            left, rest[k] = left // part, rest[k] // part
+            k += rest[k] == 1
+        found += letter
+    return found
 
 
 def permutation_of(row: GraphOperation) -> tuple[int, ...]:
@@ -58,29 +85,89 @@ def permutation_of(row: GraphOperation) -> tuple[int, ...]:
     return ()
 
 
-def _shape(graph: OperationGraph, tensor: int) -> tuple[int, ...]:
-    return (graph.tensors[tensor].shape if graph.tensors else None) or ()
+class _Following:
+    """Follows layouts from tensor to tensor."""
 
+    def __init__(self, graph: OperationGraph) -> None:
+        self.graph, self.found = graph, dict[int, str]()
+        apart = set(graph.resident)
+        self.around = [
+            [t for t in dict.fromkeys((*row.inputs, *row.outputs)) if t not in apart and self._shape(t)]
+            for row in graph.ops
+        ]
+        self.touching: dict[int, list[int]] = {}
+        for position, tensors in enumerate(self.around):
+            for tensor in tensors:
+                self.touching.setdefault(tensor, []).append(position)
 
-def _images(graph: OperationGraph) -> list[list[int]]:
-    """Return for each operation the tensors of three or four axes that it reads or makes, without constants."""
-    apart = set(graph.resident)
-    images = {t for t in range(len(graph.size)) if len(_shape(graph, t)) in (3, 4) and t not in apart}
-    return [[t for t in dict.fromkeys((*row.inputs, *row.outputs)) if t in images] for row in graph.ops]
+    def run(self) -> list[str | None]:
+        graph = self.graph
+        said = next((str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC")
+        for row, around in zip(graph.ops, self.around, strict=True):
+            if "layout" in row.attributes:
+                makes = [t for t in around if t in row.outputs]
+                self._begin([*around[:1], *makes], str(row.attributes["layout"]))
+        self._follow(list(self.found))
+        for row, around in zip(graph.ops, self.around, strict=True):
+            if row.kind in _BY_ROWS or (row.kind == "layer_norm" and row.attributes.get("axis", -1) in (-1, 2)):
+                self._follow(self._begin([t for t in around if len(self._shape(t)) == 3], "NHWC"))
+        for around in self.around:
+            for tensor in around:
+                self._follow(self._begin([tensor], said if len(self._shape(tensor)) == 4 else "NHWC"))
+        return [self.found.get(t, named_layout("NHWC", len(self._shape(t)))) for t in range(len(graph.size))]
 
+    def _shape(self, tensor: int) -> Shape:
+        return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
-def _passed_on(graph: OperationGraph, row: GraphOperation, known: int, other: int, layout: str) -> str | None:
-    """Return the layout of another tensor of an operation; None where that does not follow."""
-    if other == known or len(_shape(graph, other)) != len(_shape(graph, known)) or (row.kind or "") in _MIXING:
-        return None
-    if row.kind != "transpose":
-        return layout
-    axes = permutation_of(row)
-    if len(axes) != len(_shape(graph, known)) or sorted(axes) != list(range(len(axes))):
-        return None
-    if known in row.inputs and other in row.outputs:
-        return transposed_layout(layout, axes)
-    if known in row.outputs and other in row.inputs:
-        back = tuple(axes.index(k) for k in range(len(axes)))
-        return transposed_layout(layout, back)
-    return None
+    def _begin(self, tensors: list[int], name: str) -> list[int]:
+        """Write a layout for tensors that have none; return which."""
+        new = []
+        for tensor in tensors:
+            layout = named_layout(name, len(self._shape(tensor)))
+            if tensor not in self.found and layout:
+                self.found[tensor] = layout
+                new.append(tensor)
+        return new
+
+    def _follow(self, tensors: list[int]) -> None:
+        waiting = deque(tensors)
+        while waiting:
+            tensor = waiting.popleft()
+            for position in self.touching[tensor]:
+                for other in self.around[position]:
+                    layout = None if other in self.found else self._passed_on(position, tensor, other)
+                    if layout is not None:
+                        self.found[other] = layout
+                        waiting.append(other)
+
+    def _seen(self, row: GraphOperation, tensor: int) -> Shape:
+        """Return the shape in which an operation sees a tensor."""
+        places, shapes = (row.inputs, row.in_shapes) if tensor in row.inputs else (row.outputs, row.out_shapes)
+        return (shapes[places.index(tensor)] if shapes else None) or self._shape(tensor)
+
+    def _passed_on(self, position: int, known: int, other: int) -> str | None:
+        """Return the layout of another tensor of an operation; None where that does not follow."""
+        row = self.graph.ops[position]
+        mine, theirs = self._seen(row, known), self._seen(row, other)
+        layout = reshaped_layout(self.found[known], self._shape(known), mine)
+        if layout is None or (row.kind or "") in _MIXING:
+            return None
+        if row.kind in ("transpose", "reshape"):
+            if (known in row.inputs) == (other in row.inputs):
+                return None
+            layout = self._moved(row, layout, known in row.inputs, (mine, theirs))
+        elif len(theirs) != len(mine):
+            return None
+        elif row.kind in _BY_ROWS:
+            first = next((t for t in row.inputs if t in self.around[position]), None)
+            if not {known, other} <= {first, *row.outputs} or mine[:-1] != theirs[:-1]:
+                return None
+        return None if layout is None else reshaped_layout(layout, theirs, self._shape(other))
+
+    def _moved(self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]) -> str | None:
+        if row.kind == "reshape":
+            return reshaped_layout(layout, *shapes)
+        axes = permutation_of(row)
+        if sorted(axes) != list(range(len(layout))):
+            return None
+        return transposed_layout(layout, axes if is_forward else [axes.index(k) for k in range(len(axes))])

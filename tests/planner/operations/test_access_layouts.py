@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from math import prod
-from typing import Any
-
-from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.access.window import SAME, sliding
-from memplan.planner.operations.graph import graph_from
-
-
-def graph_of(shapes: list[list[int]], *ops: dict[str, Any]) -> AccessGraph:
-    """Return the graph of a chain of operations, one from each shape to the next."""
-    rows = [{"in": [k], "out": [k + 1], **op} for k, op in enumerate(ops)]
-    facts = [{"shape": shape, "dtype": "int8"} for shape in shapes]
-    sizes = [prod(shape) for shape in shapes]
-    return access_graph(graph_from({"size": sizes, "kept": [len(ops)], "tensors": facts, "ops": rows}))
+from tests.support.chains import graph_of
 
 
 def test_a_batch_runs_together_row_by_row() -> None:
@@ -56,8 +43,9 @@ def test_a_transposition_between_layouts_moves_no_pixel() -> None:
     assert [(row.rows, row.columns, row.pixel) for row in graph.tensors] == [(8, 6, 3), (8, 6, 3), (8, 6, 5), (8, 6, 5)]
     assert graph.operations[0].reads[0].windows == (SAME, SAME)
     assert graph.layout == "several layouts"
-    turned = graph_of([[1, 3, 8, 6], [1, 3, 6, 8]], {"kind": "transpose", "attributes": {"perm": [0, 1, 3, 2]}})
-    assert turned.operations[0].reason == "transpose of rows, columns or batches runs whole"
+    across = {"kind": "transpose", "attributes": {"perm": [0, 1, 3, 2]}}
+    turned = graph_of([[1, 3, 8, 6], [1, 3, 8, 6], [1, 3, 6, 8], [1, 3, 6, 8]], conv, across, conv)
+    assert turned.operations[1].reason == "transpose of rows, columns or batches runs whole"
 
 
 def test_a_reshape_that_keeps_pixels_and_a_table_of_rows_run_in_parts() -> None:
