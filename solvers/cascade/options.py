@@ -39,7 +39,7 @@ class CascadeOptions:
     fit: int | None = None
     macs: float | None = None
     beam: int = 12
-    longest: int = 40
+    longest: int = 60
     channels: bool = True
     objectives: tuple[Objective, ...] = FRONTS[0]
     pools: tuple[tuple[str, int], ...] = ()

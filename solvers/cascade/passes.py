@@ -70,7 +70,13 @@ class SeveralPasses(Variant):
 
     @property
     def cuts(self) -> int:
+        """The number of the last cut."""
         return self.n_cuts
+
+    @property
+    def is_new(self) -> bool:
+        """Whether a chain goes through a second pass."""
+        return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def alone(self, chain: Chain) -> Variant:
         """Return the graph with the second passes that a chain goes through, and the regions of the chain."""
@@ -127,7 +133,7 @@ def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> Sev
 
 
 def _is_apart(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
-    """Return, for each cut of a graph with second passes, 1 where it lies inside one: the given graph has no such cut."""
+    """Return 1 for each cut of a graph with second passes that lies inside one, which the given graph has not."""
     total = len(graph.operations) + sum(len(one.operations) for one in passes)
     apart, shift = np.zeros(total + 1, np.int64), 0
     for one in passes:
@@ -142,7 +148,9 @@ def _numbered(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list
     keys: list[list[tuple[int, int, int]]] = []
     for which, passes in enumerate(every):
         apart, row = _is_apart(graph, passes), []
-        ends = [(one.late + sum(len(p.operations) for p in passes[:k]), len(one.operations)) for k, one in enumerate(passes)]
+        ends = [
+            (one.late + sum(len(p.operations) for p in passes[:k]), len(one.operations)) for k, one in enumerate(passes)
+        ]
         shift, k, since = 0, 0, 0
         for cut, is_apart in enumerate(apart.tolist()):
             while k < len(ends) and cut > sum(ends[k]):

@@ -50,16 +50,17 @@ class Planning:
         if self.options.pools:
             self._run_in_pools(search)
             return
-        starts = [(self.options, search.windows, variant_of(self.graph, search, self.is_over))]
-        if self.options.sliding:
-            # Slides that follow each other may not all be had at once.
-            resting = replace(self.options, sliding=False)
-            again = RegionSearch(self.graph, resting)
-            starts.append((resting, again.windows, variant_of(self.graph, again, self.is_over)))
-        for how, _, start in starts:
+        starts = [(self.options, search)]
+        # Slides that follow each other may not all be had at once.
+        ways = [self.options, replace(self.options, sliding=False)] if self.options.sliding else [self.options]
+        # What comes in pieces may be whole, too, and then other orders and repeats are found.
+        ways += [replace(how, input="resident") for how in ways if how.input == "streamed"]
+        starts += [(how, RegionSearch(self.graph, how, windows=search.windows)) for how in ways[1:]]
+        variants = [(how, variant_of(self.graph, looked, self.is_over)) for how, looked in starts]
+        for how, start in variants:
             self.add(how, start)
-        for how, windows, start in [(how, known, self._in_order(how, known, start, after)) for how, known, start in starts]:
-            for variant in with_repeats(start, how, windows, self.is_over) if self._may_repeat() else ():
+        for how, start in [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]:
+            for variant in with_repeats(start, how, search.windows, self.is_over) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
         self.points = self._best()

@@ -13,7 +13,7 @@ from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.repeated import repeated
 from memplan.solvers.cascade.front import Chain, front
 from memplan.solvers.cascade.options import WORST, CascadeOptions
-from memplan.solvers.cascade.passes import MOST_OPERATIONS, SeveralPasses, Variant, several_passes
+from memplan.solvers.cascade.passes import MOST_OPERATIONS, Variant, several_passes
 from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.windows import Windows
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
@@ -37,8 +37,10 @@ def with_repeats(
     """
     most = min(options.most_macs(given.graph.macs), int(given.graph.macs * WORST))
     current = given
+    if is_over():
+        return
     passes = several_passes(given, lambda graph: RegionSearch(graph, options, windows=windows).run(is_over))
-    least = None if passes is None else passes.least(most)
+    least = None if passes is None or not passes.is_new else passes.least(most)
     if passes is not None and least is not None:
         yield passes
         graph = passes.alone(least).graph

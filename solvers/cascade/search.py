@@ -72,7 +72,7 @@ class RegionSearch:
         self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
         self.tables: Access = access_tables(graph, options, elsewhere)
-        self._keys = WindowKeys(graph, self.tables, options.longest, self.windows)
+        self._keys = WindowKeys(graph, self.tables, options, self.windows)
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
         longest = min(options.longest, max(1, len(graph.operations)))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.kernels.cascade.access import Access
 from memplan.solvers.kernels.tables import Rows
 
@@ -27,8 +28,8 @@ class Windows:
 class WindowKeys:
     """The keys of a graph's operations: two with equal keys end the same regions."""
 
-    def __init__(self, graph: AccessGraph, tables: Access, longest: int, windows: Windows) -> None:
-        self.graph, self.longest = graph, longest
+    def __init__(self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows) -> None:
+        self.graph, self.longest, self.sliding = graph, options.longest, options.sliding
         self.last, self.live = tables.last.tolist(), tables.live.tolist()
         self.streamed = tables.is_streamed.tolist()
         self.tensors = [
@@ -46,7 +47,7 @@ class WindowKeys:
         rows = [self._row(v, first, j, outside) for v in range(first, j)]
         around = [self._around(tensor, j) for tensor in outside]
         base = self.live[j]
-        return (*rows, *around, tuple(bytes_ - base for bytes_ in self.live[first:j]))
+        return (self.sliding, *rows, *around, tuple(bytes_ - base for bytes_ in self.live[first:j]))
 
     def _facts(self, v: int, sums: int) -> Key:
         row = self.graph.operations[v]
@@ -76,7 +77,9 @@ class WindowKeys:
         for read in row.reads:
             maker = self.graph.maker[read.tensor]
             is_inside = maker is not None and maker >= first
-            reads.append(maker - j if is_inside and maker is not None else outside.setdefault(read.tensor, len(outside)))
+            reads.append(
+                maker - j if is_inside and maker is not None else outside.setdefault(read.tensor, len(outside))
+            )
         is_whole, is_streamed = self.last[row.outputs[0]] >= j, self.streamed[row.outputs[0]]
         return self.operations[v], is_whole, is_streamed, *reads
 

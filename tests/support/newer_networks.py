@@ -1,4 +1,4 @@
-"""Networks after 2019 as graphs of operations: squeeze-and-excite, splits and shuffles, heads, attention; int8, NHWC."""
+"""Networks after 2019 as graphs of operations: squeeze-and-excite, shuffles, heads, attention; int8 in NHWC."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def _v2_block(net: Network, x: int, channels: int, expand: int, s: int, excites:
     return net.add(x, y) if s == 1 and into == channels else y
 
 
-def se_twice() -> OperationGraph:
+def se_twice(size: int = 56) -> OperationGraph:
     """Two equal blocks of squeeze-and-excite, which bind at the same peak."""
     net = Network("se_twice")
-    x = net.conv(net.input(56, 56, 3), 16, 3, 2)
+    x = net.conv(net.input(size, size, 3), 16, 3, 2)
     for _ in range(2):
         x = net.add(x, net.conv(_excited(net, net.depthwise(net.conv(x, 96, 1)), 8, "", "sigmoid"), 16, 1))
     net.dense(net.global_pool(x), 10)
@@ -151,7 +151,14 @@ def deeplab_v3(size: int = 257) -> OperationGraph:
     """Segmentation on a MobileNetV2 whose last stages are dilated, with a pyramid of dilated convolutions."""
     net = Network("deeplab_v3")
     x = net.conv(net.input(size, size, 3), 32, 3, 2)
-    table = [(1, 16, 1, 1, 1), (6, 24, 2, 2, 1), (6, 32, 3, 2, 1), (6, 64, 4, 1, 2), (6, 96, 3, 1, 2), (6, 160, 3, 1, 4)]
+    table = [
+        (1, 16, 1, 1, 1),
+        (6, 24, 2, 2, 1),
+        (6, 32, 3, 2, 1),
+        (6, 64, 4, 1, 2),
+        (6, 96, 3, 1, 2),
+        (6, 160, 3, 1, 4),
+    ]
     for expand, channels, count, stride, dilation in table:
         for i in range(count):
             into, s = net.shapes[x][3], stride if i == 0 else 1

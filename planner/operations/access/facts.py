@@ -22,7 +22,7 @@ class UnknownAccess(Exception):  # noqa: N818  # no error: the operation becomes
 
 
 def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
-    """Return a shape as rows, columns, channels and batch, by the letters of its axes; None where they are not known."""
+    """Return a shape as rows, columns, channels and batch, by the letters of its axes; None where none are known."""
     if layout is None or len(layout) != len(shape):
         return None
     sizes = [prod(size for size, letter in zip(shape, layout, strict=True) if letter == axis) for axis in "HWCN"]

@@ -16,7 +16,13 @@ from memplan.planner.operations.access.access_graph import (
 )
 from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess, pixels_of
 from memplan.planner.operations.access.kinds import ACCUMULATED, MOST_ALONG, KindAccess, access_of
-from memplan.planner.operations.access.layouts import family_of, layouts_of, named_layout, permutation_of, reshaped_layout
+from memplan.planner.operations.access.layouts import (
+    family_of,
+    layouts_of,
+    named_layout,
+    permutation_of,
+    reshaped_layout,
+)
 from memplan.planner.operations.access.window import whole
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.graph_facts import bits_of
@@ -166,7 +172,9 @@ class _Reading:
             alike = into[:1] if row.kind == "matmul" else into
             if any(len(other) == len(layout) > 2 and other != layout for other in alike):
                 raise UnknownAccess("has tensors of two layouts")
-        return Facts(row.kind or "", attributes, tuple(seen[:-1]), tuple(full[:-1]), seen[-1], full[-1], layout, into[0])
+        return Facts(
+            row.kind or "", attributes, tuple(seen[:-1]), tuple(full[:-1]), seen[-1], full[-1], layout, into[0]
+        )
 
 
 def _channels(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:

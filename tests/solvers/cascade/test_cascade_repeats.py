@@ -16,6 +16,7 @@ from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
 from tests.support.depth import seeds
 from tests.support.networks import NETWORKS, Network
+from tests.support.newer_networks import se_twice
 from tests.support.random_networks import random_network
 
 
@@ -75,3 +76,37 @@ def test_efficientnet_b0_is_below_the_wall_of_its_first_pools() -> None:
     points = cascade(NETWORKS["efficientnet_b0"](), CascadeOptions(macs=1.2)).points
     assert points[-1].peak <= 251_360
     assert points[-1].peak == points[-1].estimate
+
+
+def test_blocks_that_bind_at_the_same_peak_run_again_together() -> None:
+    result = cascade(se_twice(24), CascadeOptions(macs=1.6), check=True)
+    assert len(result.checked) == len(result.points)
+    # One of the two blocks alone lowers nothing.
+    assert result.points[-1].peak < 0.55 * result.points[0].peak
+    assert all(point.peak == point.estimate for point in result.points)
+
+
+def test_a_shortcut_beside_a_late_reader_runs_again_with_it() -> None:
+    net = Network()
+    stem = net.conv(net.input(32, 32, 3), 16, 3)
+    wide = net.conv(net.conv(stem, 24, 1), 24, 3, 2)
+    scaled = net.mul(wide, net.conv(net.global_pool(wide), 24, 1))
+    net.add(net.conv(scaled, 8, 1), net.conv(stem, 8, 1, 2))
+    result = cascade(net.graph(), check=True)
+    assert len(result.checked) == len(result.points)
+    assert result.points[-1].peak < 32 * 32 * 16 / 2
+
+
+def test_equal_blocks_are_looked_at_once() -> None:
+    few, many = (cascade(_blocks(count), CascadeOptions(longest=6)).exhausted for count in (8, 24))
+    assert few.evaluated == many.evaluated
+
+
+def _blocks(count: int) -> OperationGraph:
+    """Return a chain of equal residual blocks between two convolutions."""
+    net = Network()
+    x = net.conv(net.input(20, 20, 3), 4)
+    for _ in range(count):
+        x = net.add(x, net.conv(net.depthwise(net.conv(x, 12, 1)), 4, 1))
+    net.conv(x, 2)
+    return net.graph()
