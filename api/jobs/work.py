@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from anyio import to_thread
 
 from memplan.api.cluster.task import WorkAnswer
-from memplan.api.jobs.serialization import pack_answer, pack_plan, unpack_plan, unpack_problem, unpack_request
+from memplan.api.jobs.serialization import pack_answer, pack_plan, problem_json, unpack_plan, unpack_request
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN
 from memplan.api.service.cache.compiled_problem import CompiledProblem
@@ -61,10 +61,11 @@ class Works(Protocol):
 
 @dataclass(frozen=True)
 class Services:
-    """The services that do the work of jobs."""
+    """The services that do the work of jobs; `compiled` compiles the JSON of a problem, in any thread."""
 
     solving: Solves
     working: Works
+    compiled: Callable[[bytes], CompiledProblem]
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ async def worked(claim: Claim, services: Services, cancelled: asyncio.Event, hea
         left_s = max(_LEAST_S, claim.job.deadline_at - time.time())
     deadline, limit_s = Deadline.after(left_s), min(claim.time_limit_s, left_s)
     if claim.job.kind == PLAN:
-        return await _planned(claim, services, deadline, limit_s, cancelled, hear)
+        problem = await to_thread.run_sync(lambda: services.compiled(problem_json(claim.problem)))
+        return await _planned(claim, problem, services, deadline, limit_s, cancelled, hear)
     media, body = await to_thread.run_sync(unpack_request, claim.problem)
     request = WorkRequest(
         claim.job.kind,
@@ -105,10 +107,15 @@ async def worked(claim: Claim, services: Services, cancelled: asyncio.Event, hea
 
 
 async def _planned(
-    claim: Claim, services: Services, deadline: Deadline, limit_s: float, cancelled: asyncio.Event, hear: Hear
+    claim: Claim,
+    problem: CompiledProblem,
+    services: Services,
+    deadline: Deadline,
+    limit_s: float,
+    cancelled: asyncio.Event,
+    hear: Hear,
 ) -> Worked:
     options = Options.model_validate(dict(claim.job.options) | {"time_limit_s": limit_s})
-    problem = await to_thread.run_sync(lambda: CompiledProblem.of(unpack_problem(claim.problem)))
     # What was found before depends on clocks, which a deterministic plan must not.
     known = None if options.deterministic else claim.plan
     start = None if known is None else await to_thread.run_sync(unpack_plan, known)

@@ -17,6 +17,7 @@ from memplan.api.jobs.runner import FreePlaces, JobRunner, KeptTimes
 from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.job import StoredJob
@@ -105,7 +106,7 @@ async def job_runner(
     """Run a job runner until the block ends."""
     found = JobRunner(
         store,
-        Services(solver, solver),
+        Services(solver, solver, lambda problem: CompiledProblem.of(Problem.model_validate_json(problem))),
         free_places=lambda running: FreePlaces(places - running),
         stir=(following or Following(store)).stir,
         metrics=Metrics(),

@@ -10,9 +10,9 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from memplan.api.http.keeping import Keep
 from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.http.requests.bodies import CSV, FORMAT_OF, JSON, TEXT
+from memplan.api.http.requests.keep_requests import Keep
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN
 from memplan.capabilities.adapting import ProblemOptions

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from math import inf
 from types import MappingProxyType
 from typing import Any
 
+from pydantic_core import from_json
+
 from memplan.api.cluster.task import WorkFailedError
 from memplan.api.http.problem_details import TooLargeError
+from memplan.api.http.requests.bodies import JSON
+from memplan.api.http.requests.keep_requests import Keep, Keeping
 from memplan.api.http.requests.reading_process import WRONG
 from memplan.api.http.requests.submissions import GRACE_S, BegunSubmission
 from memplan.api.http.requests.work_requests import BegunWork
@@ -24,6 +31,7 @@ from memplan.api.settings import Settings
 from memplan.api.store.job import NewJob
 from memplan.capabilities.capability import Capability, due
 from memplan.capabilities.extent import Extent
+from memplan.planner.errors import MemplanError
 from memplan.planner.instance.instance import CompiledPool, Instance
 from memplan.planner.model.buffer_table import RARE_FIELDS, BufferTable
 from memplan.planner.model.finding import Finding
@@ -38,6 +46,7 @@ _OVERRUN_S = 1.0
 _LIMIT = re.compile(rb'"time_limit_s"[ \t\r\n]*:[ \t\r\n]*([0-9]{1,6}(?:\.[0-9]{1,9})?)')
 """The time limit in a body that was not parsed yet, as far as it can be seen: a parser hears of no end."""
 _MAPPINGS = {"aliases", *(mapping for mapping, _ in RARE_FIELDS.values())}
+_FIRST = b'{"buffers": [{"id": 0, "size": 1, "start": 0, "end": 1}]}'
 _MODULE = "memplan.api.http.requests.reading_process"
 
 
@@ -47,14 +56,20 @@ class Readers:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.without_secrets()
         self._idle: list[ChildProcess] = []
+        self._is_closed = False
         self._changing = threading.Lock()
 
     def start(self) -> None:
-        """Start one ahead of the first large body."""
-        self.leave(ChildProcess(_MODULE))
+        """Start one ahead of the next large body, and let it read a small one, with which all is loaded."""
+        threading.Thread(target=self._start, daemon=True).start()
+
+    def _start(self) -> None:
+        with suppress(MemplanError):  # of one that was ended meanwhile
+            self.compiled(_FIRST, apart=True)
 
     def close(self) -> None:
         """End those that wait; none may be asked any more."""
+        self._is_closed = True
         while self._idle:
             self._idle.pop().close()
 
@@ -76,11 +91,8 @@ class Readers:
         self, capability: Capability[Any], media: str, body: bytes, query: str, arrived: float
     ) -> tuple[BegunWork, Callable[[], bytes]]:
         """Begin to read the body of another call; return also what waits for the answer where that is brief."""
-        limits = _LIMIT.findall(body)
-        deadline = due(float(limits[-1]), arrived) if limits else None
-        is_over = None if deadline is None else lambda: deadline.left_s < -GRACE_S
         task = ("work", capability.name, media, body, query, self._settings, arrived)
-        asked = _Asked(self, len(body), task, is_over)
+        asked = _Asked(self, len(body), task, _limit_of(body, arrived))
         options, extent, wrong = asked.first
         error = None if wrong is None else WRONG[wrong[0]](*wrong[1])
         read = capability.options.model_validate(options)
@@ -95,6 +107,23 @@ class Readers:
         asked.end()
         return NewJob(**asked.first | {"problem": asked.first["problem"].tobytes()})
 
+    def keeping(self, body: bytes, query: str, arrived: float) -> Keeping | None:
+        """Read a body with `keep`, as `read_keeping` does; raises InputError."""
+        asked = _Asked(self, len(body), ("keep", body, query, self._settings), _limit_of(body, arrived))
+        asked.end()
+        if asked.first is None:
+            return None
+        options, keep, *texts = asked.first
+        problem, old = (None if text is None else text.tobytes() for text in texts)
+        return Keeping(problem, Options.model_validate(options), Keep.model_validate(keep), old)
+
+    def compiled(self, problem: bytes, *, apart: bool = False) -> CompiledProblem:
+        """Return the problem of an accepted job, compiled, from its JSON; raises InputError."""
+        if len(problem) <= LARGE_BYTES and not apart:
+            return CompiledProblem.of(Problem.model_validate(from_json(problem)))
+        asked = _Asked(self, len(problem), ("plan", JSON, problem, "", self._settings))
+        return _compiled_of(asked.second(inf, time.monotonic()))
+
     def take(self) -> ChildProcess:
         """Return a reader that waits, or a new one."""
         with self._changing:
@@ -105,7 +134,7 @@ class Readers:
 
     def leave(self, reader: ChildProcess) -> None:
         """Give a reader back that waits for its next body."""
-        if memory_in_use(reader.pid) > _KEPT_BYTES:
+        if self._is_closed or memory_in_use(reader.pid) > _KEPT_BYTES:
             reader.close()
             return
         with self._changing:
@@ -155,6 +184,7 @@ class _Asked:
         except (EOFError, ValueError):
             self._is_over = True
             self._reader.close()
+            self._readers.start()
             if self._reader.stopped_by == "over":
                 raise NotInTimeError("body: could not be read within its time limit") from None
             rule = f"must be read within its time limit, and with {self._most} bytes of memory"
@@ -165,6 +195,14 @@ class _Asked:
         self._reader.is_over = None
         self._readers.leave(self._reader)
         raise WRONG[wrong](*content) if wrong in WRONG else WorkFailedError(f"memplan: {wrong} in a reader")
+
+
+def _limit_of(body: bytes, arrived: float) -> Callable[[], bool] | None:
+    """Return what says that the time of a call is over, whose body was not parsed yet; None where it has no limit."""
+    if not (limits := _LIMIT.findall(body)):
+        return None
+    deadline = due(float(limits[-1]), arrived)
+    return lambda: deadline.left_s < -GRACE_S
 
 
 def _compiled_of(found: dict[str, Any]) -> CompiledProblem:

@@ -18,6 +18,7 @@ from starlette.datastructures import QueryParams
 from memplan.api.cluster.task import WorkControl
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.job_requests import read_new_job
+from memplan.api.http.requests.keep_requests import read_keeping
 from memplan.api.http.requests.submissions import GRACE_S, begin_submission, check_size
 from memplan.api.http.requests.work_requests import begin_work
 from memplan.api.refusals import NotInTimeError
@@ -67,7 +68,19 @@ def _job(media: str, body: bytes, query: str, settings: Settings, said: Mapping[
     yield vars(found) | {"problem": np.frombuffer(found.problem, np.uint8)}
 
 
-_STEPS: Mapping[str, Callable[..., Iterator[object]]] = {"plan": _plan, "work": _work, "job": _job}
+def _keep(body: bytes, query: str, settings: Settings) -> Iterator[object]:
+    if (found := read_keeping(body, QueryParams(query), settings)) is None:
+        yield None
+        return
+    options, keep = found.options.model_dump(exclude_unset=True), found.keep.model_dump(exclude={"plan"})
+    yield [
+        options,
+        keep,
+        *(None if text is None else np.frombuffer(text, np.uint8) for text in (found.problem, found.old)),
+    ]
+
+
+_STEPS: Mapping[str, Callable[..., Iterator[object]]] = {"plan": _plan, "work": _work, "job": _job, "keep": _keep}
 
 
 def _said(error: BaseException) -> list[Any]:

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request, Response
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
-from memplan.api.http.keeping import WORD, kept_plan, read_keeping
+from memplan.api.http.keeping import kept_plan
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST, selectable
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import (
@@ -27,6 +27,7 @@ from memplan.api.http.requests.bodies import (
     plan_answer,
     read_body,
 )
+from memplan.api.http.requests.keep_requests import WORD, read_keeping
 from memplan.api.http.requests.readers import LARGE_BYTES
 from memplan.api.http.requests.selected import selected
 from memplan.api.http.requests.submissions import (
@@ -78,6 +79,8 @@ async def _planned(request: Request) -> Response:
         return written.response(time.monotonic() - arrived)
     if WORD in body and kind == JSON:
         read_keep = partial(read_keeping, body, request.query_params, service.settings)
+        if len(body) > LARGE_BYTES:
+            read_keep = partial(service.readers.keeping, body, str(request.query_params), arrived)
         if (keeping := await service.briefly(read_keep, request)) is not None:
             async with service.caller(request) as cancelled:
                 return await kept_plan(service, request, keeping, arrived, cancelled)

@@ -12,8 +12,10 @@ from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.job_requests import read_new_job
+from memplan.api.http.requests.keep_requests import read_keeping
 from memplan.api.http.requests.readers import Readers
 from memplan.api.http.requests.submissions import read_submission
+from memplan.api.jobs.serialization import problem_json
 from memplan.api.refusals import NotInTimeError
 from memplan.api.settings import Settings
 from memplan.capabilities.registry import CAPABILITIES
@@ -100,6 +102,17 @@ def test_brief_answers_and_jobs_are_read_the_same_way(readers: Readers) -> None:
         found = readers.job(JSON, job, query, said)
         expected = read_new_job(JSON, job, QueryParams(query), Settings(), **said)
         assert replace(found, id=expected.id, created_at=expected.created_at) == expected
+
+
+def test_what_keeps_an_old_plan_and_the_problem_of_a_job_are_read_the_same_way(readers: Readers) -> None:
+    plan = {"placements": [{"id": row["id"], "pool": "default", "offset": 64 * k} for k, row in enumerate(ROWS)]}
+    for keep in ({"eps": "5%", "plan": plan}, {"plan_hash": f"sha256:{64 * 'a'}"}):
+        body = json.dumps({"problem": {"buffers": ROWS}, "keep": keep, "options": {"time_limit_s": 60.5}}).encode()
+        assert readers.keeping(body, "", time.monotonic()) == read_keeping(body, QueryParams(), Settings())
+    assert readers.keeping(b'{"buffers": [], "name": "keep"}', "", time.monotonic()) is None
+    stored = problem_json(readers.job(JSON, json.dumps({"buffers": ROWS}).encode(), "", {}).problem)
+    here, apart = (readers.compiled(stored, apart=apart) for apart in (False, True))
+    assert (here.problem, here.hash, here.is_small) == (apart.problem, apart.hash, apart.is_small)
 
 
 @pytest.mark.slow
