@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memplan.api.cluster.task import NoAnswerError
+from memplan.api.refusals import UnavailableError
 from memplan.capabilities.capability import CapabilityOptions, Control
 from memplan.capabilities.question import Question
 from memplan.capabilities.registry import CAPABILITIES
@@ -21,6 +22,10 @@ from memplan.solvers.processes.child import ChildProcess, reading_memory
 from memplan.solvers.processes.fence import write_no_file
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.deadline import Deadline
+
+_MODULE = "memplan.api.service.import_process"
+_ahead: list[ChildProcess] = []
+"""The reader of the next file where one was read: its start takes half a second of CPU."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +43,8 @@ def run_apart(
 ) -> tuple[bytes, str | None]:
     """Return an answer and its status, made in a child process.
 
-    Raises FormatError, also at its limit of memory, and NoAnswerError where the time is over.
+    Raises FormatError, also at its limit of memory, NoAnswerError where the time is over, and UnavailableError where it
+    is cancelled.
     """
     files = sum(len(value) for value in task.question.values() if isinstance(value, bytes))
     most = reading_memory(files) if most_bytes is None else most_bytes
@@ -46,20 +52,34 @@ def run_apart(
     def is_over() -> bool:
         return deadline.left_s <= 0 or cancelled.is_set()
 
-    with ChildProcess("memplan.api.service.import_process", is_over, most) as child:
+    with _reader() as child:
+        child.is_over, child.most_bytes = is_over, most
         child.give(task)
         try:
             wrong, known, found = child.answer()
         except EOFError:
+            if cancelled.is_set():
+                raise UnavailableError(f"{task.capability}: was cancelled before there was an answer") from None
             if child.stopped_by == "over":
                 raise NoAnswerError("file: there was no answer within its time limit") from None
             if child.stopped_by == "memory":
                 raise FormatError(f"file: must be read with {most} bytes of memory, and needs more") from None
             status = child.wait()
             raise FormatError(f"file: cannot be read: its reader ended with status {status}") from None
+        finally:
+            if not _ahead:
+                _ahead.append(ChildProcess(_MODULE))
     if wrong:
         raise FormatError(*wrong)
     return bytes(found), known
+
+
+def _reader() -> ChildProcess:
+    """Return a reader that was started ahead, of which each reads one file, or a new one."""
+    while _ahead:
+        if not (child := _ahead.pop()).has_ended():
+            return child
+    return ChildProcess(_MODULE)
 
 
 def answered(task: ForeignTask) -> tuple[bytes, str | None]:

@@ -110,7 +110,7 @@ def _sqlite(url: URL) -> Engine:
 def _postgresql(url: URL) -> Engine:
     if importlib.util.find_spec("psycopg") is None:
         raise OptionError("database_url: PostgreSQL needs psycopg: pip install 'memplan[postgres]'")
-    return create_engine(
+    engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         pool_size=CONNECTIONS,
         max_overflow=0,
@@ -127,3 +127,10 @@ def _postgresql(url: URL) -> Engine:
             "tcp_user_timeout": 20_000,
         },
     )
+
+    @event.listens_for(engine, "connect", insert=True)  # before anything is read, which without an encoding is bytes
+    def _check(connection: Any, _record: object) -> None:
+        if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+            raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")
+
+    return engine

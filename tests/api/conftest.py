@@ -87,6 +87,11 @@ def migrated_database(postgres: PostgreSQL, tmp_path_factory: pytest.TempPathFac
     return url.rpartition("/")[2]
 
 
+@pytest.fixture
+def database_without_an_encoding(postgres: PostgreSQL) -> str:
+    return _made(postgres, "template0 ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'")
+
+
 def _made(server: PostgreSQL, template: str) -> str:
     name = f"memplan{next(_numbers)}"
     engine = create_engine(server.url().replace("://", "+psycopg://"), isolation_level="AUTOCOMMIT")

@@ -15,6 +15,8 @@ import memplan
 from lab.fuzz_importers import SEEDS, broken
 from memplan import verify
 from memplan.api.cluster.task import NoAnswerError
+from memplan.api.refusals import UnavailableError
+from memplan.api.service import import_process
 from memplan.api.service.import_process import ForeignTask, run_apart
 from memplan.api.settings import Settings
 from memplan.capabilities.files.import_ import ImportCallOptions
@@ -134,6 +136,20 @@ def test_a_reader_ends_at_its_limits() -> None:
         read_apart(many, most_bytes=1)
     with pytest.raises(NoAnswerError, match="file: there was no answer within its time limit"):
         read_apart(many, 0.0)
+    cancelled = threading.Event()
+    cancelled.set()
+    task = ForeignTask("import", {"file": many}, ImportCallOptions(), Deadline.after(20))
+    with pytest.raises(UnavailableError, match="import: was cancelled before there was an answer"):
+        run_apart(task, task.deadline, cancelled)
+
+
+def test_the_reader_of_the_next_file_is_started_ahead_and_reads_no_other_one() -> None:
+    few = b"id,lower,upper,size\n1,0,1,1\n"
+    read_apart(few)
+    (ahead,) = import_process._ahead
+    read_apart(few)
+    assert ahead.has_ended()
+    assert import_process._ahead != [ahead]
 
 
 def test_a_model_is_compared_apart_and_two_plans_are_sent_elsewhere(server: Running) -> None:

@@ -8,11 +8,14 @@ import json
 import re
 import socket
 import threading
+import time
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import httpx
 import pytest
 
 from memplan.api.jobs.webhook_urls import check_webhook, is_public
@@ -20,6 +23,7 @@ from memplan.api.jobs.webhooks import Webhooks, secret_of
 from memplan.api.settings import Settings
 from memplan.api.store.job import JobOutcome
 from memplan.api.store.store import Store
+from memplan.api.store.tables.deliveries import WebhookDelivery
 from memplan.planner.errors import OptionError
 from tests.support.made_jobs import add, claim
 
@@ -164,6 +168,23 @@ def test_names_that_are_looked_up_slowly_hold_back_no_other_key_and_no_other_wor
 
     with closing(Store.open(None, tmp_path)) as store:
         asyncio.run(day())
+
+
+def test_what_was_wrong_is_said_of_a_time_out_too(caplog: pytest.LogCaptureFixture) -> None:
+    class NeverAnswered(Webhooks):
+        async def _post(self, client: httpx.AsyncClient, delivery: WebhookDelivery) -> None:
+            raise TimeoutError
+
+    async def day(store: Store) -> None:
+        add(store, webhook="https://hooks.example/")
+        store.leases.finish(claim(store).lease, JobOutcome("failed", error="it could not"))
+        (delivery,) = store.deliveries.due(time.time(), 1, [time.time()])
+        async with httpx.AsyncClient() as client:
+            await NeverAnswered(store, OPEN, pauses_s=(60.0,))._tell(client, delivery)
+
+    with TemporaryDirectory() as folder, closing(Store.open(None, Path(folder))) as store:
+        asyncio.run(day(store))
+    assert caplog.messages[-1].endswith("is told again later: TimeoutError")
 
 
 def test_what_is_never_taken_is_given_up(tmp_path: Path) -> None:

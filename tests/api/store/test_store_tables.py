@@ -96,6 +96,11 @@ def test_a_server_that_is_not_there_is_told_without_secrets(tmp_path: Path) -> N
     assert "secret" not in str(caught.value)
 
 
+def test_a_database_whose_texts_have_no_encoding_is_refused(database_without_an_encoding: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="must name a database whose encoding is UTF8, got SQL_ASCII"):
+        Store.open(database_without_an_encoding, tmp_path)
+
+
 def test_plans_are_kept_and_found(store: Store) -> None:
     assert store.plans.find("sha256:1") is None
     store.plans.change("sha256:1", lambda _: PLAN)
