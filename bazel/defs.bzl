@@ -8,6 +8,7 @@ _PROBLEM_ATTRS = {
     "capacity": attr.string_list(doc = "The sizes of pools: 256KiB, or sram=256KiB; or with base addresses, sram=256KiB@0x20000000."),
     "options": attr.string_list(doc = "How a model is read, as in [\"--dim\", \"batch=1\"]."),
     "budget": attr.string_list(doc = "What pools may use: 256KiB, or sram=256KiB."),
+    "budgets": attr.label(allow_single_file = True, doc = "A file of budgets (TOML), of which the table of the problem is used."),
     "baseline": attr.label(allow_single_file = True, doc = "What was used before: what --save-baseline wrote."),
     "tolerance": attr.string(default = "0", doc = "How much a pool may use beyond the baseline: 512, 1KiB or 2%."),
     "time_limit": attr.int(default = 10, doc = "Seconds for a plan."),
@@ -22,25 +23,27 @@ def _of_problem(ctx):
         found += ["--capacity", size]
     return found
 
-def _limits(ctx, baseline):
-    """What is planned and allowed; baseline is the path of that file, if there is one."""
+def _limits(ctx, baseline, budgets):
+    """What is planned and allowed; baseline and budgets are the paths of these files, if there are some."""
     found = ["--deterministic", "--time-limit", str(ctx.attr.time_limit), "--tolerance", ctx.attr.tolerance, "--profile", ctx.attr.profile]
     for size in ctx.attr.budget:
         found += ["--budget", size]
+    if budgets:
+        found += ["--budgets", budgets]
     if baseline:
         found += ["--baseline", baseline]
     return found
 
 def _memplan_plan_impl(ctx):
     problem, plan, report = ctx.file.problem, ctx.outputs.plan, ctx.outputs.report
-    baseline = [ctx.file.baseline] if ctx.file.baseline else []
+    limiting = [file for file in [ctx.file.baseline, ctx.file.budgets] if file]
 
     # 1. The plan, checked: the build fails above a budget, or where a pool has grown.
-    limits = _limits(ctx, ctx.file.baseline.path if baseline else None)
+    limits = _limits(ctx, ctx.file.baseline.path if ctx.file.baseline else None, ctx.file.budgets.path if ctx.file.budgets else None)
     ctx.actions.run(
         executable = ctx.executable.memplan,
         arguments = ["check", problem.path, "-o", plan.path, "--report", report.path] + limits + _of_problem(ctx),
-        inputs = [problem] + baseline,
+        inputs = [problem] + limiting,
         outputs = [plan, report],
         mnemonic = "MemplanCheck",
         progress_message = "Planning memory of %s" % problem.short_path,
@@ -93,14 +96,15 @@ def _quoted(word):
 def _memplan_check_test_impl(ctx):
     baseline = ctx.file.baseline.short_path if ctx.file.baseline else None
     words = [ctx.executable.memplan.short_path, "check", ctx.file.problem.short_path]
-    words += _limits(ctx, baseline) + _of_problem(ctx)
+    budgets = ctx.file.budgets.short_path if ctx.file.budgets else None
+    words += _limits(ctx, baseline, budgets) + _of_problem(ctx)
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     ctx.actions.write(
         output = script,
         content = "#!/bin/sh\nexec %s --report \"${XML_OUTPUT_FILE:-check.xml}\"\n" % " ".join([_quoted(w) for w in words]),
         is_executable = True,
     )
-    files = [ctx.file.problem, ctx.executable.memplan] + ([ctx.file.baseline] if ctx.file.baseline else [])
+    files = [ctx.file.problem, ctx.executable.memplan] + [file for file in [ctx.file.baseline, ctx.file.budgets] if file]
     runfiles = ctx.runfiles(files = files).merge(ctx.attr.memplan[DefaultInfo].default_runfiles)
     return [DefaultInfo(executable = script, runfiles = runfiles)]
 

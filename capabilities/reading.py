@@ -111,6 +111,7 @@ class Reader:
         """Return the graph of operations in the bytes of a file, or of a model; raises InputError."""
         # Imported here: few questions are about graphs.
         from memplan.planner.importers.model_graph import read_model_graph
+        from memplan.planner.lint.graphs import made_again
 
         self.data, self.name = data, name
         options = self.options.of_model(facts=True)
@@ -118,6 +119,8 @@ class Reader:
             options = options.model_copy(update={"alignment": None, "facts": False})
         found = read_model_graph(data, name, options)
         self.imported = found.imported
+        if found.imported is None and found.program is None:
+            self.warnings += made_again(found.graph)
         return found.graph
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:

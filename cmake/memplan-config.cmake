@@ -10,6 +10,8 @@
 #     [CAPACITY [<pool>=]<size>[@<address>]...]
 #                                         the sizes of pools, and their base addresses, as in sram=128KiB@0x20000000
 #     [BUDGET [<pool>=]<size>...]         what pools may use; the build fails above that
+#     [BUDGETS <file>]                    a file of budgets (TOML), of which the table of PROBLEM is used; how it is
+#                                         read is said by CAPACITY and OPTIONS
 #     [BASELINE <file>] [TOLERANCE <t>]   what was used before; the build fails where a pool uses more
 #     [REPORT <file>...]                  .md, .sarif, .xml or .json; relative to the binary folder
 #     [TIME_LIMIT <seconds>]
@@ -26,7 +28,7 @@ if(NOT MEMPLAN_EXECUTABLE)
 endif()
 
 function(memplan_plan name)
-  set(one_value PROBLEM TO BASELINE TOLERANCE TIME_LIMIT PROFILE)
+  set(one_value PROBLEM TO BUDGETS BASELINE TOLERANCE TIME_LIMIT PROFILE)
   set(many_values CAPACITY BUDGET REPORT OPTIONS)
   cmake_parse_arguments(PARSE_ARGV 1 arg "LINKER_SCRIPT" "${one_value}" "${many_values}")
   if(arg_UNPARSED_ARGUMENTS)
@@ -68,6 +70,10 @@ function(memplan_plan name)
     list(APPEND planned --profile "${arg_PROFILE}")
   endif()
   set(allowed "")
+  if(arg_BUDGETS)
+    cmake_path(ABSOLUTE_PATH arg_BUDGETS NORMALIZE)
+    list(APPEND planned --budgets "${arg_BUDGETS}")
+  endif()
   if(arg_TOLERANCE)
     list(APPEND allowed --tolerance "${arg_TOLERANCE}")
   endif()
@@ -79,7 +85,7 @@ function(memplan_plan name)
   foreach(report IN LISTS reports)
     list(APPEND allowed --report "${report}")
   endforeach()
-  set(needed "${problem}" "${MEMPLAN_EXECUTABLE}")
+  set(needed "${problem}" "${MEMPLAN_EXECUTABLE}" ${arg_BUDGETS})
   if(arg_BASELINE)
     cmake_path(ABSOLUTE_PATH arg_BASELINE NORMALIZE OUTPUT_VARIABLE baseline)
     add_custom_target(${name}_baseline

@@ -76,6 +76,14 @@ def test_it_fails_above_a_budget_and_says_why_in_the_summary(workspace: Path) ->
     assert (workspace / "out" / "of here" / "memplan.sarif").exists()
 
 
+def test_a_folder_is_held_to_its_file_of_budgets(workspace: Path) -> None:
+    (workspace / "budgets.toml").write_text('["my model.csv"]\nbudget = "95"\n')
+    done, outputs, summary = step(workspace, problem=".", budgets="budgets.toml")
+    assert (done.returncode, outputs) == (1, "passed=false\n")
+    assert "over-budget" in done.stderr
+    assert "my model.csv" in summary
+
+
 def test_what_has_grown_fails(workspace: Path) -> None:
     saved = workspace / "memory.json"
     subprocess.run([MEMPLAN, "check", workspace / "my model.csv", "--save-baseline", saved, "-q"], check=True)

@@ -72,6 +72,15 @@ def test_a_build_fails_above_a_budget(workspace: Workspace) -> None:
     assert "over-budget" in done.stderr
 
 
+def test_a_build_is_held_to_its_table_in_a_file_of_budgets(workspace: Workspace) -> None:
+    (workspace.folder / "budgets.toml").write_text('["buffers.csv"]\nbudget = 95\n["elsewhere.tflite"]\nbudget = 1\n')
+    declared(workspace, "memplan_plan", "arena", budgets="budgets.toml", to="malloc-c")
+    done = workspace.actions[0]()
+    assert (done.returncode, "over-budget" in done.stderr) == (1, True)
+    declared(workspace, "memplan_check_test", "memory_test", budgets="budgets.toml")
+    assert run_target(workspace, "memory_test").returncode == 1
+
+
 def test_a_test_fails_where_memory_has_grown_and_its_log_is_junit(workspace: Workspace) -> None:
     baseline = workspace.folder / "it's memory.json"
     subprocess.run([MEMPLAN, "check", workspace.folder / "buffers.csv", "--save-baseline", baseline, "-q"], check=True)

@@ -62,6 +62,16 @@ def test_the_example_is_planned_checked_compiled_and_run(project: Path) -> None:
     assert "memplan: " not in succeeded(build(project))
 
 
+def test_a_file_of_budgets_is_one_that_the_build_is_held_to(project: Path) -> None:
+    (project / "budgets.toml").write_text('["buffers.csv"]\nbudget = "sram=767"\n')
+    lists = project / "CMakeLists.txt"
+    lists.write_text(lists.read_text().replace("  REPORT", "  BUDGETS budgets.toml\n  REPORT"))
+    succeeded(configure(project))
+    done = build(project)
+    assert done.returncode != 0
+    assert "over-budget" in done.stdout + done.stderr
+
+
 def test_a_profile_decides_which_pools_are_used(project: Path) -> None:
     (project / "pools.json").write_text(json.dumps(PROFILED))
     lists = project / "CMakeLists.txt"

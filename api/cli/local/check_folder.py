@@ -36,7 +36,7 @@ def check_many(line: CommandLine, local: Local) -> int | None:
     budgets = given["budgets_file"]
     if not is_folder and budgets is None:
         return None
-    tables = {} if budgets is None else read_as(budgets, lambda data: _tables(data, Path(budgets).parent))
+    tables = {} if budgets is None else read_as(budgets, lambda data: _tables(data, Path(budgets).parent, is_folder))
     if not is_folder:
         return run(_line_of(line, path, tables), local)
     for name in ("output", "save_baseline", "subject", *_FILES.values()):
@@ -45,8 +45,11 @@ def check_many(line: CommandLine, local: Local) -> int | None:
     return _check_folder(line, local, tables)
 
 
-def _tables(data: bytes, folder: Path) -> Tables:
-    """Read a file of budgets, which is TOML; raises InputError, with a sentence for each thing that is wrong."""
+def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
+    """Read a file of budgets, which is TOML; raises InputError, with a sentence for each thing that is wrong.
+
+    Only a check `of_all` needs all the models that are named: a build that checks one may have no other at hand.
+    """
     try:
         content = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
@@ -58,7 +61,8 @@ def _tables(data: bytes, folder: Path) -> Tables:
         if not isinstance(table, dict):
             wrong.append(f"{where}: must be in a table, [default] or that of a model, got {shown(table)}")
         elif not is_default and not (folder / key).is_file():
-            wrong.append(f"{where}: must be the path of a file from {folder}, in quotes; there is none")
+            if of_all:
+                wrong.append(f"{where}: must be the path of a file from {folder}, in quotes; there is none")
         else:
             found[None if is_default else (folder / key).resolve()] = _flags(table, where, folder, wrong)
     if wrong:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import shown
 from memplan.planner.importers.imported import element_count
+from memplan.planner.importers.onnx.classical import DOMAIN, classical_types
 from memplan.planner.importers.onnx.model import (
     BITS,
     is_known,
@@ -115,6 +116,8 @@ class NodeShapes:
             for name in node.input
             if name in known and known[name].dtype != object
         }
+        if domain == DOMAIN and (found := classical_types(node, types)):
+            return found
         schema = defs.get_schema(node.op_type, version, domain)
         try:
             return dict(

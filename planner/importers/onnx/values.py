@@ -25,6 +25,7 @@ class GraphNames:
         self.prefix, self.outer = prefix, outer
         self.constant_shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
         self.types = {value.name: value.type for value in (*graph.output, *graph.value_info, *graph.input)}
+        self.writers: dict[str, str] = {}
         self.ids: ChainMap[str, str] = ChainMap() if outer is None else outer.ids.new_child()
 
     def shape(self, name: str) -> tuple[int, ...] | None:
@@ -43,8 +44,9 @@ class GraphNames:
     def bind(self, name: str, found: str, what: str) -> None:
         """Let a name stand for a value; raises FormatError where it does already."""
         if name in self.ids.maps[0]:
-            raise FormatError(f"{what}: must write values that nothing has written before, got {shown(name)}")
-        self.ids[name] = found
+            rule = "must write values that nothing has written before"
+            raise FormatError(f"{what}: {rule}, got {shown(name)}, which comes from {self.writers[name]}")
+        self.ids[name], self.writers[name] = found, what
 
     def id_of(self, name: str, what: str) -> str:
         """Return the id of what a name stands for; raises FormatError where it is nothing yet."""
@@ -145,9 +147,9 @@ class Values:
         kind = scope.types.get(name)
         value = f"value {shown(name)} of {what}"
         if kind is not None and kind.WhichOneof("value") not in ("tensor_type", None):
-            raise FormatError(
-                f"{value}: must be a dense tensor, got a {kind.WhichOneof('value').removesuffix('_type')}"
-            )
+            got = kind.WhichOneof("value").removesuffix("_type")
+            way = "convert with zipmap=False" if "ZipMap" in what else "plan the part of the model before it"
+            raise FormatError(f"{value}: must be a dense tensor, got a {got}, whose bytes only the run knows: {way}")
         if cause := self.causes.get(name) or next(iter(self.causes.values()), None):
             raise FormatError(f"{value}: must have a shape before the program runs, got none: {cause}")
         raise FormatError(f"{value}: must have a shape that is known or can be inferred, got none")
@@ -156,7 +158,7 @@ class Values:
         """Return the bytes of a tensor; raises FormatError for a type or a dimension that has no size."""
         bits = BITS.get(kind)
         if bits is None:
-            got = "strings" if kind == 8 else f"type {kind}"
+            got = "strings: plan the part of the model before them" if kind == 8 else f"type {kind}"
             raise FormatError(f"{what}: must be of a type whose elements have a size, got {got}")
         for k, size in enumerate(dims):
             rule = "must be at least 0, as with inputs that are large enough"

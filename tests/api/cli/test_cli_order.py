@@ -41,6 +41,14 @@ def test_an_order_is_found_inside_of_operations_too(tmp_path: Path, capfd: Captu
     assert (again["given_peak"], again["peak"], again["regions"]) == (206, 107, told["regions"])
 
 
+def test_two_operations_that_make_one_tensor_are_named(tmp_path: Path, capfd: Captured) -> None:
+    graph = tmp_path / "graph.json"
+    graph.write_text('{"size": [4, 4], "ops": [{"out": [0]}, {"out": [0, 1], "name": "b"}]}')
+    assert main(["order", str(graph), "--fields", "peak"]) == 0
+    said = 'tensor 0 is made by ops[0] and by ops[1] ("b"), which does not read it'
+    assert f"warning: made-again: {said}" in capfd.readouterr().err
+
+
 def test_a_table_is_for_people(capfd: Captured) -> None:
     assert main(["order", RANDWIRE, "--format", "table", "--deterministic"]) == 0
     lines = capfd.readouterr().out.splitlines()
