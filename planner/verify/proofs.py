@@ -74,6 +74,8 @@ def _false_witnesses(
     ids, names = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
     if kind == "capacity":
         yield false_claim(f"{claim}.kind", "that of a bound", kind)
+    if kind == "empty" and names:
+        yield false_claim(f"{claim}.buffers", "none", names)
     if kind in ("pinned", "largest-buffer") and len(named) != 1:
         yield false_claim(f"{claim}.buffers", "one buffer", names)
     elif kind == "pinned" and not _pins(problem, placed, int(named[0])):

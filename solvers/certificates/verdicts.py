@@ -98,7 +98,8 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
     found |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
     if plan.peak is not None:
         found["peak"] = "placements"
-    bound = by_certificate.get("lower_bound", witness)
+    # Where nothing fits, what was counted again says nothing of a bound.
+    bound = by_certificate.get("lower_bound", None if plan.status == "infeasible" else witness)
     if plan.lower_bound is not None:
         found["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
     if plan.cost_lower_bound is not None:
@@ -115,7 +116,7 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
     if plan.profile is not None:
         found["profile"] = by_certificate.get("status")
     if plan.proof is not None:
-        found["proof"] = witness
+        found |= {"proof": witness} | ({"proof.by": None} if plan.proof.by is not None else {})
     found |= _of_explanation(plan, witness)
     if _facts(plan) is not None:
         found["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None

@@ -22,7 +22,7 @@ _CHECKER: Any = checker
 _GRAPHS: Any = order_checker
 """They have no types: they are for people without memplan."""
 _DEPTH, _ALLOWED = 6, 100
-"""How far segments begin inside each other, and the macros that are tried for one."""
+"""The most that segments begin inside each other, and the macros that are tried for one."""
 _Reached = tuple[list[int], int, int]
 """Macros that ran, the state after them, and the bytes alive in it."""
 

@@ -91,6 +91,7 @@ def forged(problem: Problem, change: dict[str, Any]) -> list[str]:
             'proof.buffers: must be buffers that may not share bytes, got ["b", "twin"]',
         ),
         (ONE, {"proof.kind": "empty", "proof.buffers": []}, "lower_bound: must be at most 0, which the proof gives"),
+        (ONE, {"proof.kind": "empty"}, 'proof.buffers: must be none, got ["a", "b"]'),
         (ONE, {"proof.kind": "capacity"}, 'proof.kind: must be that of a bound, got "capacity"'),
         (ONE, {"proof.kind": "pinned"}, 'proof.buffers: must be one buffer, got ["a", "b"]'),
         (ONE, {"proof.kind": "pinned", "proof.buffers": ["a"]}, 'proof.buffers: must be a pinned buffer, got ["a"]'),

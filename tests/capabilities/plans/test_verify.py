@@ -41,6 +41,7 @@ def test_a_certificate_checks_what_nothing_else_does() -> None:
         assert {name for name, checker in proved.items() if checker is None} <= {"solver", "stop_reason", "version"} | {
             "wall_time_s",
             "proof",
+            "proof.by",
             "findings",
         }
 
