@@ -112,7 +112,7 @@ class Service:
         self.solving = ReasonedPlans(plans, self.working)
         services = Services(self.solving, self.working, self.readers.compiled)
         self.jobs = await stack.enter_async_context(open_jobs(self.store, services, self.queue, self.metrics, settings))
-        self._enders.append(self.jobs.stop)
+        self._enders += [self.readers.stop, self.jobs.stop]
         if self.metrics.is_one_of_several:
             noting = asyncio.create_task(self._note())
             stack.callback(noting.cancel)

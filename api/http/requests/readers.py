@@ -25,7 +25,7 @@ from memplan.api.http.requests.reading_process import WRONG
 from memplan.api.http.requests.submissions import GRACE_S, BegunSubmission
 from memplan.api.http.requests.work_requests import BegunWork
 from memplan.api.options import Options
-from memplan.api.refusals import NotInTimeError
+from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
 from memplan.api.store.job import NewJob
@@ -56,7 +56,7 @@ class Readers:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.without_secrets()
         self._idle: list[ChildProcess] = []
-        self._is_closed = False
+        self._is_closed = self.is_stopping = False
         self._changing = threading.Lock()
 
     def start(self) -> None:
@@ -66,6 +66,10 @@ class Readers:
     def _start(self) -> None:
         with suppress(MemplanError):  # of one that was ended meanwhile
             self.compiled(_FIRST, apart=True)
+
+    def stop(self) -> None:
+        """End those that read: their callers are told that this server stops."""
+        self.is_stopping = True
 
     def close(self) -> None:
         """End those that wait; none may be asked any more."""
@@ -150,20 +154,14 @@ class _Asked:
         self._readers, self._reader = readers, readers.take()
         self._most = self._reader.most_bytes = reading_memory(count)
         self._changing, self._is_over = threading.Lock(), False
-        self._reader.is_over = is_over
-        self._reader.give(task)
-        self.first = self._heard()
-        self._reader.is_over = None
+        self.first = self._answer(task, is_over or bool)
 
     def second(self, limit_s: float, arrived: float) -> Any:
         """Let the reader go on, and return what it found by the time limit; raises what it says is wrong."""
         if self._was_over():
             raise NotInTimeError("body: was to be read no more")
         deadline = due(limit_s, arrived)
-        self._reader.is_over = lambda: deadline.left_s < -GRACE_S - _OVERRUN_S
-        self._reader.give(deadline)
-        found = self._heard()
-        self._reader.is_over = None
+        found = self._answer(deadline, lambda: deadline.left_s < -GRACE_S - _OVERRUN_S)
         self._readers.leave(self._reader)
         return found
 
@@ -178,21 +176,26 @@ class _Asked:
             before, self._is_over = self._is_over, True
             return before
 
-    def _heard(self) -> Any:
+    def _answer(self, task: object, is_over: Callable[[], bool]) -> Any:
+        """Return the reader's answer to the next part of its task, unless that is over before."""
+        self._reader.is_over = lambda: self._readers.is_stopping or is_over()
+        self._reader.give(task)
         try:
             wrong, content = self._reader.answer()
         except (EOFError, ValueError):
             self._is_over = True
             self._reader.close()
+            if self._readers.is_stopping:
+                raise UnavailableError("memplan: this server stops, and reads no more") from None
             self._readers.start()
             if self._reader.stopped_by == "over":
                 raise NotInTimeError("body: could not be read within its time limit") from None
             rule = f"must be read within its time limit, and with {self._most} bytes of memory"
             raise TooLargeError(f"body: {rule}") from None
+        self._reader.is_over = None
         if wrong is None:
             return content
         self._is_over = True
-        self._reader.is_over = None
         self._readers.leave(self._reader)
         raise WRONG[wrong](*content) if wrong in WRONG else WorkFailedError(f"memplan: {wrong} in a reader")
 

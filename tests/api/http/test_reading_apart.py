@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from threading import Timer
 
 import pytest
 from starlette.datastructures import QueryParams
@@ -16,7 +17,7 @@ from memplan.api.http.requests.keep_requests import read_keeping
 from memplan.api.http.requests.readers import Readers
 from memplan.api.http.requests.submissions import read_submission
 from memplan.api.jobs.serialization import problem_json
-from memplan.api.refusals import NotInTimeError
+from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import FormatError, InputError
@@ -128,6 +129,14 @@ def test_a_caller_of_what_is_read_apart_gets_the_same_answers() -> None:
         wrong = server.client.post("/v1/plan", content=b"[" + b"1," * 2**20 + b"1]")
         assert wrong.status_code == 422
         assert wrong.json()["detail"].startswith("body: must be an object, got [1, 1")
+
+
+def test_a_server_that_stops_reads_no_more() -> None:
+    readers = Readers(Settings())
+    Timer(0.1, readers.stop).start()  # while the reader starts
+    with pytest.raises(UnavailableError, match="this server stops, and reads no more"):
+        readers.plan(JSON, json.dumps({"buffers": ROWS}).encode(), "", time.monotonic())
+    readers.close()
 
 
 def test_a_parser_that_takes_all_the_time_is_ended_with_its_reader(readers: Readers) -> None:
