@@ -166,7 +166,7 @@ def wrong_certificate(problem: Problem, plan: Plan, tally: Counter[str], *, is_s
         named = reason.partition(": ")[2].split(", ")
         if "leave out" in reason:
             return None if rules and named != ["none"] else f"a reason that is none: {reason}"
-        return None if "in time" in reason or "beyond" in reason else f"a reason to look at: {reason}"
+        return None if "in time" in reason or "multipliers" in reason else f"a reason to look at: {reason}"
     lines, text = certificate.text.splitlines(), FORMATS["json"].write_problem(problem).decode()
     if not is_accepted(text, lines):
         return f"{lines[2]} is refused"

@@ -54,6 +54,8 @@ class CostProof:
     worth_lines: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     learned: list[tuple[str, Need, I64]] = field(default_factory=list)
+    has_cheaper: bool = False
+    """True where a plan was found that costs less."""
 
     def __post_init__(self) -> None:
         instance = self.instance
@@ -269,6 +271,8 @@ class CostProof:
             if self.is_over():
                 return None
         if search.outcome == FOUND or search.alone >= 0:
+            cost = self._price[home, np.arange(len(home))].sum()
+            self.has_cheaper = search.outcome == FOUND and bool(cost < self.prices.least)
             return None
         written = lines_of_lemmas(search.given, search.store, search.root, self.sets, len(self.lines))
         self.lines += written.lines

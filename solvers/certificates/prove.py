@@ -27,6 +27,7 @@ from memplan.solvers.kernels.lemmas.tables import FAR
 _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
 NEEDED = "the proof needs rules that certificates leave out"
+COARSE = "no multipliers were found that bring the bound up to the cost"
 _TAKEN = {"pages", "bank-weights", "together"}
 """The features of constraint kinds that certificates take, and `together`, which an instance says of several pools."""
 MOST_BUFFERS = 4_000
@@ -100,10 +101,13 @@ def _by_multipliers(
         return _refused(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known.first(row)) for row in instance.source.tolist()]
     with limit.raising(flag):
-        claim = CostProof(instance, prices, ends, first, lambda: limit.is_over, flag).claim()
-    if claim is None and not limit.is_over:
-        return _refused(problem, instance)
-    return claim or "no lemmas were found in time"
+        search = CostProof(instance, prices, ends, first, lambda: limit.is_over, flag)
+        claim = search.claim()
+    if claim is not None:
+        return claim
+    if limit.is_over:
+        return "no lemmas were found in time"
+    return _refused(problem, instance) if search.has_cheaper else COARSE
 
 
 def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:

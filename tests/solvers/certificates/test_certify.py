@@ -14,6 +14,7 @@ from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Profile
+from memplan.solvers.certificates import least_cost
 from tests.support import public_problems
 from tests.support.best_claims import best_goals, false_claims, is_claim_of, with_right_capacities
 from tests.support.certificate_mutants import mutant
@@ -209,3 +210,12 @@ def test_a_buffer_without_a_place_is_named_with_the_pins_in_its_way() -> None:
     certificate = certify(problem, solve(problem))
     assert certificate.kind == "live-set"
     assert best_score(of_buffers(problem, certificate.buffers)) is None
+
+
+def test_a_search_of_pools_that_ends_without_a_proof_does_not_say_that_the_plan_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(least_cost, "_DEEPEST", -1)
+    problem = random_problem(2, 5, frozenset({"pools", "cost"}))
+    found = certify(problem, solve(problem))
+    assert (found.kind, found.reason) == ("none", "no multipliers were found that bring the bound up to the cost")
