@@ -48,6 +48,8 @@ def extent_of(value: object, depth: int = 0) -> Extent:
         return Extent(n_expanded, 0, len(_list(value, "pools")) or 1, 0, n_expanded)
     if "ops" in value:
         return Extent(len(_list(value, "size")) + len(_list(value, "ops")), len(_list(value, "size")))
+    if isinstance(models := value.get("models"), dict):
+        return _of_models({name: extent_of(model, depth + 1) for name, model in models.items()}, value)
     if "buffers" in value:
         n_buffers = len(_list(value, "buffers"))
         n_pairs = sum(comb(len(_list(use, "buffers")), 2) for use in _list(value, "bank") if isinstance(use, dict))
@@ -57,6 +59,20 @@ def extent_of(value: object, depth: int = 0) -> Extent:
         if isinstance(inner, dict):
             found = found.with_other(extent_of(inner, depth + 1))
     return found
+
+
+def _of_models(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
+    """Return the extent of models that share pools: all their buffers, and the pairs of those that run together."""
+    counts = {name: each.n_buffers or each.n_expanded for name, each in models.items()}
+    groups = [group for group in _list(value, "together") if isinstance(group, list)]
+    groups += [list(counts)] if isinstance(value.get("after"), dict) else []
+    own = [[counts.get(name, 0) for name in group if isinstance(name, str)] for group in groups]
+    n_pairs = sum((sum(each) ** 2 - sum(count**2 for count in each)) // 2 for each in own)
+    total = sum(counts.values())
+    n_pools = max((each.n_pools for each in models.values()), default=1)
+    n_expanded = sum(each.n_expanded for each in models.values())
+    n_rows = sum(each.n_rows for each in models.values())
+    return Extent(n_rows + n_pairs, total, len(_list(value, "pools")) or n_pools, n_pairs, n_expanded)
 
 
 def check_expanded(extent: Extent, most: int) -> None:

@@ -44,13 +44,13 @@ def object_in(value: object, name: str, error: type[InputError] = InputError) ->
 def read_problem_field(value: object) -> Problem:
     """Return the problem in a field of a body, or the one that the operations there pose; raises InputError."""
     content = object_in(value, "problem", ProblemError)
-    if "functions" not in content or "buffers" in content:
+    if "buffers" in content or not content.keys() & {"functions", "models"}:
         return Problem.model_validate(content)
-    # Imported here: few bodies are programs.
-    from memplan.planner.importers.programs import of_program
+    # Imported here: few bodies are programs, or several models.
+    from memplan.planner.importers.programs import posed
 
     check_expanded(extent_of(content), MOST_EXPANDED)
-    return of_program(content, None).problem
+    return posed(content, None)[0]
 
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from shlex import join
 from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
-from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
+from memplan.capabilities.adapting import ProblemOptions, Texts, adapted, aligned
 from memplan.planner import formats, importers
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.importers.imported import FOR_MODELS, Imported, ImportOptions, ModelOptions
@@ -17,6 +19,7 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import WireValue
 from memplan.planner.operations.graph import OperationGraph
 
 M = TypeVar("M")
@@ -42,6 +45,36 @@ class ReadOptions(ProblemOptions, ModelOptions):
         """Return the options of the importer."""
         given = {name: getattr(self, name) for name in ModelOptions.model_fields}
         return ImportOptions.model_construct(**given, facts=facts)
+
+
+class TogetherOptions(WireValue):
+    """The options for several files: which of their models may run together."""
+
+    in_turns: bool = Field(False, description="Of several files, no model runs while another one does.")
+    together: Texts = Field((), description="Of several files, models that may run together, by their names: asr,kws.")
+
+    def check(self, files: Sequence[str]) -> None:
+        """Raise OptionError where it is not said how several files run, or is for one."""
+        if len(files) == 1 and (self.in_turns or self.together):
+            raise OptionError(f"in-turns, together: must be given for several files only, got {files[0]}")
+        if len(files) > 1 and self.in_turns == bool(self.together):
+            line = f"`memplan {join(['plan', *files, '--in-turns'])}`"
+            raise OptionError(
+                f"in-turns, together: one must be given for several files, got {', '.join(files)}: {line}, or"
+                " --together with the names of those that may run together; an application in JSON says more"
+            )
+
+
+def joined(problems: Sequence[tuple[str, Problem]], options: TogetherOptions) -> Problem:
+    """Return the problem of several files, whose models have the names of the files; raises InputError."""
+    # Imported here: few problems are of several models.
+    from memplan.planner.together import Application
+
+    models: dict[str, Problem] = {}
+    for path, problem in problems:
+        stem = Path(path).stem
+        models[next(each for k in count(1) if (each := stem if k == 1 else f"{stem}#{k}") not in models)] = problem
+    return Application(models=models, together=tuple(tuple(text.split(",")) for text in options.together)).problem
 
 
 def validated(model: type[M], given: Mapping[str, Any]) -> M:

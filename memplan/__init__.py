@@ -22,6 +22,7 @@ from memplan.capabilities import MODULES, python_name
 
 _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MODULES.items()} | {
     "Control": "capabilities.capability",
+    "Application": "planner.together",
     "Audit": "capabilities.plans.audit",
     "AuditOptions": "capabilities.plans.audit",
     "CertificateOptions": "capabilities.plans.certificate",
@@ -204,6 +205,7 @@ if TYPE_CHECKING:
     from memplan.planner.objects.problem import ObjectsProblem as ObjectsProblem
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
     from memplan.planner.symbols.problem import SymbolicProblem as SymbolicProblem
+    from memplan.planner.together import Application as Application
     from memplan.planner.verify.violation import Violation as Violation
     from memplan.solvers.certificates.certify import Certificate as Certificate
     from memplan.solvers.certificates.certify import certify as certify

@@ -71,7 +71,7 @@ class CommandLine:
 def _said(parameter: inspect.Parameter, value: Any) -> Iterator[str]:
     """Yield the words of a command line that say a parameter's value."""
     if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-        yield str(value)
+        yield from map(str, value if isinstance(value, list) else [value])
         return
     yes, _, no = _declared(parameter)[0].partition("/")
     for one in value if isinstance(value, list) else [value]:

@@ -119,13 +119,12 @@ def read_problem(
     if detect(data, name) is not None:
         imported = read_model(data, name, options)
         return imported.problem, imported
-    if b'"functions"' in data and formats.detect(data, name) == "json":
+    if (b'"functions"' in data or b'"models"' in data) and formats.detect(data, name) == "json":
         value = memplan_json.parse(data)
-        if isinstance(value, dict) and "functions" in value and "buffers" not in value:
-            from memplan.planner.importers.programs import of_program
+        from memplan.planner.importers.programs import posed, poses_a_problem
 
-            program = of_program(value, options)
-            return program.problem, program
+        if poses_a_problem(value):
+            return posed(value, options)
     return formats.read_problem(data, name, interval), None
 
 

@@ -1,11 +1,13 @@
-"""memplan's own operations, given where a problem is wanted: the problem that they pose."""
+"""What poses a problem, given where one is wanted: memplan's own operations, and several models together."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.liveness import Reading, problem_of
+from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import operations_from
 
 
@@ -13,3 +15,26 @@ def of_program(value: object, options: ImportOptions | None) -> Imported:
     """Return operations that have been parsed, and their problem; raises OperationsError."""
     operations = operations_from(value)
     return Imported(partial(problem_of, operations, Reading() if options is None else options.reading), operations)
+
+
+def poses_a_problem(value: object) -> bool:
+    """Return True for an object of JSON that is no problem itself: operations, or models that share pools."""
+    return isinstance(value, dict) and "buffers" not in value and ("functions" in value or "models" in value)
+
+
+def posed(value: dict[str, Any], options: ImportOptions | None) -> tuple[Problem, Imported | None]:
+    """Return the problem that operations or several models pose, with the operations; raises InputError."""
+    if "functions" in value:
+        program = of_program(value, options)
+        return program.problem, program
+    # Imported here: few problems are of several models.
+    from memplan.planner import together
+
+    models = value["models"]
+    if isinstance(models, dict):
+        read = {
+            name: of_program(each, options).problem if poses_a_problem(each) and "functions" in each else each
+            for name, each in models.items()
+        }
+        value = {**value, "models": read}
+    return together.problem_of(together.Application.model_validate(value)), None

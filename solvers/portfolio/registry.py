@@ -34,7 +34,8 @@ class SolverRow:
     in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
     opinion; `proves` says whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
     it is tried on, and `memories_at_least` that of the memories, where it is not requested by name; one that
-    `needs_mixed_alignments` is then tried only where buffers differ in these.
+    `needs_mixed_alignments` is then tried only where buffers differ in these, others only on instances that have all
+    features that they `must_have`.
     """
 
     name: str
@@ -49,6 +50,7 @@ class SolverRow:
     at_most: int | None = None
     memories_at_least: int = 1
     needs_mixed_alignments: bool = False
+    must_have: frozenset[str] = frozenset()
 
     @cached_property
     def is_installed(self) -> bool:
@@ -81,6 +83,15 @@ SOLVERS = (
         "memplan.solvers.heuristics.local_search:solve",
         can=EVERYTHING | PACKED,
         is_trusted=True,
+    ),
+    SolverRow(
+        "parts",
+        "parts that conflict wholly or not at all, each planned alone; one memory, conflicts by name",
+        "memplan.solvers.portfolio.parts:solve",
+        can=frozenset({"holes", "conflicts", "capacity", "alignment"}),
+        is_trusted=True,
+        at_most=4_000,
+        must_have=frozenset({"conflicts"}),
     ),
     SolverRow(
         "lemmas",

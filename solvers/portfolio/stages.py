@@ -18,7 +18,7 @@ from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search, SearchState
 
-PORTFOLIO = (("greedy",), ("lemmas", "exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
+PORTFOLIO = (("greedy",), ("parts",), ("lemmas", "exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
 """The stages of `auto`, in order; the solvers of one stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders where the exact search follows, which is better at what they are far from."""
@@ -44,13 +44,14 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
     if not any(suited):
         missing = instance.features - registry.BY_NAME["greedy"].can
         raise OptionError(f"solver: auto has none that can do {', '.join(sorted(missing))}")
-    is_exact_next = registry.BY_NAME["exact"] in suited[1]
-    return [[_OPENING], *suited[1:]] if is_exact_next else suited
+    is_exact_next = registry.BY_NAME["exact"] in suited[2]
+    later = [stage for stage in suited[1:] if stage]
+    return [[_OPENING] if is_exact_next else suited[0], *later]
 
 
 def _suits(row: SolverRow, instance: Instance) -> bool:
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
-    fits = fits and len(instance.pools) >= row.memories_at_least and instance.features <= row.can
+    fits = fits and len(instance.pools) >= row.memories_at_least and row.must_have <= instance.features <= row.can
     if row.needs_mixed_alignments and not (fits and _has_mixed_alignments(instance)):
         return False
     return fits and row.is_installed

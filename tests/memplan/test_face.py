@@ -17,6 +17,7 @@ from memplan.capabilities import MODULES, python_name
 OFFERED = sorted(
     [
         "select_fields",
+        "Application",
         "Audit",
         "AuditOptions",
         "BankUse",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 from memplan.planner.objects.problem import ObjectBuffer, ObjectsProblem
 
@@ -45,7 +46,7 @@ def drawn_objects(seed: int, *, textures: bool) -> ObjectsProblem:
     rows = []
     for k in range(chance.randint(2, 8)):
         start = chance.randrange(steps)
-        sides = (
+        sides: dict[str, Any] = (
             {"width": chance.randint(1, most), "height": chance.randint(1, most)}
             if textures
             else {"size": chance.randint(0, most)}

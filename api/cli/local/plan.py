@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.arguments import BundleFile, OrderFile, Reorder, ReorderedProblem
-from memplan.api.cli.flags import keyword
+from memplan.api.cli.flags import argument, flags_of, keyword, options_given
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.plan_output import FLAGS, refuse_outputs, show_plan
 from memplan.api.cli.streams import read_as, refuse_unwritable, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plans.planning import is_own_planner
 from memplan.capabilities.question import Question
-from memplan.capabilities.reading import Reader
-from memplan.planner.errors import OptionError
+from memplan.capabilities.reading import Reader, TogetherOptions, joined
+from memplan.planner.errors import FileError, OptionError
 
 
 def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
-    """Read no problem where operations pose it only once they are in order."""
+    """Read no problem where operations pose it only once they are in order; read several as one."""
+    together, paths = options_given(TogetherOptions, given), [given["problem"], *(given["more"] or ())]
+    if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
+        raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
+    together.check(paths)
+    if given["more"]:
+        if given["reorder"] or given["order_file"] is not None:
+            raise OptionError("reorder: must not be given with several files: order each, and plan what that writes")
+        read = [(path, read_as(path, partial(reader.problem, name=path))) for path in paths]
+        reader.imported = None
+        return {"problem": joined(read, together)}
     if given["reorder"] or given["order_file"] is not None or given["problem_file"] is not None:
         # Imported here, and below: few plans are of another order.
         from memplan.api.cli.local.reordering import is_asked
@@ -68,6 +81,8 @@ def _shows(given: Given, answer: Any) -> bool:
 
 LOCAL = Local(
     (
+        argument("more", list[str] | None, None, metavar="[FILE]...", help="Models that share the memory with it."),
+        *flags_of(TogetherOptions),
         *FLAGS,
         keyword("reorder", Reorder, False),
         keyword("order_file", OrderFile, None),

@@ -1,0 +1,263 @@
+"""Several models in one set of pools: which may run together, what is held from one to another, what stays for ever.
+
+They become one problem. Each model has a stretch of time of its own; what it holds for another one is alive in that
+one's stretch, too, and in those of all that may run between. Buffers of models that may run together conflict by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from memplan.planner.errors import Location, ProblemError, broken, shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Objective, Pool
+from memplan.planner.model.rows import Name, Value, as_tuple
+
+MOST_PAIRS = 1_000_000
+"""The most pairs of buffers of models that may run together: each is a conflict of the problem."""
+MOST_MODELS = 256
+Names = Annotated[tuple[Name, ...], BeforeValidator(as_tuple)]
+
+
+class Held(Value):
+    """A buffer that outlives its model, `"asr/logits"`, until a buffer of another one begins, `"lm/embed"`.
+
+    `until` a model alone is to its end. `through` are the models that may run between; by default, all that may.
+    """
+
+    buffer: Name
+    until: Name
+    through: Names | None = None
+
+
+class Application(Value):
+    """Models, each a problem, in the same pools.
+
+    Two models run in turns unless they are in one entry of `together`. Where there is `after` instead, from a model to
+    those that are over before it begins, all run together that it does not order. Buffers are named `model/id`, those
+    that are `persistent` are alive all the time.
+    """
+
+    format: Literal["memplan/1"] | None = None
+    name: str | None = None
+    models: Annotated[dict[Name, Problem], Field(min_length=1, max_length=MOST_MODELS)]
+    together: Annotated[tuple[Names, ...], BeforeValidator(as_tuple)] = ()
+    after: dict[Name, Names] | None = None
+    held: Annotated[tuple[Held, ...], BeforeValidator(as_tuple)] = ()
+    persistent: Names = ()
+    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple)] | None = None
+    objective: Objective | None = None
+
+    @model_validator(mode="after")
+    def _names_what_exists(self) -> Application:
+        breaks: list[tuple[Location, str]] = []
+        groups: list[tuple[Location, tuple[str, ...]]] = [
+            (("together", k), group) for k, group in enumerate(self.together)
+        ]
+        groups += [(("after", name), (name, *before)) for name, before in (self.after or {}).items()]
+        groups += [(("held", k, "through"), each.through or ()) for k, each in enumerate(self.held)]
+        for where, group in groups:
+            if unknown := [name for name in group if name not in self.models]:
+                breaks.append((where, f"must name models ({', '.join(self.models)}), got {shown(unknown[0])}"))
+        names: list[tuple[Location, str]] = [(("held", k, "buffer"), each.buffer) for k, each in enumerate(self.held)]
+        names += [(("held", k, "until"), each.until) for k, each in enumerate(self.held) if "/" in each.until]
+        names += [(("persistent", k), name) for k, name in enumerate(self.persistent)]
+        known = {full(name, i) for name, model in self.models.items() for i in model.buffers.ids}
+        breaks += [
+            (where, f"must name a buffer, as model/id, got {shown(name)}") for where, name in names if name not in known
+        ]
+        for k, each in enumerate(self.held):
+            if "/" not in each.until and each.until not in self.models:
+                breaks.append((("held", k, "until"), f"must name a model, or a buffer in one, got {shown(each.until)}"))
+        if slashed := next((name for name in self.models if "/" in name), None):
+            breaks.append((("models",), f"must have names without /, got {shown(slashed)}"))
+        if self.together and self.after is not None:
+            breaks.append((("after",), "must not be given beside together"))
+        if len({model.pools for model in self.models.values() if model.pools != (Pool(),)}) > 1 and self.pools is None:
+            breaks.append((("pools",), "must be given where models have different ones"))
+        for name, model in self.models.items():
+            table = model.buffers
+            timeless = next((i for i in range(len(table)) if table.first[i] == table.first[i + 1]), None)
+            if timeless is not None:
+                breaks.append((("models", name, "buffers", timeless), "must have a lifetime, got none"))
+        if breaks:
+            broken(*breaks[:5])
+        if self.after is not None:
+            _closed(self.after)
+        return self
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of all models together."""
+        return problem_of(self)
+
+    def plan_of(self, model: str, plan: Plan) -> Plan:
+        """Return the part of a plan of all models that is one model's own, with its own names."""
+        ids = self.models[model].buffers.ids
+        rows = [{**dict(plan.placement(full(model, own))), "id": own} for own in ids]
+        return Plan.model_validate({"placements": rows})
+
+
+def full(model: str, name: int | str) -> str:
+    """Return the name of a model's buffer among those of all."""
+    return f"{model}/{name}"
+
+
+def problem_of(application: Application) -> Problem:
+    """Return the problem of all models together; raises ProblemError."""
+    models = application.models
+    before = None if application.after is None else _closed(application.after)
+    beside = _beside(application, before)
+    spans, total = _stretches(models)
+    lives = _lives(application, spans, total, beside, before)
+    rows, pairs = [], []
+    for name, model in models.items():
+        for i, own in enumerate(model.buffers.ids):
+            row = model.buffers.fields(i) | {"id": full(name, own), "lifetimes": _merged(lives[full(name, own)])}
+            row = {key: value for key, value in row.items() if key not in ("start", "end")}
+            if row.get("alias_of") is not None:
+                row["alias_of"] = full(name, row["alias_of"])
+            if (relative := row.get("relative")) is not None:
+                row["relative"] = {"to": full(name, relative.to), "offset": relative.offset}
+            rows.append(row)
+        pairs += [(full(name, a), full(name, b)) for a, b in model.conflicts]
+    pairs += _apart(application, beside, before)
+    given = next((model.pools for model in models.values() if model.pools != (Pool(),)), None)
+    pools = application.pools or given
+    first = next(iter(models.values()))
+    fields: dict[str, Any] = {} if pools is None else {"pools": pools}
+    for key in ("may_share", "together"):
+        fields[key] = [
+            tuple(full(name, i) for i in group) for name, model in models.items() for group in getattr(model, key)
+        ]
+    fields["bank"] = [
+        each.model_copy(update={"buffers": tuple(full(name, i) for i in each.buffers)})
+        for name, model in models.items()
+        for each in model.bank
+    ]
+    objective = application.objective or first.objective
+    found = {key: value for key, value in fields.items() if value}
+    return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **found)
+
+
+Stretch = tuple[int, int, int]
+"""Where the time of a model begins among all, its own first time, and its own end."""
+
+
+def _stretches(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
+    spans, at = dict[str, Stretch](), 0
+    for name, model in models.items():
+        start, end = (int(model.buffers.start.min()), int(model.buffers.end.max())) if len(model.buffers) else (0, 1)
+        spans[name] = at, start, end
+        at += end - start
+    return spans, at
+
+
+def _closed(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
+    """Return all models that are over before each; a circle breaks the rules."""
+    found: dict[str, set[str]] = {}
+
+    def visit(name: str, path: tuple[str, ...]) -> set[str]:
+        if name in path:
+            broken((("after",), f"must have no circle, got {' after '.join((*path, name))}"))
+        if name not in found:
+            found[name] = {each for early in after.get(name, ()) for each in (early, *visit(early, (*path, name)))}
+        return found[name]
+
+    for name in after:
+        visit(name, ())
+    return found
+
+
+def _beside(application: Application, before: Mapping[str, set[str]] | None) -> dict[str, set[str]]:
+    """Return the models that may run together with each."""
+    models = application.models
+    if before is None:
+        groups = [pair for group in application.together for pair in combinations(group, 2)]
+    else:
+        groups = [
+            (a, b) for a, b in combinations(models, 2) if a not in before.get(b, ()) and b not in before.get(a, ())
+        ]
+    found: dict[str, set[str]] = {name: set() for name in models}
+    for a, b in groups:
+        found[a].add(b)
+        found[b].add(a)
+    return {name: others - {name} for name, others in found.items()}
+
+
+def _between(application: Application, each: Held, before: Mapping[str, set[str]] | None) -> tuple[str, str, list[str]]:
+    """Return a held buffer's model, the one that reads it, and those that may run between."""
+    owner, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
+    others = [name for name in application.models if name not in (owner, reader)]
+    if each.through is not None:
+        return owner, reader, [name for name in others if name in each.through]
+    if before is None:
+        return owner, reader, others
+    return owner, reader, [n for n in others if n not in before.get(owner, ()) and reader not in before.get(n, ())]
+
+
+def _lives(
+    application: Application,
+    spans: Mapping[str, Stretch],
+    total: int,
+    beside: Mapping[str, set[str]],
+    before: Mapping[str, set[str]] | None,
+) -> dict[str, list[tuple[int, int]]]:
+    """Return the lifetimes of each buffer in the time of all models."""
+    models, found = application.models, dict[str, list[tuple[int, int]]]()
+    for name, model in models.items():
+        shift = spans[name][0] - spans[name][1]
+        for i, own in enumerate(model.buffers.ids):
+            found[full(name, own)] = [(start + shift, end + shift) for start, end in model.buffers.intervals(i)]
+    begins = {name: min(lives)[0] for name, lives in found.items()}
+    for each in application.held:
+        owner, reader, between = _between(application, each, before)
+        at, start, end = spans[reader]
+        last = at + end - start if "/" not in each.until else begins[each.until] + 1
+        found[each.buffer] += [(begins[each.buffer], spans[owner][0] + spans[owner][2] - spans[owner][1]), (at, last)]
+        found[each.buffer] += [(spans[n][0], spans[n][0] + spans[n][2] - spans[n][1]) for n in between]
+    return found | {name: [(0, total)] for name in application.persistent}
+
+
+def _apart(
+    application: Application, beside: Mapping[str, set[str]], before: Mapping[str, set[str]] | None
+) -> list[tuple[str, str]]:
+    """Return the pairs of buffers that may be alive together although they have no time in common."""
+    own = {
+        name: [
+            full(name, i)
+            for k, i in enumerate(model.buffers.ids)
+            if model.buffers.size[k] and k not in model.buffers.aliases
+        ]
+        for name, model in application.models.items()
+    }
+    count = sum(len(own[a]) * len(own[b]) for a, others in beside.items() for b in others) // 2
+    if count > MOST_PAIRS:
+        raise ProblemError(f"together: must make at most {MOST_PAIRS} pairs of buffers, got {count}")
+    found = {(x, y): None for a, b in combinations(own, 2) if b in beside[a] for x in own[a] for y in own[b]}
+    there = {buffer: {name} for name, buffers in own.items() for buffer in buffers}
+    for each in application.held:
+        owner, reader, between = _between(application, each, before)
+        there[each.buffer] = {owner, reader, *between}
+    for each in application.held:
+        # While one of these runs, so may all that run together with it, and what is held there is there, too.
+        mine = there[each.buffer]
+        for other, its in there.items():
+            if any(n in beside[m] for m in mine - its for n in its - mine) and (other, each.buffer) not in found:
+                found[each.buffer, other] = None
+    return list(found)
+
+
+def _merged(lives: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(lives):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return found

@@ -1,0 +1,174 @@
+"""Parts of an instance whose conflicts are all or none: planned one by one, side by side or on top of each other.
+
+Parts that do not conflict at all start at one offset, and the peak is the largest of theirs. Parts of which each buffer
+conflicts with each of another part are stacked, and the peak is their sum: in a plan of two such parts no byte is used
+by both, and no buffer of the one lies across bytes of the other, so closing the gaps that the other leaves keeps each
+part's plan valid in no more bytes than it used. Both are exact, again and again inside of each part; what is neither is
+a leaf, which the portfolio plans as an instance of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.problem import ADDRESS_SPACE
+from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.portfolio import registry, stages
+from memplan.solvers.search.incumbent import Search, SearchState
+from memplan.solvers.search.meanwhile import meanwhile
+
+NAME = "parts"
+_LOOK_EVERY_S = 0.02
+_LEAVES_SHARE = 0.8
+"""The part of the time left for the leaves; where they do not end, the other solvers go on from what they found."""
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Plan the parts of an instance of one pool and offer what they make together; nothing where it has no parts."""
+    near = _neighbours(instance)
+    everything = (1 << len(instance)) - 1
+    if len(next(_leaves(near, everything))) == len(instance):
+        return
+    offset = np.zeros(len(instance), dtype=np.int64)
+    planner = _Parts(instance, search, near, offset)
+    found = planner.plan(everything)
+    if found is None:
+        return
+    end, bound = found
+    # Offsets of stacked parts are rounded up; then a sum of bounds is none, as parts may mesh.
+    if planner.is_exact and bound > instance.pools[0].capacity:
+        search.claim_infeasible(NAME)
+    if end <= instance.pools[0].capacity:
+        search.offer(np.zeros(len(instance), dtype=np.int64), offset, NAME)
+    if planner.is_exact:
+        search.offer_bound((bound,), NAME)
+
+
+class _Parts:
+    """The offsets of all parts, filled in while they are planned; `is_exact` while sums of bounds are bounds."""
+
+    def __init__(self, instance: Instance, search: Search, near: list[int], offset: I64) -> None:
+        self.instance, self.search, self.near, self.offset = instance, search, near, offset
+        self.step = int(np.lcm.reduce(instance.alignment[0])) if len(instance) else 1
+        self.is_exact = True
+        self.left = sum(len(leaf) for leaf in _leaves(near, (1 << len(instance)) - 1) if len(leaf) > 1)
+
+    def plan(self, part: int) -> tuple[int, int] | None:
+        """Plan a part from offset 0 and return its end and a bound of it; None where the time was too short."""
+        if part & (part - 1) == 0:
+            i = part.bit_length() - 1
+            self.offset[i] = 0
+            return int(self.instance.size[i]), int(self.instance.size[i])
+        apart = _components(self.near, part, opposite=False)
+        if len(apart) > 1:
+            found = [self.plan(each) for each in apart]
+            known = [each for each in found if each is not None]
+            return None if len(known) < len(found) else (max(e for e, _ in known), max(b for _, b in known))
+        stacked = _components(self.near, part, opposite=True)
+        if len(stacked) == 1:
+            return self._leaf(part)
+        end = bound = 0
+        for each in stacked:
+            if (piece := self.plan(each)) is None:
+                return None
+            base = -(-end // self.step) * self.step
+            self.is_exact = self.is_exact and self.step == 1
+            self.offset[_members(each)] += base
+            end, bound = base + piece[0], bound + piece[1]
+        return end, bound
+
+    def _leaf(self, part: int) -> tuple[int, int] | None:
+        members = _members(part)
+        kept = np.zeros(len(self.instance), dtype=np.bool_)
+        kept[members] = True
+        own = part_of(self.instance, kept)
+        pool = replace(own.pools[0], capacity=(ADDRESS_SPACE - 1) // own.unit, is_limited=False)
+        own = replace(own, pools=(pool,), objective="peak")
+        share = _LEAVES_SHARE * len(members) / max(1, self.left)
+        self.left -= len(members)
+        inner = SearchState(
+            own,
+            deadline=time.monotonic() + share * self.search.remaining_s,
+            seed=self.search.seed,
+            deterministic=self.search.deterministic,
+            work_limit=max(1, int(share * self.search.work_limit)),
+            trusted=frozenset(row.name for row in registry.SOLVERS if row.is_trusted),
+        )
+
+        def stop_if_over() -> None:
+            if self.search.is_over:
+                inner.stop("cancelled")
+
+        with meanwhile(stop_if_over, _LOOK_EVERY_S, "memplan-parts"):
+            for line in stages.run(own, inner, stages.chosen(own, "auto")):
+                self.search.log(line)
+        if inner.best is None:
+            return None
+        self.offset[members] = inner.best.offset
+        return int(inner.best.score[-1]), int(inner.bound[-1])
+
+
+def _neighbours(instance: Instance) -> list[int]:
+    """Return the buffers that each one conflicts with, as bits."""
+    n, n_sets = len(instance), instance.n_live_sets
+    begins, ends = [0] * (n_sets + 1), [0] * (n_sets + 1)
+    rows = list(zip(instance.lifetime_buffer.tolist(), instance.start.tolist(), instance.end.tolist(), strict=True))
+    lives = np.diff(instance.first).tolist()
+    for i, start, end in rows:
+        begins[start] |= 1 << i
+        ends[end] |= 1 << i
+    alive, begun = [0] * (n_sets + 1), [0] * (n_sets + 2)
+    for t in range(n_sets + 1):
+        alive[t] = (alive[t - 1] & ~ends[t]) | begins[t]
+        begun[t + 1] = begun[t] | begins[t]
+    near = [0] * n
+    for i, start, end in rows:
+        # What begins later began never before, unless it has several lifetimes, which the second loop looks at.
+        near[i] |= alive[start] | (begun[end] & ~begun[start + 1])
+        if lives[i] > 1:
+            for t in range(start, end):
+                near[i] |= alive[t]
+    for i in (i for i, count in enumerate(lives) if count > 1):
+        for j in _members(near[i]):
+            near[j] |= 1 << i
+    for i in range(n):
+        for j in instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist():
+            near[i] |= 1 << j
+    return [bits & ~(1 << i) for i, bits in enumerate(near)]
+
+
+def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
+    """Return the parts between which there is no conflict, or, on the opposite, every conflict."""
+    found, left = [], part
+    while left:
+        here = front = left & -left
+        left ^= front
+        while front:
+            i = (front & -front).bit_length() - 1
+            front &= front - 1
+            more = (~near[i] if opposite else near[i]) & left
+            here, front, left = here | more, front | more, left & ~more
+        found.append(here)
+    return found
+
+
+def _leaves(near: list[int], part: int) -> Iterator[list[int]]:
+    """Yield the buffers of each part that is neither side by side nor stacked."""
+    for opposite in (False, True):
+        inner = _components(near, part, opposite=opposite)
+        if len(inner) > 1:
+            for each in inner:
+                yield from _leaves(near, each)
+            return
+    yield _members(part)
+
+
+def _members(part: int) -> list[int]:
+    """Return the positions of the bits of a part, rising."""
+    return [i for i, bit in enumerate(reversed(f"{part:b}")) if bit == "1"]

@@ -1,0 +1,105 @@
+"""Several models in one set of pools: conflicts as they are meant, the best of all orders, and what is refused."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from memplan import Problem, ProblemError, solve
+from memplan.capabilities.extent import extent_of
+from memplan.planner.together import Application, problem_of
+from memplan.planner.verify.verifier import verify
+from tests.support.applications import conflicts_of, drawn_application, least_peak
+
+ONE = {"buffers": [{"id": "x", "size": 8, "start": 0, "end": 2}, {"id": "y", "size": 4, "start": 1, "end": 3}]}
+TWO = {"buffers": [{"id": 0, "size": 6, "start": 5, "end": 9}]}
+
+
+def posed(**fields: Any) -> Problem:
+    return problem_of(Application.model_validate({"models": {"a": ONE, "b": TWO}} | fields))
+
+
+def in_conflict(problem: Problem) -> set[frozenset[str]]:
+    """Return the pairs of buffers that may not share bytes, by lifetimes or by name."""
+    table, found = problem.buffers, {frozenset(map(str, pair)) for pair in problem.conflicts}
+    for i, j in combinations(range(len(table)), 2):
+        if any(s < f and t < e for s, e in table.intervals(i) for t, f in table.intervals(j)):
+            found.add(frozenset((str(table.ids[i]), str(table.ids[j]))))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_conflicts_is_what_may_be_alive_together(seed: int) -> None:
+    application = drawn_application(seed)
+    problem = problem_of(Application.model_validate(application))
+    assert in_conflict(problem) == conflicts_of(application)[1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_plans_of_models_together_are_the_best_of_all_orders(seed: int) -> None:
+    application = drawn_application(seed)
+    problem = problem_of(Application.model_validate(application))
+    plan = solve(problem, time_limit_s=5)
+    assert (plan.status, plan.peak) == ("optimal", least_peak(*conflicts_of(application)))
+    assert verify(problem, plan) == ()
+
+
+def test_models_in_turns_need_what_the_largest_needs_and_those_together_the_sum() -> None:
+    assert solve(posed()).peak == 12
+    assert solve(posed(together=[["a", "b"]])).peak == 18
+    assert solve(posed(after={"b": ["a"]})).peak == 12
+    assert solve(posed(after={})).peak == 18
+
+
+def test_aliases_and_relative_buffers_stay_with_their_model() -> None:
+    rows = [*ONE["buffers"], {"id": "view", "size": 2, "alias_of": "x", "start": 2, "end": 4}]
+    rows.append({"id": "next", "size": 2, "start": 0, "end": 1, "relative": {"to": "y", "offset": 4}})
+    found = posed(models={"a": {"buffers": rows}, "b": TWO}, together=[["a", "b"]])
+    assert [row.alias_of for row in found.buffers][2] == "a/x"
+    assert solve(found, accept="fit").status == "feasible"
+
+
+def test_each_model_gets_its_own_part_of_a_plan() -> None:
+    application = Application.model_validate({"models": {"a": ONE, "b": TWO}, "together": [["a", "b"]]})
+    plan = solve(application.problem)
+    parts = {name: application.plan_of(name, plan) for name in ("a", "b")}
+    assert [verify(application.models[name], part) for name, part in parts.items()] == [(), ()]
+    assert parts["b"].placement(0).offset == plan.placement("b/0").offset
+
+
+def test_models_may_be_operations() -> None:
+    from memplan.planner.importers.programs import posed as posed_by
+
+    program = {"functions": {"main": {"body": [{"op": "a", "outputs": ["t"]}], "buffers": [{"id": "t", "size": 8}]}}}
+    problem, _ = posed_by({"models": {"p": program, "b": TWO}}, None)
+    assert [str(name) for name in problem.buffers.ids] == ["p/main/t", "b/0"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"together": [["a", "c"]]}, "must name models .a, b., got .c."),
+        ({"after": {"a": ["b"], "b": ["a"]}}, "after: must have no circle, got a after b after a"),
+        ({"after": {}, "together": [["a", "b"]]}, "must not be given beside together"),
+        ({"held": [{"buffer": "a/z", "until": "b"}]}, "must name a buffer, as model/id, got .a/z."),
+        ({"held": [{"buffer": "a/x", "until": "c"}]}, "must name a model, or a buffer in one, got .c."),
+        ({"persistent": ["x"]}, "must name a buffer"),
+        ({"models": {"a/b": ONE}}, "must have names without /"),
+        ({"models": {"a": {"buffers": [{"id": 1, "size": 1}]}}}, "must have a lifetime, got none"),
+        (
+            {"models": {"a": ONE | {"pools": [{"name": "p"}]}, "b": TWO | {"pools": [{"name": "q"}]}}},
+            "pools: must be given",
+        ),
+        ({"models": {"a": {"buffers": [{"id": 1, "size": -1}]}}}, "models.a.buffers"),
+    ],
+)
+def test_an_application_that_makes_no_sense_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProblemError, match=message):
+        posed(**fields)
+
+
+def test_pairs_are_counted_before_anything_is_read() -> None:
+    found = extent_of({"problem": {"models": {"a": ONE, "b": TWO}, "together": [["a", "b"]]}})
+    assert (found.n_buffers, found.n_pairs) == (3, 2)

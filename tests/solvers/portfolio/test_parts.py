@@ -1,0 +1,61 @@
+"""Parts of instances: side by side the largest counts, stacked the sum, and both are proved."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from memplan import Problem, solve
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.together import Application
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio import parts
+from memplan.solvers.search.incumbent import SearchState
+from tests.support.applications import conflicts_of, drawn_application, least_peak
+
+RING = [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1)]
+
+
+def of_conflicts(count: int, pairs: list[tuple[int, int]], **fields: Any) -> Problem:
+    rows = [{"id": k, "size": k + 1, **fields} for k in range(count)]
+    return Problem(buffers=rows, conflicts=pairs)
+
+
+def searched(problem: Problem) -> SearchState:
+    instance = compile_problem(problem)
+    search = SearchState(instance, deadline=float("inf"), trusted=frozenset({"parts"}))
+    parts.solve(instance, search)
+    return search
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_parts_are_planned_exactly(seed: int) -> None:
+    application = drawn_application(seed)
+    problem = Application.model_validate(application).problem
+    search = searched(problem)
+    if search.best is not None:
+        unit = search.instance.unit
+        assert search.best.score[0] * unit == search.bound[0] * unit == least_peak(*conflicts_of(application))
+
+
+def test_a_ring_of_five_is_no_part_and_two_rings_on_each_other_are_two() -> None:
+    assert searched(of_conflicts(6, RING)).best is not None  # the sixth lies beside the ring
+    assert searched(Problem(buffers=[{"id": k, "size": 1} for k in range(1, 6)], conflicts=RING)).best is None
+    other = [(a + 5, b + 5) for a, b in RING]
+    across = [(a, b) for a in range(1, 6) for b in range(6, 11)]
+    twice = Problem(buffers=[{"id": k, "size": 1} for k in range(1, 11)], conflicts=[*RING, *other, *across])
+    assert (solve(twice).status, solve(twice).peak) == ("optimal", 6)
+
+
+def test_stacked_parts_are_aligned_and_prove_nothing_then() -> None:
+    problem = of_conflicts(3, [*combinations(range(3), 2)], alignment=4)
+    search = searched(problem)
+    assert search.best is not None
+    assert not verify(problem, solve(problem, solver="parts"))
+
+
+def test_a_sum_beyond_the_capacity_is_proved_not_to_fit() -> None:
+    problem = of_conflicts(6, [*RING, *((0, k) for k in range(1, 6))]).with_capacity(8)
+    assert searched(problem).infeasible is not None
