@@ -1,4 +1,4 @@
-"""What solvers of shared objects read: lifetimes and sides, and what an assignment of buffers to objects costs."""
+"""Demands of shared objects, as solvers read them: lifetimes and sides, and the cost of an assignment to objects."""
 
 from __future__ import annotations
 

@@ -140,16 +140,16 @@ def _local_search(found: Demands, where: Objects, bound: int, is_over: IsOver) -
         kept = ((held[mine] - out, back), (there - back, out))
         if any(found.meet(j, k) for stay, come in kept for j in stay for k in come):
             continue
-        news = {o: found.amount([*members]) for o, members in after.items()}
-        if None in news.values():
+        changed = {o: found.amount([*members]) for o, members in after.items()}
+        if None in changed.values():
             continue
-        new = total - amounts[mine] - amounts.get(other, 0) + sum(each or 0 for each in news.values())
+        new = total - amounts[mine] - amounts.get(other, 0) + sum(each or 0 for each in changed.values())
         heat = _HEAT * least * (1 - step / _MOST_MOVES) + 1e-9
         if new > total and chance.random() >= exp((total - new) / heat):
             continue
         total = new
         for o, members in after.items():
-            held[o], amounts[o] = members, news[o] or 0
+            held[o], amounts[o] = members, changed[o] or 0
             if not members:
                 del held[o], amounts[o]
             for j in members:
