@@ -116,13 +116,17 @@ class CascadeOptions(CapabilityOptions):
     beam: int = Field(SearchedFor.beam, description="States kept while a region grows, from 1 to 256.")
     longest: int = Field(SearchedFor.longest, description="Operations in a region, from 1 to 60.")
     point: int | None = Field(None, description="Answer with point K alone, from 0; -1 is the least peak.")
-    check: bool = Field(False, description="Execute the points by value in their planned arena.")
+    check: bool = Field(
+        False, description="Execute the points, or the one of `point`, by value in their planned arena."
+    )
 
     @property
     def searched_for(self) -> SearchedFor:
         """The options of the search; raises OptionError."""
         names = ("input", "output", "alignment", "fit", "macs", "beam", "longest", "channels", "objectives", "pools")
-        return SearchedFor(**self.fields(*names), sliding=self.overlap == "sliding", stripe=self.stripe)
+        return SearchedFor(
+            **self.fields(*names), sliding=self.overlap == "sliding", stripe=self.stripe, checked=self.point
+        )
 
     @model_validator(mode="after")
     def _goes_together(self) -> CascadeOptions:
@@ -172,7 +176,7 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     for k, point in enumerate(found.points, found.first):
         yield from _point_lines(found, k, point)
     if not found.points:
-        yield "no cascade is within the bounds"
+        yield "no cascade is within the bounds" if found.operations else "the graph has no operations"
     for barrier in found.barriers[:_MOST_BARRIERS]:
         where = f"operation {_operation(found, barrier.operation)}"
         yield f"barrier         {barrier.bytes:>14,} bytes at {where}: {_reason(barrier)}"
@@ -181,7 +185,9 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     if effort.unplanned or effort.cut_chains:
         yield f"not planned     {effort.unplanned:>14,} points, as time was over; {effort.cut_chains:,} chains cut off"
     if effort.unchecked:
-        yield f"not checked     {effort.unchecked:>14,} points, as time was over, or they run too many operations"
+        yield f"not checked     {effort.unchecked:>14,} points, as time was over"
+    if effort.cut_short:
+        yield f"time was over   {'':>14} not all {', '.join(effort.cut_short)} were looked at"
     intervals = "all" if effort.intervals else "not all"
     yield f"looked at       {effort.evaluated:>14,} regions: {intervals} intervals, {cut}"
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer
-from memplan.planner.operations.cascade.regions import CascadeRegion, Span
+from memplan.planner.operations.cascade.regions import CascadeRegion, Span, Stripes
 from memplan.solvers.cascade.barriers import Barrier
 from memplan.solvers.cascade.points import CascadePoint
 from memplan.solvers.cascade.solve import CascadeResult, Exhausted
@@ -78,7 +78,10 @@ class RegionBuffer(Answer):
 
 
 class RegionRow(Answer):
-    """Operations that run together, step by step; `ranges` are the rows and columns that each makes in every step."""
+    """Operations that run together, step by step; `ranges` are the rows and columns that each makes in every step.
+
+    `pieces` are the ranges of inputs that come in pieces, by their tensors: each is there before the step's operations.
+    """
 
     id: str
     ops: tuple[int, ...]
@@ -88,13 +91,15 @@ class RegionRow(Answer):
     channel_steps: int | None = Field(None, exclude_if=_is_none)
     buffers: tuple[RegionBuffer, ...] | None = Field(None, exclude_if=_is_none)
     ranges: dict[str, dict[str, Any]] | None = Field(None, exclude_if=_is_none)
+    pieces: dict[str, dict[str, Any]] | None = Field(None, exclude_if=_is_none)
 
 
 class PointRow(Answer):
     """A cascade with its plan: its placed peak, what it computes, and its regions, with the offset of each buffer.
 
     With two memories `peak` is that of the fast one, `pools` says which memory has each buffer, `used` the bytes of
-    both. `origins` are the operations that others run again.
+    both. Where operations run again or in another order, `origins` has the operation of the model that each is,
+    `tensor_origins` the tensor of the model that each is, `reads` and `makes` the tensors of each operation.
     """
 
     peak: int
@@ -112,6 +117,9 @@ class PointRow(Answer):
     used: dict[str, int] | None = Field(None, exclude_if=_is_none)
     slow_traffic: int | None = Field(None, exclude_if=_is_none)
     origins: tuple[int, ...] | None = Field(None, exclude_if=_is_none)
+    tensor_origins: tuple[int, ...] | None = Field(None, exclude_if=_is_none)
+    reads: tuple[tuple[int, ...], ...] | None = Field(None, exclude_if=_is_none)
+    makes: tuple[tuple[int, ...], ...] | None = Field(None, exclude_if=_is_none)
 
 
 class CascadeAnswer(Answer):
@@ -160,6 +168,13 @@ def answer_of(result: CascadeResult) -> CascadeAnswer:
 
 
 def _point(point: CascadePoint, is_checked: bool) -> PointRow:
+    graph = point.cascade.graph
+    wiring = {
+        "origins": graph.origins,
+        "tensor_origins": graph.tensor_origins,
+        "reads": tuple(tuple(read.tensor for read in row.reads) for row in graph.operations),
+        "makes": tuple(row.outputs for row in graph.operations),
+    }
     slides = {(slide.output, slide.tensor): slide.down for slide in point.slides}
     has_memories = bool(point.used)
     return PointRow.of(
@@ -173,7 +188,7 @@ def _point(point: CascadePoint, is_checked: bool) -> PointRow:
         pools=point.pools() if has_memories else None,
         used=dict(point.used) if has_memories else None,
         slow_traffic=point.slow_traffic if has_memories else None,
-        origins=point.cascade.graph.origins or None,
+        **(wiring if graph.origins else {}),
     )
 
 
@@ -193,15 +208,14 @@ def _region(number: int, region: CascadeRegion, point: CascadePoint) -> RegionRo
             )
             for tensor, hold in region.holds.items()
         ),
-        ranges={
-            str(v): {
-                "rows": _ranges(made.rows),
-                "columns": _ranges(made.columns),
-                **({"channels": _ranges(made.channels)} if made.channels else {}),
-            }
-            for v, made in region.made.items()
-        },
+        ranges={str(v): _stripes(made) for v, made in region.made.items()},
+        pieces={str(tensor): _stripes(piece) for tensor, piece in region.pieces.items()} or None,
     )
+
+
+def _stripes(made: Stripes) -> dict[str, Any]:
+    channels = {"channels": _ranges(made.channels)} if made.channels else {}
+    return {"rows": _ranges(made.rows), "columns": _ranges(made.columns), **channels}
 
 
 def _ranges(spans: tuple[Span, ...]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class CascadeOptions:
     one, whole tensors are in either; `peak` is then that of the fast one.
     `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if
     requested. `stripe`: the rows and columns of all stripes, instead of those that the search tries; 0 columns for
-    whole rows.
+    whole rows. `checked`: the one point to be executed by value, where not all are, from the end below 0.
     """
 
     input: Delivery = "resident"
@@ -44,6 +44,7 @@ class CascadeOptions:
     objectives: tuple[Objective, ...] = FRONTS[0]
     pools: tuple[tuple[str, int], ...] = ()
     stripe: tuple[int, int] | None = None
+    checked: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("input", "output"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.solvers.cascade.front import Chain, front_of_three
@@ -36,11 +37,19 @@ class Planning:
         is_over: Callable[[], bool],
         on_point: Callable[[CascadePoint], None],
     ) -> None:
-        self.graph, self.options, self.is_over, self.on_point = graph, options, is_over, on_point
+        self.graph, self.options, self.on_point = graph, options, on_point
+        self._is_over, self.cut_short = is_over, dict[str, None]()
         self.most = options.most_macs(graph.macs)
         self.has_traffic = "traffic" in options.objectives
         self.points: list[CascadePoint] = []
         self.repeats = self.orders = self.cut_chains = self.unplanned = 0
+
+    def is_over(self, what: str) -> bool:
+        """Return True if the time is over; what is then left undone is noted."""
+        over = self._is_over()
+        if over:
+            self.cut_short[what] = None
+        return over
 
     def run(self, search: RegionSearch, after: After) -> None:
         """Plan what a search finds, then what is found in other orders, then where operations run again.
@@ -56,11 +65,12 @@ class Planning:
         # What comes in pieces may be whole, too, and then other orders and repeats are found.
         ways += [replace(how, input="resident") for how in ways if how.input == "streamed"]
         starts += [(how, RegionSearch(self.graph, how, windows=search.windows)) for how in ways[1:]]
-        variants = [(how, variant_of(self.graph, looked, self.is_over)) for how, looked in starts]
+        variants = [(how, variant_of(self.graph, looked, partial(self.is_over, "regions"))) for how, looked in starts]
         for how, start in variants:
             self.add(how, start)
+        again = partial(self.is_over, "repeats")
         for how, start in [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]:
-            for variant in with_repeats(start, how, search.windows, self.is_over) if self._may_repeat() else ():
+            for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
         self.points = self._best()
@@ -71,11 +81,11 @@ class Planning:
         for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
             elsewhere = [t for t, row in enumerate(graph.tensors) if row.bytes > limit]
             search = RegionSearch(graph, self.options, elsewhere)
-            found = search.run(self.is_over)
+            found = search.run(partial(self.is_over, "regions"))
             looked.add(search)
             found[:, FOUND_TRAFFIC] = moved_elsewhere(graph, self.options, elsewhere, found)
             found = worth_having(found[found[:, FOUND_PEAK] <= fast])
-            chains, cut = front_of_three(found, len(graph.operations), self.most, self.is_over)
+            chains, cut = front_of_three(found, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._in_turn(picked):
                 # In all of the fast memory tensors come back where there is room; in as little as it needs, the peak is
@@ -91,9 +101,10 @@ class Planning:
     def _in_order(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
         """Plan what is found in other orders; return the variant with the lowest peak."""
         best, least = start, start.least(self.most)
-        for graph in other_orders(self.graph, after, start.found, least, self.is_over):
+        is_over = partial(self.is_over, "orders")
+        for graph in other_orders(self.graph, after, start.found, least, is_over):
             self.orders += 1
-            variant = variant_of(graph, RegionSearch(graph, how, windows=windows), self.is_over)
+            variant = variant_of(graph, RegionSearch(graph, how, windows=windows), is_over)
             self.add(how, variant)
             found = variant.least(self.most)
             if found is not None and (least is None or found.peak < least.peak):
@@ -119,7 +130,7 @@ class Planning:
     def _in_turn(self, chains: Sequence[int]) -> Iterator[int]:
         """Yield chains until the time is over, and count those that are left."""
         for count, k in enumerate(chains):
-            if self.points and self.is_over():
+            if self.points and self.is_over("points"):
                 self.unplanned += len(chains) - count
                 return
             yield k
@@ -127,7 +138,7 @@ class Planning:
     def _chains(self, variant: Variant) -> list[Chain]:
         if not self.has_traffic or not variant.graph.operations:
             return variant.chains
-        chains, cut = front_of_three(variant.found, variant.cuts, self.most, self.is_over)
+        chains, cut = front_of_three(variant.found, variant.cuts, self.most, partial(self.is_over, "chains"))
         self.cut_chains += cut
         return chains
 

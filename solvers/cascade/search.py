@@ -138,13 +138,15 @@ class RegionSearch:
         self._answer[COUNT] = 0
         rows, columns = driven(self.graph, j - 1).sizes
         for height in self._heights(rows):
-            steps = WARM_UP // height + -(-rows // height)
+            # One row in one step makes no row that its readers skip.
+            warm_up = WARM_UP // height if height < rows else 0
+            steps = warm_up + -(-rows // height)
             # So many steps would pass the tables; the answer counts what was left out.
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
             ranges = self._room(self._slots, steps)
-            growing = self._rows._replace(j=j, height=height, warm_up=WARM_UP // height, steps=steps)
+            growing = self._rows._replace(j=j, height=height, warm_up=warm_up, steps=steps)
             grow_rows(self._access, ranges, Reference(growing))
             # Once more without rolling: the beam may have cut mixes that recompute everything.
             grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
@@ -167,7 +169,7 @@ class RegionSearch:
         """Return the heights of stripes that are whole rows."""
         stripe = self.options.stripe
         if stripe is None:
-            return strides_of(rows)
+            return strides_of(rows) or [rows]
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _tiled(self, size: int, axis: int) -> list[int]:

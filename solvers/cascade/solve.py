@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -26,8 +26,6 @@ from memplan.solvers.kernels.tables import Rows
 TIME_LIMIT_S = 60.0
 _SEARCH_SHARE = 0.6
 """The part of the time for search and plans, where points are checked by value in the rest."""
-MOST_CHECKED_RUNS = 20_000
-"""The runs of operations up to which a point is checked by value."""
 MOST_CHECKED_BYTES, _CHECKED_A_BYTE = 2**30, 48
 """The bytes that a check by value may take in memory; those for each byte of the largest tensor are sums of 64 bits."""
 
@@ -40,7 +38,8 @@ class Exhausted:
     of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in which
     operations run again that lowered the least peak, `orders` the other orders of the operations that were searched.
     `cut_chains` are those left out of a front of three objectives, `unplanned` those for which there was no time;
-    `unchecked` are points to be executed by value that were not: they have too many runs, or time was over.
+    `unchecked` are points to be executed by value that were not, as time was over. `cut_short` names what the end of
+    the time cut off: `regions`, `chains`, `points`, `orders`, `repeats`.
     """
 
     intervals: bool
@@ -55,6 +54,7 @@ class Exhausted:
     cut_chains: int = 0
     unplanned: int = 0
     unchecked: int = 0
+    cut_short: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ def cascade(
 ) -> CascadeResult:
     """Find regions of operations to run in stripes: the front of peak and multiplications, every point planned.
 
-    `brick`: channels are padded to a multiple of it. `check` executes points by value, those of up to
-    MOST_CHECKED_RUNS runs of operations. `on_point` gets each point when it is planned; a later one may be better in
-    all. Raises OptionError for a wrong option, OperationsError for a graph that has no
-    access maps, and InvalidPlanError for a point that the check by value rejects.
+    `brick`: channels are padded to a multiple of it. `check` executes points by value, those with the fewest runs of
+    operations first, or the one of `options.checked` alone. `on_point` gets each point
+    when it is planned; a later one may be better in all. Raises OptionError for a wrong option, OperationsError for a
+    graph that has no access maps, and InvalidPlanError for a point that the check by value rejects.
     """
     options = CascadeOptions() if options is None else options
     if not 0 <= time_limit_s < float("inf"):
@@ -126,8 +126,9 @@ def cascade(
     least = points[-1].estimate if points and not options.pools else None
     barriers = barriers_of(access, search.tables, search.layers(), least)
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
-    checked = _checked(kept, is_over) if check else ()
-    effort = _exhausted(access, options, search, planning, unchecked=len(kept) - len(checked) if check else 0)
+    wanted = _wanted(kept, options.checked) if check else []
+    checked = _checked(kept, wanted, is_over)
+    effort = _exhausted(access, options, search, planning, unchecked=len(wanted) - len(checked))
     return CascadeResult(access, options, layers, kept, barriers, effort, checked, round(time.monotonic() - started, 6))
 
 
@@ -162,21 +163,27 @@ def _check_executable(graph: AccessGraph) -> None:
             raise OptionError(f"check: {rule}, got ops[{position}], which makes tensor {again[0]} again")
 
 
-def _checked(points: tuple[CascadePoint, ...], is_over: Callable[[], bool]) -> tuple[int, ...]:
-    """Execute points by value while there is time, fewest runs first; return those that were executed to the end."""
+def _wanted(points: tuple[CascadePoint, ...], position: int | None) -> list[int]:
+    """Return the points to be executed by value, fewest runs first; the one of a position alone."""
+    if position is not None:
+        return [position % len(points)] if -len(points) <= position < len(points) else []
+    return sorted(range(len(points)), key=lambda k: points[k].runs)
+
+
+def _checked(points: tuple[CascadePoint, ...], wanted: Sequence[int], is_over: Callable[[], bool]) -> tuple[int, ...]:
+    """Execute points by value while there is time; return those that were executed to the end."""
     checked: list[int] = []
 
     def pause() -> None:
         if is_over():
             raise _TimeOverError
 
-    for k in sorted(range(len(points)), key=lambda k: points[k].runs):
-        if points[k].runs <= MOST_CHECKED_RUNS:
-            try:
-                check_by_value(points[k].cascade, *points[k].in_one_arena(), pause=pause)
-            except _TimeOverError:
-                break
-            checked.append(k)
+    for k in wanted:
+        try:
+            check_by_value(points[k].cascade, *points[k].in_one_arena(), pause=pause)
+        except _TimeOverError:
+            break
+        checked.append(k)
     return tuple(sorted(checked))
 
 
@@ -202,4 +209,5 @@ def _exhausted(
         cut_chains=planning.cut_chains,
         unplanned=planning.unplanned,
         unchecked=unchecked,
+        cut_short=tuple(planning.cut_short),
     )

@@ -1,0 +1,79 @@
+"""What a search leaves out, and says so: the clock, checks by value, inputs in pieces, graphs of little."""
+
+from __future__ import annotations
+
+import threading
+
+from memplan.capabilities.operations.cascade import CascadeOptions as Requested
+from memplan.capabilities.operations.cascade import cascade as requested
+from memplan.capabilities.operations.cascade import lines
+from memplan.planner.operations.access.from_graph import access_graph
+from memplan.planner.operations.graph import graph_from
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.search import RegionSearch
+from memplan.solvers.cascade.solve import cascade
+from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_TO, KIND_WHOLE
+from tests.support.networks import NETWORKS, Network, two_convolutions
+
+
+def test_what_the_end_of_the_time_cut_off_is_named() -> None:
+    result = requested(NETWORKS["mobilenet_v1"](), Requested(time_limit_s=1e-6))
+    assert result.exhausted.cut_short[:1] == ("regions",)
+    assert any(line.startswith("time was over") for line in lines(result))
+    assert cascade(two_convolutions()).exhausted.cut_short == ()
+    stopped = threading.Event()
+    stopped.set()
+    assert "regions" in cascade(two_convolutions(), cancelled=stopped).exhausted.cut_short
+
+
+def test_regions_across_the_highest_peak_are_looked_for_first() -> None:
+    net = Network()
+    x = net.input(16, 16, 2)
+    for channels in (2, 2, 2, 40, 2):
+        x = net.conv(x, channels)
+    graph, ends = access_graph(net.graph()), [0]
+
+    def is_over() -> bool:
+        ends[0] += 1
+        return ends[0] > 1
+
+    # The time is over behind the first end of regions: that of the operation whose input and output are largest.
+    found = RegionSearch(graph, CascadeOptions()).run(is_over)
+    found = found[found[:, 6] != KIND_WHOLE]
+    assert {*found[:, FOUND_TO].tolist()} == {4}
+    assert found[:, FOUND_FROM].min() == 0
+
+
+def test_one_point_is_checked_alone_and_others_with_the_fewest_runs_first() -> None:
+    graph = two_convolutions()
+    assert cascade(graph, CascadeOptions(checked=-1), check=True).checked == (0,)
+    assert cascade(graph, CascadeOptions(checked=7), check=True).checked == ()
+    net = Network()
+    x = net.conv(net.input(40, 40, 3), 8)
+    net.conv(net.conv(x, 8), 2)
+    every = cascade(net.graph())
+    assert len(every.points) > 1
+    alone = requested(net.graph(), Requested(check=True, point=-1))
+    assert [point.checked_by_value for point in alone.points] == [True]
+    assert alone.exhausted.unchecked == 0
+
+
+def test_rows_that_a_last_operation_of_one_row_skips_are_not_made() -> None:
+    net = Network()
+    net.conv(net.conv(net.input(8, 8, 2), 4, 1), 3, 1, 8, pad="valid")
+    result = cascade(net.graph(), check=True)
+    assert result.points[0].macs < result.graph.macs
+    assert len(result.checked) == len(result.points)
+
+
+def test_an_input_in_pieces_never_needs_more_than_a_whole_one() -> None:
+    net = Network()
+    x = net.conv(net.input(24, 24, 8), 6)
+    a, b = net.conv(x, 12), net.conv(net.pool(x), 12)
+    net.conv(net.concat(net.resize(b), a), 2)
+    whole, pieces = (cascade(net.graph(), CascadeOptions(input=way)).points for way in ("resident", "streamed"))
+    assert all(any(one.peak <= other.peak and one.macs <= other.macs for one in pieces) for other in whole)
+
+
+def test_a_graph_without_operations_says_so() -> None:
+    assert [*lines(requested(graph_from({})))][2] == "the graph has no operations"
