@@ -75,7 +75,7 @@ class SeveralPasses(Variant):
 
     @property
     def is_new(self) -> bool:
-        """Whether a chain goes through a second pass."""
+        """True if a chain goes through a second pass."""
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def alone(self, chain: Chain) -> Variant:

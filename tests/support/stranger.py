@@ -68,7 +68,7 @@ class _Stranger:
             self._store(number, held, self.makes[v][0], value, rows, columns)
 
     def _is_sum(self, v: int) -> bool:
-        return self.said["operations"][self.origins[v]]["kind"] == "global_average_pool"
+        return bool(self.said["operations"][self.origins[v]]["kind"] == "global_average_pool")
 
     def _add(self, number: int, held: Any, v: int, rows: Any, columns: Any) -> None:
         """Add what an operation reads in a step to its sums; its output is what they are behind the last step."""

@@ -1,4 +1,4 @@
-"""What the axes of each tensor are: from the operations that say it, along those that keep or move axes.
+"""The axes of each tensor: from the operations that say what they are, along those that keep or move axes.
 
 A layout has a letter for each axis: N for images of a batch, H for rows, W for columns, C for channels. Channels may
 take several axes, before rows and columns and behind them: what moves channels only moves no pixel.
