@@ -47,10 +47,10 @@ def read_problem_field(value: object) -> Problem:
     if "buffers" in content or not content.keys() & {"functions", "models"}:
         return Problem.model_validate(content)
     # Imported here: few bodies are programs, or several models.
-    from memplan.planner.importers.programs import posed
+    from memplan.planner.importers.programs import problem_from
 
     check_expanded(extent_of(content), MOST_EXPANDED)
-    return posed(content, None)[0]
+    return problem_from(content, None)[0]
 
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:

@@ -146,7 +146,7 @@ def problem_of(application: Application) -> Problem:
 
 
 Stretch = tuple[int, int, int]
-"""Where the time of a model begins among all, its own first time, and its own end."""
+"""The beginning of a model in the time of all, its own first time, and its own end."""
 
 
 def _stretches(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
@@ -192,13 +192,13 @@ def _beside(application: Application, before: Mapping[str, set[str]] | None) -> 
 
 def _between(application: Application, each: Held, before: Mapping[str, set[str]] | None) -> tuple[str, str, list[str]]:
     """Return a held buffer's model, the one that reads it, and those that may run between."""
-    owner, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
-    others = [name for name in application.models if name not in (owner, reader)]
+    maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
+    others = [name for name in application.models if name not in (maker, reader)]
     if each.through is not None:
-        return owner, reader, [name for name in others if name in each.through]
+        return maker, reader, [name for name in others if name in each.through]
     if before is None:
-        return owner, reader, others
-    return owner, reader, [n for n in others if n not in before.get(owner, ()) and reader not in before.get(n, ())]
+        return maker, reader, others
+    return maker, reader, [n for n in others if n not in before.get(maker, ()) and reader not in before.get(n, ())]
 
 
 def _lives(
@@ -216,10 +216,10 @@ def _lives(
             found[full(name, own)] = [(start + shift, end + shift) for start, end in model.buffers.intervals(i)]
     begins = {name: min(lives)[0] for name, lives in found.items()}
     for each in application.held:
-        owner, reader, between = _between(application, each, before)
+        maker, reader, between = _between(application, each, before)
         at, start, end = spans[reader]
         last = at + end - start if "/" not in each.until else begins[each.until] + 1
-        found[each.buffer] += [(begins[each.buffer], spans[owner][0] + spans[owner][2] - spans[owner][1]), (at, last)]
+        found[each.buffer] += [(begins[each.buffer], spans[maker][0] + spans[maker][2] - spans[maker][1]), (at, last)]
         found[each.buffer] += [(spans[n][0], spans[n][0] + spans[n][2] - spans[n][1]) for n in between]
     return found | {name: [(0, total)] for name in application.persistent}
 
@@ -242,8 +242,8 @@ def _apart(
     found = {(x, y): None for a, b in combinations(own, 2) if b in beside[a] for x in own[a] for y in own[b]}
     there = {buffer: {name} for name, buffers in own.items() for buffer in buffers}
     for each in application.held:
-        owner, reader, between = _between(application, each, before)
-        there[each.buffer] = {owner, reader, *between}
+        maker, reader, between = _between(application, each, before)
+        there[each.buffer] = {maker, reader, *between}
     for each in application.held:
         # While one of these runs, so may all that run together with it, and what is held there is there, too.
         mine = there[each.buffer]

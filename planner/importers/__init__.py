@@ -121,10 +121,10 @@ def read_problem(
         return imported.problem, imported
     if (b'"functions"' in data or b'"models"' in data) and formats.detect(data, name) == "json":
         value = memplan_json.parse(data)
-        from memplan.planner.importers.programs import posed, poses_a_problem
+        from memplan.planner.importers.programs import poses_a_problem, problem_from
 
         if poses_a_problem(value):
-            return posed(value, options)
+            return problem_from(value, options)
     return formats.read_problem(data, name, interval), None
 
 

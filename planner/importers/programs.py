@@ -1,4 +1,4 @@
-"""What poses a problem, given where one is wanted: memplan's own operations, and several models together."""
+"""Documents that pose a problem, given where one is wanted: memplan's own operations, several models together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def poses_a_problem(value: object) -> bool:
     return isinstance(value, dict) and "buffers" not in value and ("functions" in value or "models" in value)
 
 
-def posed(value: dict[str, Any], options: ImportOptions | None) -> tuple[Problem, Imported | None]:
+def problem_from(value: dict[str, Any], options: ImportOptions | None) -> tuple[Problem, Imported | None]:
     """Return the problem that operations or several models pose, with the operations; raises InputError."""
     if "functions" in value:
         program = of_program(value, options)

@@ -17,7 +17,7 @@ ONE = {"buffers": [{"id": "x", "size": 8, "start": 0, "end": 2}, {"id": "y", "si
 TWO = {"buffers": [{"id": 0, "size": 6, "start": 5, "end": 9}]}
 
 
-def posed(**fields: Any) -> Problem:
+def problem_with(**fields: Any) -> Problem:
     return problem_of(Application.model_validate({"models": {"a": ONE, "b": TWO}} | fields))
 
 
@@ -47,16 +47,16 @@ def test_plans_of_models_together_are_the_best_of_all_orders(seed: int) -> None:
 
 
 def test_models_in_turns_need_what_the_largest_needs_and_those_together_the_sum() -> None:
-    assert solve(posed()).peak == 12
-    assert solve(posed(together=[["a", "b"]])).peak == 18
-    assert solve(posed(after={"b": ["a"]})).peak == 12
-    assert solve(posed(after={})).peak == 18
+    assert solve(problem_with()).peak == 12
+    assert solve(problem_with(together=[["a", "b"]])).peak == 18
+    assert solve(problem_with(after={"b": ["a"]})).peak == 12
+    assert solve(problem_with(after={})).peak == 18
 
 
 def test_aliases_and_relative_buffers_stay_with_their_model() -> None:
     rows = [*ONE["buffers"], {"id": "view", "size": 2, "alias_of": "x", "start": 2, "end": 4}]
     rows.append({"id": "next", "size": 2, "start": 0, "end": 1, "relative": {"to": "y", "offset": 4}})
-    found = posed(models={"a": {"buffers": rows}, "b": TWO}, together=[["a", "b"]])
+    found = problem_with(models={"a": {"buffers": rows}, "b": TWO}, together=[["a", "b"]])
     assert [row.alias_of for row in found.buffers][2] == "a/x"
     assert solve(found, accept="fit").status == "feasible"
 
@@ -70,10 +70,10 @@ def test_each_model_gets_its_own_part_of_a_plan() -> None:
 
 
 def test_models_may_be_operations() -> None:
-    from memplan.planner.importers.programs import posed as posed_by
+    from memplan.planner.importers.programs import problem_from
 
     program = {"functions": {"main": {"body": [{"op": "a", "outputs": ["t"]}], "buffers": [{"id": "t", "size": 8}]}}}
-    problem, _ = posed_by({"models": {"p": program, "b": TWO}}, None)
+    problem, _ = problem_from({"models": {"p": program, "b": TWO}}, None)
     assert [str(name) for name in problem.buffers.ids] == ["p/main/t", "b/0"]
 
 
@@ -97,7 +97,7 @@ def test_models_may_be_operations() -> None:
 )
 def test_an_application_that_makes_no_sense_is_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ProblemError, match=message):
-        posed(**fields)
+        problem_with(**fields)
 
 
 def test_pairs_are_counted_before_anything_is_read() -> None:

@@ -57,12 +57,12 @@ def conflicts_of(application: dict[str, Any]) -> tuple[dict[str, int], set[froze
             windows[f"{name}/{row['id']}"] = {name: (row["start"], row["end"])}
     own = {key: dict(value) for key, value in windows.items()}
     for each in application.get("held", ()):
-        owner, reader = each["buffer"].partition("/")[0], each["until"].partition("/")[0]
-        default = [n for n in models if n not in before[owner] and reader not in before[n]]
+        maker, reader = each["buffer"].partition("/")[0], each["until"].partition("/")[0]
+        default = [n for n in models if n not in before[maker] and reader not in before[n]]
         windows[each["buffer"]] |= {
-            owner: (own[each["buffer"]][owner][0], inf),
+            maker: (own[each["buffer"]][maker][0], inf),
             reader: (-inf, own[each["until"]][reader][0] + 1 if "/" in each["until"] else inf),
-            **{name: (-inf, inf) for name in each.get("through", default) if name not in (owner, reader)},
+            **{name: (-inf, inf) for name in each.get("through", default) if name not in (maker, reader)},
         }
     found = set()
     for a, b in combinations(size, 2):
