@@ -1,9 +1,12 @@
-"""Send heavy bodies to all calls with short limits: `python -m lab.calls_late late|fair|memory [--limits 0.2,1,3]`.
+"""Send calls of all capabilities with short limits: `python -m lab.calls_late mixed|late|fair|memory`.
 
-`late` sends each heavy body with each limit, and says what was late by more than half a second, of what the server's
-metrics count as late, and how much CPU of which processes each took. `fair` has one key send the four worst bodies at
-once for some seconds beside another key's light calls, of which it counts those on time. `memory` watches the memory of
-all processes while bodies of the largest size come.
+A server of its own is started as `memplan serve` starts it. `mixed` draws `--count` calls of all capabilities, of 5 to
+100,000 rows, features and limits, `--at-once` of them at a time; `late` sends the heaviest body of each call with each
+of `--limits`. Late is an answer more than half a second after its limit, from its first byte sent to its last one read;
+of each it is told what the server, its readers and its workers took of the processor meanwhile, and how much of that
+time this client was kept from running itself, by a thread that wakes every 5 ms: on a busy machine that is what the
+machine took. `fair` sends the four worst bodies of one key beside another's light calls; `memory` sends each call the
+largest bodies, of what is parsed to most. The last line but one begins with the figure.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import argparse
 import asyncio
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -19,24 +23,34 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lab.support.drawn_calls import drawn_call
 from lab.support.heavy_bodies import bank, graph, heavy, problem, written
 from lab.support.served import Served, exchanged, served
+from memplan.api.settings import Settings
+from memplan.capabilities.registry import CAPABILITIES
 
 _LATE_S = 0.5
 _LIGHT_S = 1.0
+_WAKES_S = 0.005
+_MADE_AT_ONCE = 100
+_MOST_SHOWN = 200
 _MISSES = re.compile(rb"^memplan_deadline_misses_total(?:\{[^}]*\})? ([0-9.e+]+)", re.MULTILINE)
 
 
 def main() -> None:
     """Run what the command line asks for, and print what came of it as lines of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("late", "fair", "memory"))
+    parser.add_argument("what", choices=("mixed", "late", "fair", "memory"))
     parser.add_argument("--limits", default="0.2,1,3")
     parser.add_argument("--rows", type=float, default=1.0, help="the part of the long bodies' rows")
     parser.add_argument("--at-once", type=int, default=1)
+    parser.add_argument("--count", type=int, default=10_000, help="the calls of `mixed`")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--most", type=int, default=100_000, help="the most rows of a call of `mixed`")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--only", default="", help="the calls whose name has this")
     asked = parser.parse_args()
@@ -44,33 +58,68 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="memplan-calls-") as folder:
         asked.keys = [_key(folder, name) for name in ("heavy", "light")] if asked.what == "fair" else []
         with served(Path(folder), **settings) as own:
-            run = {"late": _late, "fair": _fair, "memory": _memory}[asked.what]
+            run = {"mixed": _late, "late": _late, "fair": _fair, "memory": _memory}[asked.what]
             print(json.dumps(asyncio.run(run(own, asked))), flush=True)
             log = own.log.read_text()
     told = [line for line in log.splitlines() if "replaced" in line or "Error" in line or "  File" in line]
     print(json.dumps({"tracebacks": log.count("Traceback"), "replaced": log.count("is replaced"), "log": told[-40:]}))
 
 
+class _Stalls:
+    """A thread that wakes again and again, and notes by how much it was late each time."""
+
+    def __init__(self) -> None:
+        self._late: list[tuple[float, float]] = []
+        self._end = threading.Event()
+        threading.Thread(target=self._wake, daemon=True).start()
+
+    def _wake(self) -> None:
+        before = time.monotonic()
+        while not self._end.wait(_WAKES_S):
+            now = time.monotonic()
+            self._late.append((now, now - before - _WAKES_S))
+            before = now
+
+    def between(self, since: float, until: float) -> float:
+        """Return the seconds for which it was kept from running."""
+        return sum(late for at, late in reversed(self._late[-20_000:]) if since <= at <= until)
+
+    def end(self) -> None:
+        """Wake no more."""
+        self._end.set()
+
+
+Call = tuple[str, str, bytes, float]
+"""The capability, in a few words what the body is about, the body, and the limit in seconds."""
+
+
+def _calls(asked: argparse.Namespace) -> Iterator[Call]:
+    """Make the calls, some ahead: what makes bodies would hold up those that wait for answers."""
+    if asked.what == "mixed":
+        draw = random.Random(asked.seed)
+        for _ in range(asked.count):
+            name, body, limit_s, words = drawn_call(draw, most=asked.most)
+            yield name, words, body, limit_s
+        return
+    for (name, words), make in heavy(asked.rows).items():
+        for limit in asked.limits.split(",") if asked.only in name else ():
+            yield name, words, written(make(), float(limit)), float(limit)
+
+
 async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
-    waiting = iter(
-        [
-            (name, words, make, float(limit))
-            for (name, words), make in heavy(asked.rows).items()
-            if asked.only in name
-            for limit in asked.limits.split(",")
-        ]
-    )
     answers: Counter[str] = Counter()
     late: list[dict[str, Any]] = []
-    cpu, missed = own.cpu_s(), await _missed(own)
+    over: list[float] = []
+    failed: list[dict[str, Any]] = []
+    cpu, missed, stalls, began = own.cpu_s(), await _missed(own), _Stalls(), time.monotonic()
 
-    async def send_on() -> None:
-        for name, words, make, limit_s in waiting:
-            body = await asyncio.to_thread(lambda: written(make(), limit_s))  # noqa: B023 - it is done here
-            before = _cpu(own)
+    async def send_on(left: Iterator[Call]) -> None:
+        for name, words, body, limit_s in left:
+            before, since = _cpu(own) if asked.what == "late" else (0.0, 0.0), time.monotonic()
             status, content, passed_s = await _answer(own, f"/v1/{name}", body)
-            after = _cpu(own)
-            answers[f"{name} {status}"] += 1
+            after = _cpu(own) if asked.what == "late" else (0.0, 0.0)
+            answers[status if asked.what == "mixed" else f"{name} {status}"] += 1
+            over.append(passed_s - limit_s)
             row = {
                 "call": name,
                 "what": words,
@@ -78,20 +127,32 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
                 "bytes": len(body),
                 "status": status,
                 "over_s": round(passed_s - limit_s, 2),
+                "stalled_s": round(stalls.between(since, since + passed_s), 2),
                 "server_cpu_s": round(after[0] - before[0], 2),
                 "workers_cpu_s": round(after[1] - before[1], 2),
                 "says": content[:110].decode("ascii", "replace"),
             }
-            print(json.dumps(row), flush=True)
-            if passed_s - limit_s > _LATE_S:
+            is_late = passed_s - limit_s > _LATE_S
+            if is_late:
                 late.append(row)
+            if status == "429" or (status[0] not in "24" and status != "504"):
+                failed.append(row)
+            if asked.what == "late" or is_late or row in failed:
+                print(json.dumps(row), flush=True)
 
-    await asyncio.gather(*(send_on() for _ in range(asked.at_once)))
+    calls = _calls(asked)
+    while batch := [call for _, call in zip(range(_MADE_AT_ONCE if asked.what == "mixed" else 1), calls, strict=False)]:
+        left = iter(batch)
+        await asyncio.gather(*(send_on(left) for _ in range(asked.at_once)))
+    stalls.end()
+    excused = sum(row["stalled_s"] >= row["over_s"] - _LATE_S for row in late)
+    refused, counted = sum(row["status"] == "429" for row in failed), await _missed(own) - missed
+    told = f"{len(late)} late of {len(over)} ({excused} by no more than this client was stalled), {counted} counted; "
     return {
-        "requests": sum(answers.values()),
-        "late": len(late),
-        "counted_as_late": await _missed(own) - missed,
+        "figure": f"{told}{refused} refused, {len(failed) - refused} 5xx or none",
+        "p50_p99_max_after_the_limit_s": [round(sorted(over)[int(p * (len(over) - 1))], 3) for p in (0.5, 0.99, 1.0)],
         "cpu_s": round(own.cpu_s() - cpu, 1),
+        "wall_s": round(time.monotonic() - began, 1),
         "answers": dict(answers),
     }
 
@@ -143,7 +204,8 @@ async def _fair(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
             "heavy": dict(sent),
             "cpu_s": [round(after[k] - cpu[k], 1) for k in (0, 1)],
         }
-    return found
+    beside = found["beside"]["light"]
+    return {"figure": f"{beside.get('on time', 0)} of {sum(beside.values())} of the other key on time"} | found
 
 
 async def _memory(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
@@ -171,13 +233,18 @@ async def _memory(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
         "order": b'{"graph":{"size":[' + b",".join([b"1"] * (large // 2)) + b'],"ops":[]}}',
     }
     answers = {}
+    for name in sorted(CAPABILITIES.keys() - bodies.keys()):
+        first, most = CAPABILITIES[name].inputs[0].name, CAPABILITIES[name].most_bytes
+        bodies[name] = b'{"%s":{"buffers":[%s]}}' % (first.encode(), b",".join([b"{}"] * (min(large, most) // 3)))
     for name, body in bodies.items():
         now[0] = name
         status, content, passed_s = await _answer(own, f"/v1/{name}", body)
         answers[name] = f"{status} after {passed_s:.1f} s: {content[:120].decode('ascii', 'replace')}"
     over.set()
     watching.join()
-    return {"most_mib_of_a_process": most, "answers": answers}
+    limit = Settings().max_request_memory_bytes // 2**20
+    figure = f"{max(most.values()):.0f} MiB at most in a process, of {limit} that are promised"
+    return {"figure": figure, "most_mib_of_a_process": most, "answers": answers}
 
 
 def _cpu(own: Served) -> tuple[float, float]:

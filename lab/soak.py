@@ -2,7 +2,8 @@
 
 Two servers on one database, a scheduler and two workers, each a process. A round submits jobs, kills one process with
 SIGKILL in the middle of their work, and starts it again after a moment. At the end no accepted job may be lost, none
-may have ended twice, and every plan must pass the verifier.
+may have ended twice or failed, and every plan must pass the verifier. Half of the jobs are plans, easy and hard; the
+others are of all other kinds in turn.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from lab.support.drawn_calls import example
+from memplan.capabilities.registry import CAPABILITIES
 from tests.support.fault_clients import Client, easy, hard
 from tests.support.machines import Machine, machines, scheduler, server, worker
 from tests.support.postgresql import postgresql
 
 _JOBS_A_ROUND = 4
+_KINDS = sorted(CAPABILITIES.keys() - {"plan"})
 
 
 def main() -> None:
@@ -61,15 +65,24 @@ def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = F
             time.sleep(draw.uniform(0.0, 2.0))
             start()
         states = client.check_all()
+        names = (*client.accepted, *client.others)
+        errors = [job["error"] for name in names if (job := client.job(name))["state"] == "failed"]
+    failed = len(errors)
+    told = f"{sum(killed.values())} kills, {sum(states.values())} jobs, none lost, none twice, {failed} failed"
     seconds = round(time.monotonic() - began)
-    return {"killed": dict(killed), "jobs": states, "failed": states.get("failed", 0), "seconds": seconds}
+    found = {"figure": told, "killed": dict(killed), "jobs": states, "failed": failed, "errors": errors}
+    return found | {"seconds": seconds}
 
 
 def _submit_some(client: Client, draw: random.Random) -> None:
     """Submit quick jobs and slow ones, and cancel one now and then."""
-    for _ in range(_JOBS_A_ROUND):
-        problem = draw.choice((easy, hard))(draw)
-        name = client.submit(problem, time_limit_s=draw.choice((0.5, 1.0, 2.0)))
+    for k in range(_JOBS_A_ROUND):
+        limit_s = draw.choice((0.5, 1.0, 2.0))
+        if k % 2:
+            name = client.submit(draw.choice((easy, hard))(draw), time_limit_s=limit_s)
+        else:
+            kind = _KINDS[len(client.others) % len(_KINDS)]
+            name = client.submit_other(kind, example(kind), time_limit_s=limit_s)
         if draw.random() < 0.1:
             client.call("DELETE", f"/v1/jobs/{name}")
 

@@ -1,7 +1,8 @@
 """Ask a server many mixed requests, and look whether its memory grows: `python -m lab.steady N [--seed 0]`.
 
 A server of its own is started as `memplan serve` starts it. Requests are plans of new problems, of the same again, in
-several formats and with several features, wrong ones, verifications, jobs and reading calls. The memory that its
+several formats and with several features, wrong ones, calls of all other capabilities, jobs of all kinds and reading
+calls. The memory that its
 processes share with nobody is told at each tenth, and by how much it grew in the second half.
 """
 
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lab.support.drawn_calls import drawn_call
 from lab.support.hostile_requests import posted, written
 from lab.support.served import Served, served
 from memplan.planner.formats import FORMATS
@@ -80,8 +82,14 @@ def _verified(draw: random.Random) -> bytes:
     return posted("/v1/verify", {"problem": {"buffers": rows}, "plan": {"placements": places}})
 
 
+def _of_any_capability(draw: random.Random) -> bytes:
+    name, body, _, _ = drawn_call(draw, most=300)
+    return written("POST", f"/v1/{name}", body)
+
+
 def _job(draw: random.Random) -> bytes:
-    return posted("/v1/jobs", {"problem": {"buffers": _rows(draw, 40)}, "options": {"time_limit_s": 0.2}})
+    name, body, _, _ = drawn_call(draw, most=40)
+    return written("POST", f"/v1/jobs?kind={name}", body)
 
 
 def _read(draw: random.Random) -> bytes:
@@ -90,8 +98,8 @@ def _read(draw: random.Random) -> bytes:
 
 
 _KINDS: tuple[tuple[int, Callable[[random.Random], bytes]], ...] = (
-    *((30, _new), (30, _again), (10, _of_any_kind), (5, _in_another_format), (5, _wrong)),
-    *((5, _broken), (7, _verified), (1, _job), (7, _read)),
+    *((25, _new), (27, _again), (10, _of_any_kind), (5, _in_another_format), (5, _wrong)),
+    *((5, _broken), (5, _verified), (10, _of_any_capability), (1, _job), (7, _read)),
 )
 
 
@@ -118,11 +126,12 @@ async def _steady(own: Served, count: int, draw: random.Random) -> dict[str, Any
         memory.append(own.memory_bytes())
         descriptors.append(own.descriptors())
         print(f"{memory[-1] / 2**20:.1f} MiB, {descriptors[-1]} descriptors", own.memory_by_process(), flush=True)
+    grown = memory[-1] / memory[_TENTHS // 2] - 1
     return {
+        "figure": f"memory grew by {100 * grown:.1f} % over the last {count // 2} of {count} requests",
         "requests": count // _TENTHS * _TENTHS,
         "memory_mib": [round(value / 2**20, 1) for value in memory],
         "descriptors": descriptors,
-        "grown_in_the_second_half": round(memory[-1] / memory[_TENTHS // 2] - 1, 4),
         "answers": dict(sorted(answers.items())),
         "server_cpu_s": round(own.cpu_s() - cpu, 1),
         "wall_s": round(time.monotonic() - began, 1),

@@ -241,7 +241,12 @@ class AdmissionQueue:
 
     def _refusal(self, sentence: str) -> FullError | UnavailableError:
         """Return the refusal that says so, or that no worker is there: they are being replaced."""
-        return FullError(sentence) if self.places else UnavailableError("memplan: no worker is there for now")
+        return FullError(sentence) if self._workers else UnavailableError("memplan: no worker is there for now")
+
+    @property
+    def _workers(self) -> int:
+        """The workers that there are; without a place here, other processes of the server hold them all."""
+        return self.places or (0 if self._long_places is None else self._long_places.workers())
 
     def _places_of(self, lane: _Lane) -> str:
         """Return what is full where a lane's request waits, in words."""
@@ -249,7 +254,7 @@ class AdmissionQueue:
             if self._used_by(lane.caller) > _HEAVY_S:
                 return "places for a key that used much while others came"
             return f"places for what may take more than {LONG_S:g} s"
-        return f"{self.places} places"
+        return f"{self._workers} places"
 
     def _last_of_most(self, caller: str | None) -> _Waiter | None:
         """Return the last request of who has most in the queue, if those are at least two more than the caller's."""

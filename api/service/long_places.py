@@ -28,13 +28,13 @@ class LongPlaces:
     """
 
     def __init__(self, workers: Callable[[], int], folder: Path | None = None) -> None:
-        self._workers, self._folder = workers, folder
+        self.workers, self._folder = workers, folder
         self._held: list[int] = []
         """The place, or the open file of its lock, of each that is held; the last one is given back first."""
 
     def take(self) -> bool:
         """Take a place; return False where none is free."""
-        workers = self._workers()
+        workers = self.workers()
         if workers < 2 or self._folder is None:
             is_free = workers < 2 or len(self._held) < workers - 1
             self._held += [_NO_FILE] if is_free else []

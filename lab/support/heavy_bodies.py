@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Data = dict[str, Any]
+Rows = list[Data]
 
 
 def problem(count: int, seed: int = 0) -> Data:
@@ -54,12 +55,13 @@ def statements(count: int) -> Data:
     return {"functions": {"main": main}}
 
 
-def _file(count: int) -> Data:
+def of_file(count: int) -> Data:
+    """Return a table of so many rows, with offsets, as a file."""
     rows = "".join(f"{k},{k % 999},{k % 999 + 3},{k % 4096 + 1},{k * 64}\n" for k in range(count))
     return {"file": b64encode(("id,lower,upper,size,offset\n" + rows).encode()).decode(), "options": {"name": "a.csv"}}
 
 
-def _of_problem(name: str, content: Data) -> Data:
+def of_problem(name: str, content: Data) -> Data:
     """Return the body of a call about a problem."""
     count = len(content["buffers"])
     more: Mapping[str, Data] = {
@@ -67,7 +69,7 @@ def _of_problem(name: str, content: Data) -> Data:
         "export": {"plan": placements(count), "options": {"to": "c"}},
         "scenarios": {"grid": [[{"buffer": 0, "fields": {"size": 8 + k}} for k in range(4)]]},
         "sweep": {"sizes": {"sram": {"first": 1 << 20, "last": 1 << 22, "step": 1 << 19}}},
-        "diff": {},
+        "check": {"options": {"budgets": ["1MiB"]}},
     }
     if name == "diff":
         return {side: {"problem": content, "plan": placements(count)} for side in ("old", "new")}
@@ -85,12 +87,16 @@ _OF_PROBLEMS = (
     "replan",
     "scenarios",
     "sweep",
+    "check",
+    "convert",
+    "export",
+    "diff",
 )
 _SIZES: Mapping[str, Callable[[str], Data]] = {
-    "20,000 buffers": lambda name: _of_problem(name, problem(20_000)),
-    "100,000 buffers": lambda name: _of_problem(name, problem(100_000)),
-    "bank of 440": lambda name: _of_problem(name, bank(440)),
-    "bank of 1,400": lambda name: _of_problem(name, bank(1_400)),
+    "20,000 buffers": lambda name: of_problem(name, problem(20_000)),
+    "100,000 buffers": lambda name: of_problem(name, problem(100_000)),
+    "bank of 440": lambda name: of_problem(name, bank(440)),
+    "bank of 1,400": lambda name: of_problem(name, bank(1_400)),
 }
 
 
@@ -108,7 +114,8 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
     }
     for count in (2_000, 30_000):
         for name in ("order", "recompute", "cascade", "repairs"):
-            found[name, f"{count:,} operations"] = lambda count=count: {"graph": graph(of(count))}  # type: ignore[misc]
+            more = {"capacity": 1 << 20} if name == "repairs" else {}
+            found[name, f"{count:,} operations"] = lambda count=count, more=more: {"graph": graph(of(count)), **more}  # type: ignore[misc]
     found["cascade", "check of 12,000 x 12,000"] = lambda: {
         "graph": convolutions(1, 12_000),
         "options": {"check": True},
@@ -117,8 +124,8 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
     found["liveness", "100,000 statements"] = lambda: {"operations": statements(of(100_000))}
     found["liveness", "compared"] = lambda: {"operations": statements(of(20_000)), "options": {"compare": True}}
     found["shadow", "20,000 statements"] = lambda: {"operations": statements(of(20_000)), "plan": placements(10)}
-    found["import", "200,000 rows"] = lambda: _file(of(200_000))
-    found["compare", "100,000 rows"] = lambda: _file(of(100_000))
+    found["import", "200,000 rows"] = lambda: of_file(of(200_000))
+    found["compare", "100,000 rows"] = lambda: of_file(of(100_000))
     found["scenarios", "a grid of 500,000"] = lambda: {"problem": problem(3), "grid": [[{"a": 1}] * of(500_000)]}
     found["sweep", "500,000 names"] = lambda: {
         "problem": problem(3),

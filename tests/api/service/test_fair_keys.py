@@ -63,3 +63,14 @@ def test_where_workers_are_being_replaced_it_is_no_matter_of_the_caller() -> Non
             await new_queue(0).take(0.0)
 
     asyncio.run(day())
+
+
+def test_where_other_processes_hold_all_workers_none_is_said_to_be_away() -> None:
+    async def refused(workers: int) -> str:
+        queue = AdmissionQueue(lambda: 0, 0, LongPlaces(lambda: workers))
+        with pytest.raises((FullError, UnavailableError)) as refusal:
+            await queue.take(0.0)
+        return str(refusal.value)
+
+    assert asyncio.run(refused(2)) == "memplan: all 2 places are taken and 0 callers wait already"
+    assert asyncio.run(refused(0)) == "memplan: no worker is there for now"
