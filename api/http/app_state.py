@@ -20,11 +20,13 @@ from memplan.api.http.auth.gate import KeyGate, look_up
 from memplan.api.http.limits.held_bodies import HeldBytes
 from memplan.api.http.middleware import Streams
 from memplan.api.http.requests.readers import LARGE_BYTES, Readers
+from memplan.api.http.requests.submissions import GRACE_S
 from memplan.api.http.written_answers import WrittenAnswers
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.jobs.work import Services
 from memplan.api.metrics import COUNTS_FOLDER, Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
+from memplan.api.refusals import NotInTimeError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.compiled_problem import Readings
 from memplan.api.service.cache.plan_cache import PlanCache
@@ -37,6 +39,7 @@ from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.caller import Caller
 from memplan.api.store.store import Store
+from memplan.solvers.search.deadline import Deadline
 
 T = TypeVar("T")
 _NOTE_EVERY_S = 1.0
@@ -103,7 +106,7 @@ class Service:
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder)
         stack.callback(self.store.close)
         stack.callback(self.readers.close)
-        self.readers.start()
+        starting = self.readers.start()
         self.cluster = await Cluster.open(settings, self.metrics.lost_worker, self._workers_at)
         stack.push_async_callback(self.cluster.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
@@ -112,6 +115,7 @@ class Service:
         self.solving = ReasonedPlans(plans, self.working)
         services = Services(self.solving, self.working, self.readers.compiled)
         self.jobs = await stack.enter_async_context(open_jobs(self.store, services, self.queue, self.metrics, settings))
+        await to_thread.run_sync(starting.join)
         self._enders += [self.readers.stop, self.jobs.stop]
         if self.metrics.is_one_of_several:
             noting = asyncio.create_task(self._note())
@@ -159,6 +163,20 @@ class Service:
         finally:
             threads.turns.leave(caller)
 
+    async def in_time(
+        self, work: Callable[[], T], request: Request, deadline: Deadline, forget: Callable[[T], object] = id
+    ) -> T:
+        """Do work briefly; raises NotInTimeError soon after the deadline, and lets what comes later be forgotten."""
+        working = asyncio.create_task(self.briefly(work, request))
+        try:
+            await asyncio.wait({working}, timeout=max(0.0, deadline.left_s) + GRACE_S)
+        finally:
+            if not working.done():
+                working.add_done_callback(partial(_forgotten, forget))
+        if working.done():
+            return working.result()
+        raise NotInTimeError("body: could not be read within its time limit")
+
     async def soon(self, work: Callable[[], T], request: Request, is_short: bool) -> T:
         """Do work that takes less time than handing it to a thread under load, if it `is_short`; else briefly."""
         return work() if is_short else await self.briefly(work, request)
@@ -186,6 +204,11 @@ class Service:
             cancelled.set()
         for end in self._enders:
             end()
+
+
+def _forgotten(forget: Callable[[T], object], working: asyncio.Task[T]) -> None:
+    if not working.cancelled() and working.exception() is None:
+        forget(working.result())
 
 
 class _Watcher:

@@ -36,7 +36,9 @@ from memplan.planner.instance.instance import CompiledPool, Instance
 from memplan.planner.model.buffer_table import RARE_FIELDS, BufferTable
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 from memplan.solvers.processes.child import ChildProcess, memory_in_use, reading_memory
+from memplan.solvers.search.deadline import Deadline
 
 LARGE_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load; larger ones are read apart."""
@@ -45,6 +47,8 @@ _KEPT_BYTES = 400 * 2**20
 _OVERRUN_S = 1.0
 _LIMIT = re.compile(rb'"time_limit_s"[ \t\r\n]*:[ \t\r\n]*([0-9]{1,6}(?:\.[0-9]{1,9})?)')
 """The time limit in a body that was not parsed yet, as far as it can be seen: a parser hears of no end."""
+_LIMIT_ASKED = re.compile(r"(?:^|&)time_limit_s=([0-9]{1,6}(?:\.[0-9]{1,9})?)")
+_NEVER = Deadline(0.0, inf)
 _MAPPINGS = {"aliases", *(mapping for mapping, _ in RARE_FIELDS.values())}
 _FIRST = b'{"buffers": [{"id": 0, "size": 1, "start": 0, "end": 1}]}'
 _MODULE = "memplan.api.http.requests.reading_process"
@@ -59,9 +63,11 @@ class Readers:
         self._is_closed = self.is_stopping = False
         self._changing = threading.Lock()
 
-    def start(self) -> None:
-        """Start one ahead of the next large body, and let it read a small one, with which all is loaded."""
-        threading.Thread(target=self._start, daemon=True).start()
+    def start(self) -> threading.Thread:
+        """Start one ahead of the next large body; the thread ends when it has read a small one, and all is loaded."""
+        starting = threading.Thread(target=self._start, daemon=True)
+        starting.start()
+        return starting
 
     def _start(self) -> None:
         with suppress(MemplanError):  # of one that was ended meanwhile
@@ -82,7 +88,8 @@ class Readers:
 
         The problem that the submission has is compiled; where the reader is ended, TooLargeError is raised.
         """
-        asked = _Asked(self, len(body), ("plan", kind, body, query, self._settings))
+        task = ("plan", kind, body, query, self._settings)
+        asked = _Asked(self, len(body), task, limit_of(body, query, arrived))
         options, rows = asked.first
         read = Options.model_validate(options)
 
@@ -96,11 +103,11 @@ class Readers:
     ) -> tuple[BegunWork, Callable[[], bytes]]:
         """Begin to read the body of another call; return also what waits for the answer where that is brief."""
         task = ("work", capability.name, media, body, query, self._settings, arrived)
-        asked = _Asked(self, len(body), task, _limit_of(body, arrived))
+        asked = _Asked(self, len(body), task, limit_of(body, query, arrived))
         options, extent, wrong = asked.first
         error = None if wrong is None else WRONG[wrong[0]](*wrong[1])
         read = capability.options.model_validate(options)
-        begun = BegunWork(capability, read, Extent(*extent), {}, error)
+        begun = BegunWork(capability, read, Extent(*extent), {}, error, asked.end)
         if error is not None or not begun.is_brief:
             asked.end()
         return begun, lambda: asked.second(read.time_limit_s, arrived).tobytes()
@@ -113,7 +120,7 @@ class Readers:
 
     def keeping(self, body: bytes, query: str, arrived: float) -> Keeping | None:
         """Read a body with `keep`, as `read_keeping` does; raises InputError."""
-        asked = _Asked(self, len(body), ("keep", body, query, self._settings), _limit_of(body, arrived))
+        asked = _Asked(self, len(body), ("keep", body, query, self._settings), limit_of(body, query, arrived))
         asked.end()
         if asked.first is None:
             return None
@@ -148,20 +155,18 @@ class Readers:
 class _Asked:
     """A body at its reader, and the `first` answer; `second` or `end` is called once, from whatever thread."""
 
-    def __init__(
-        self, readers: Readers, count: int, task: tuple[Any, ...], is_over: Callable[[], bool] | None = None
-    ) -> None:
+    def __init__(self, readers: Readers, count: int, task: tuple[Any, ...], within: Deadline = _NEVER) -> None:
         self._readers, self._reader = readers, readers.take()
         self._most = self._reader.most_bytes = reading_memory(count)
         self._changing, self._is_over = threading.Lock(), False
-        self.first = self._answer(task, is_over or bool)
+        self.first = self._answer(task, within)
 
     def second(self, limit_s: float, arrived: float) -> Any:
         """Let the reader go on, and return what it found by the time limit; raises what it says is wrong."""
         if self._was_over():
             raise NotInTimeError("body: was to be read no more")
         deadline = due(limit_s, arrived)
-        found = self._answer(deadline, lambda: deadline.left_s < -GRACE_S - _OVERRUN_S)
+        found = self._answer(deadline, deadline)
         self._readers.leave(self._reader)
         return found
 
@@ -176,9 +181,12 @@ class _Asked:
             before, self._is_over = self._is_over, True
             return before
 
-    def _answer(self, task: object, is_over: Callable[[], bool]) -> Any:
-        """Return the reader's answer to the next part of its task, unless that is over before."""
-        self._reader.is_over = lambda: self._readers.is_stopping or is_over()
+    def _answer(self, task: object, within: Deadline) -> Any:
+        """Return the reader's answer to the next part of its task, unless it is killed before.
+
+        Its caller waits less long, so that a busy machine kills no reader that would soon be done.
+        """
+        self._reader.is_over = lambda: self._readers.is_stopping or within.left_s < -GRACE_S - _OVERRUN_S
         self._reader.give(task)
         try:
             wrong, content = self._reader.answer()
@@ -200,12 +208,10 @@ class _Asked:
         raise WRONG[wrong](*content) if wrong in WRONG else WorkFailedError(f"memplan: {wrong} in a reader")
 
 
-def _limit_of(body: bytes, arrived: float) -> Callable[[], bool] | None:
-    """Return what says that the time of a call is over, whose body was not parsed yet; None where it has no limit."""
-    if not (limits := _LIMIT.findall(body)):
-        return None
-    deadline = due(float(limits[-1]), arrived)
-    return lambda: deadline.left_s < -GRACE_S
+def limit_of(body: bytes, query: str, arrived: float) -> Deadline:
+    """Return when a call seems to be due whose body and query were not parsed yet, if need be by the usual limit."""
+    limits = _LIMIT.findall(body) or _LIMIT_ASKED.findall(query)
+    return due(min(float(limits[-1]) if limits else DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S), arrived)
 
 
 def _compiled_of(found: dict[str, Any]) -> CompiledProblem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from memplan.planner.errors import InputError, MemplanError, OptionError, path_o
 class BegunWork:
     """The options of a request, how much it is about, and the fields of its body, which were parsed and not read.
 
-    What is `wrong` is said once it is known when the answer is due.
+    What is `wrong` is said once it is known when the answer is due. Where another process reads it, `end` ends that.
     """
 
     capability: Capability[Any]
@@ -31,6 +31,7 @@ class BegunWork:
     extent: Extent
     fields: Mapping[str, Any]
     wrong: MemplanError | None = None
+    end: Callable[[], object] = lambda: None
 
     @property
     def is_brief(self) -> bool:

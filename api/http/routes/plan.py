@@ -28,7 +28,7 @@ from memplan.api.http.requests.bodies import (
     read_body,
 )
 from memplan.api.http.requests.keep_requests import WORD, read_keeping
-from memplan.api.http.requests.readers import LARGE_BYTES
+from memplan.api.http.requests.readers import LARGE_BYTES, limit_of
 from memplan.api.http.requests.selected import selected
 from memplan.api.http.requests.submissions import (
     GRACE_S,
@@ -40,12 +40,14 @@ from memplan.api.http.requests.submissions import (
 )
 from memplan.api.http.written_answers import WrittenAnswer
 from memplan.api.logs import PROBLEMS
+from memplan.api.refusals import NotInTimeError
 from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.store.caller import Caller
 from memplan.capabilities.capability import due
 from memplan.planner import __version__
 from memplan.planner.model.plan import Explanation, Plan
+from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter(route_class=PlainRoute)
 
@@ -81,7 +83,8 @@ async def _planned(request: Request) -> Response:
         read_keep = partial(read_keeping, body, request.query_params, service.settings)
         if len(body) > LARGE_BYTES:
             read_keep = partial(service.readers.keeping, body, str(request.query_params), arrived)
-        if (keeping := await service.briefly(read_keep, request)) is not None:
+        seems_due = limit_of(body, str(request.query_params), arrived)
+        if (keeping := await service.in_time(read_keep, request, seems_due)) is not None:
             async with service.caller(request) as cancelled:
                 return await kept_plan(service, request, keeping, arrived, cancelled)
     asking = _Asking(service, request, kind, body, name, arrived)
@@ -89,7 +92,13 @@ async def _planned(request: Request) -> Response:
     if reading is not None:
         answering, options = asking.answer(reading, len(body) <= LARGE_BYTES), reading[1]
     else:
-        begun = await _begun(service, request, kind, body, arrived)
+        seems_due = limit_of(body, str(request.query_params), arrived)
+        try:
+            begun = await _begun(service, request, kind, body, arrived, seems_due)
+        except NotInTimeError:
+            service.metrics.answered_by(seems_due)
+            count = body.count(b'"id"' if kind == JSON else b"\n")  # as far as is known without a parser
+            return asking.too_late(round(seems_due.at - seems_due.began, 6), f"{count} buffers")
         answering = asking.answer(asking.read(begun)) if begun.is_short else asking.answer_in_time(begun)
         options = begun.options
     try:
@@ -98,14 +107,17 @@ async def _planned(request: Request) -> Response:
         service.metrics.answered_by(due(options.time_limit_s, arrived))
 
 
-async def _begun(service: Service, request: Request, kind: str, body: bytes, arrived: float) -> BegunSubmission:
+async def _begun(
+    service: Service, request: Request, kind: str, body: bytes, arrived: float, seems_due: Deadline
+) -> BegunSubmission:
     """Begin to read a body: here, in a thread, or apart."""
     query = request.query_params
     if _is_soon_begun(kind, body):
         return begin_submission(kind, body, query)
     if len(body) <= LARGE_BYTES:
         return await service.briefly(partial(begin_submission, kind, body, query), request)
-    return await service.briefly(partial(service.readers.plan, kind, body, str(query), arrived), request)
+    reading = partial(service.readers.plan, kind, body, str(query), arrived)
+    return await service.in_time(reading, request, seems_due, lambda found: found.end and found.end())
 
 
 @dataclass(frozen=True)
@@ -160,8 +172,9 @@ class _Asking:
 
     async def _answer_in_time(self, begun: BegunSubmission) -> Response:
         deadline = due(begun.options.time_limit_s, self.arrived)
+        late = partial(self.too_late, begun.options.time_limit_s, f"{begun.rows} buffers")
         if begun.rows * ROW_S > deadline.left_s + GRACE_S:
-            return self._too_late(begun)
+            return late()
 
         async def work() -> Response:
             reading = await self.service.briefly(partial(self.read, begun), self.request)
@@ -171,14 +184,15 @@ class _Asking:
         working.add_done_callback(lambda task: task.cancelled() or task.exception())  # where it comes too late
         try:
             await asyncio.wait({working}, timeout=max(0.0, deadline.left_s) + GRACE_S)
-            return working.result() if working.done() else self._too_late(begun)
+            return working.result() if working.done() else late()
         finally:
             working.cancel()
 
-    def _too_late(self, begun: BegunSubmission) -> Response:
-        passed_s, limit_s = time.monotonic() - self.arrived, begun.options.time_limit_s
+    def too_late(self, limit_s: float, what: str) -> Response:
+        """Answer that nothing is known, since `what` was sent could not be read in time."""
+        passed_s = time.monotonic() - self.arrived
         check_time_limit("time_limit_s", limit_s, self.service.settings.max_time_limit_s)
-        why = f"{begun.rows} buffers could not be read, compiled and planned within {limit_s:g} s"
+        why = f"{what} could not be read, compiled and planned within {limit_s:g} s"
         plan = Plan(
             status="unknown",
             stop_reason="time_limit",

@@ -16,7 +16,7 @@ from memplan.api.http.auth.gate import may
 from memplan.api.http.openapi.capability_schemas import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import JSON, media_type, read_body
-from memplan.api.http.requests.readers import LARGE_BYTES
+from memplan.api.http.requests.readers import LARGE_BYTES, limit_of
 from memplan.api.http.requests.selected import selected
 from memplan.api.http.requests.work_requests import BegunWork, begin_work
 from memplan.api.service.answering import QUESTIONS, answered
@@ -40,13 +40,14 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
         service = Service.of(request)
         media = media_type(request, *media_of(capability))
         body = await read_body(request, min(service.settings.max_body_bytes, capability.most_bytes))
-        begun, brief = await service.briefly(
-            partial(_begun, service, capability, media, body, request, arrived), request
-        )
+        seems_due = limit_of(body, str(request.query_params), arrived)
+        reading = partial(_begun, service, capability, media, body, request, arrived)
         try:
+            begun, brief = await service.in_time(reading, request, seems_due, lambda found: found[0].end())
+            seems_due = due(begun.options.time_limit_s, arrived)
             answer = await _answer(request, begun, brief, media, body, arrived)
         finally:  # a refusal may come late, too
-            service.metrics.answered_by(due(begun.options.time_limit_s, arrived))
+            service.metrics.answered_by(seems_due)
         return Response(answer, media_type=JSON)
 
     return call
@@ -71,7 +72,7 @@ async def _answer(
     if begun.wrong is not None:
         raise begun.wrong
     if begun.is_brief:
-        return await service.briefly(brief, request)
+        return await service.in_time(brief, request, due(limit_s, arrived))
     asked = WorkRequest(
         capability.name,
         media,

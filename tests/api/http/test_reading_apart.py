@@ -82,7 +82,7 @@ def test_a_body_without_a_caller_is_forgotten(readers: Readers) -> None:
 def test_a_reader_ends_what_takes_too_long_by_itself_and_one_that_was_killed_is_replaced(readers: Readers) -> None:
     rows = [{"id": k, "size": 1, "lifetimes": [[0, 1], [2, 3]]} for k in range(40_000)]
     body = json.dumps({"problem": {"buffers": rows}, "options": {"time_limit_s": 0.01}}).encode()
-    begun = readers.plan(JSON, body, "", time.monotonic() - 1.0)
+    begun = readers.plan(JSON, body, "", time.monotonic())
     with pytest.raises(NotInTimeError, match="within its time limit"):
         begun.problem()
     killed = readers.take()
@@ -140,8 +140,8 @@ def test_a_server_that_stops_reads_no_more() -> None:
 
 
 def test_a_parser_that_takes_all_the_time_is_ended_with_its_reader(readers: Readers) -> None:
-    names = ",".join(f'"p{k}":[1]' for k in range(200_000))
+    names = ",".join(f'"p{k}":[1]' for k in range(20_000))
     body = f'{{"problem":{{"buffers":[]}},"sizes":{{{names}}},"options":{{"time_limit_s": 0.01}}}}'.encode()
     with pytest.raises(NotInTimeError, match="could not be read within its time limit"):
-        readers.work(CAPABILITIES["sweep"], JSON, body, "", time.monotonic() - 1.0)
+        readers.work(CAPABILITIES["sweep"], JSON, body, "", time.monotonic() - 9.0)
     assert readers.plan(JSON, json.dumps({"buffers": ROWS}).encode(), "", time.monotonic()).problem()
