@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact.components import Component
@@ -21,16 +20,22 @@ from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.exact.nogoods import NOGOOD_COLUMNS, enlarged
 from memplan.solvers.kernels.exact.search import FULL, LEAST, NODES, ExactRun, search
 from memplan.solvers.kernels.exact.sections import Sections
-from memplan.solvers.kernels.exact.state import State
+from memplan.solvers.kernels.exact.state import UNPLACED, State
+from memplan.solvers.kernels.tables import F64
 
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
 """The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Component.traits."""
-AT_BOUND, ABOVE, ABOVE_WIDE, DIVE, SHAKEN_DIVE, DIVE_ABOVE = 0, 1, 2, 3, 4, 5
+AT_BOUND, ABOVE, ABOVE_WIDE, DIVE, SHAKEN_DIVE, DIVE_ABOVE, LEARNT_DIVE = 0, 1, 2, 3, 4, 5, 6
 """The kinds of rounds."""
-DIVES = (DIVE_ABOVE, DIVE, SHAKEN_DIVE, DIVE, DIVE)
-"""Rounds whose runs are short and begin with fresh weights, in turn; one above the bound again where it found."""
-_OF_BOUND = (AT_BOUND, DIVE, SHAKEN_DIVE)
-SKIP_WEIGHTS = (1.0, 1.0, 3.0, 0.3, 1.0, 1.0)
+DIVES = (LEARNT_DIVE, SHAKEN_DIVE, LEARNT_DIVE, DIVE, DIVE_ABOVE)
+"""Rounds whose runs are short and begin with fresh weights, in turn; a learnt one has the orders, and the end of time,
+with which others like it came farthest.
+"""
+SPREAD = 0.15
+"""The standard deviation of what a dive leaves unplaced, as a fraction of the buffers: so unsure is what one has shown.
+"""
+_OF_BOUND = (AT_BOUND, DIVE, SHAKEN_DIVE, LEARNT_DIVE)
+SKIP_WEIGHTS = (1.0, 1.0, 3.0, 0.3, 1.0, 1.0, 0.3)
 """The weight of leaving a gap, compared with a buffer, for each kind of round."""
 SHAKING = 0.15
 """Fresh weights differ from 1 by at most this in shaken dives: that chooses among sections that have failed as often,
@@ -42,7 +47,7 @@ others; and above the bound in proofs.
 """
 ROUNDS_AT_BOUND, FEW_NODES = 4, 1000
 """The bound gets the first rounds, then every 2nd until so many nodes for each buffer are spent, then every 4th."""
-ROUNDS_BEFORE_DIVES = 3
+ROUNDS_BEFORE_DIVES = 2
 """What is easy is found in these."""
 EARLY_NODES, EARLY_SHARE, LATE_SHARE = 400, 0.75, 0.3
 """Dives take one share of the first nodes, so many for each buffer, and another one of later nodes (decision 126)."""
@@ -69,10 +74,11 @@ ENDLESS = 2**62
 class RestartSchedule:
     """One search thread's rounds on one component; lists have an entry for each kind of round.
 
-    `dive_nodes` of the `nodes` were spent in dives. `offset`, if any, and `peak` are the last placement of its descent,
-    which began at node `began` and got it at `found`. Of several search threads one `is_first`: it begins with the
-    orders as they are, which the others need not do again. `is_proving`, from when on a run was exhausted, means that
-    better placements are few: then rounds are not guided, and there are no dives.
+    `dive_nodes` of the `nodes` were spent in dives; `learnt` has, for each order and for each end of time, how many
+    learnt dives there were, and the sum of what they left unplaced. `offset`, if any, and `peak` are the last placement
+    of its descent, which began at node `began` and got it at `found`. Of several search threads one `is_first`: it
+    begins with the orders as they are, which the others need not do again. `is_proving`, from when on a run was
+    exhausted, means that better placements are few: then rounds are not guided, and there are no dives.
     """
 
     component: Component
@@ -80,7 +86,7 @@ class RestartSchedule:
     is_first: bool = True
     nogood_bits: int = NOGOOD_BITS
     orders: list[I64 | None] = field(default_factory=lambda: [None] * len(ORDERS))
-    weights: list[npt.NDArray[np.float64]] = field(init=False)
+    weights: list[F64] = field(init=False)
     nogoods: I64 = field(default_factory=lambda: np.zeros((1, NOGOOD_COLUMNS), dtype=np.int64))
     rounds: list[int] = field(default_factory=lambda: [0] * len(SKIP_WEIGHTS))
     since_found: list[int] = field(default_factory=lambda: [0] * len(SKIP_WEIGHTS))
@@ -92,6 +98,7 @@ class RestartSchedule:
     began: int = 0
     found: int = 0
     is_proving: bool = False
+    learnt: tuple[F64, F64] = field(default_factory=lambda: (np.zeros((2, len(ORDERS))), np.zeros((2, 2))))
     state: Reference[State] = field(init=False)
     sections: Reference[Sections] = field(init=False)
     no_guide: I64 = field(init=False)
@@ -134,8 +141,7 @@ class RestartSchedule:
         if k == 0 and self.offset is None:
             return ABOVE
         if k >= ROUNDS_BEFORE_DIVES and self._dives_are_due:
-            has_found = self.rounds[DIVE_ABOVE] > 0 and self.since_found[DIVE_ABOVE] == 0
-            return DIVE_ABOVE if has_found else DIVES[sum(self.rounds[DIVE:]) % len(DIVES)]
+            return DIVES[sum(self.rounds[DIVE:]) % len(DIVES)]
         is_early = self.nodes < FEW_NODES * len(self.component.buffers)
         # Most real problems have a plan at the bound, so it is tried most often.
         if k < ROUNDS_AT_BOUND or (k - ROUNDS_AT_BOUND) % (2 if is_early else 4) == 0:
@@ -149,7 +155,7 @@ class RestartSchedule:
             self.weights[kind][:] = 1.0
         self.since_found[kind] += 1
         if kind in DIVES:
-            return FIRST_RUN * len(self.component.buffers), self.rng.uniform(LOWEST, HIGHEST)
+            return SHORTEST_RUN * len(self.component.buffers), self.rng.uniform(LOWEST, HIGHEST)
         shortest = FIRST_RUN if self.rounds[kind] < CLEAN_ROUNDS else SHORTEST_RUN
         # Proofs need long runs; short ones only find.
         if self.is_proving and kind != AT_BOUND:
@@ -180,6 +186,14 @@ class RestartSchedule:
             rank = self.orders[order] = _rank(np.lexsort([-traits[letter] for letter in reversed(ORDERS[order])]))
         return rank
 
+    def _promising(self) -> tuple[int, bool]:
+        """Draw an order and an end of time by what dives with them left unplaced, as Thompson sampling does (1933)."""
+        chosen = []
+        for times, left in self.learnt:
+            mean = np.where(times > 0, left / np.maximum(times, 1), left.sum() / max(1, times.sum()))
+            chosen.append(int(np.argmin(mean + self.rng.normal(0, SPREAD, len(mean)) / np.sqrt(times + 0.3))))
+        return chosen[0], chosen[1] == 1
+
     def _make_room(self, limit: int) -> None:
         """Enlarge the table of nogoods for so many more nodes."""
         rows = 1 << min(self.nogood_bits, (ROWS_A_NODE * (self.nodes + limit)).bit_length())
@@ -196,6 +210,9 @@ class RestartSchedule:
     def run(self, kind: int, order: int, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
         """Run the kernel once; return its outcome, the need, and the offsets."""
         self._make_room(limit)
+        from_right = self.rounds[kind] % 2 == 1
+        if kind == LEARNT_DIVE:
+            order, from_right = self._promising()
         if kind in DIVES:
             shaking = SHAKING if kind == SHAKEN_DIVE else 0.0
             self.weights[kind][:] = self.rng.uniform(1 - shaking, 1 + shaking, len(self.weights[kind]))
@@ -207,7 +224,7 @@ class RestartSchedule:
             capacity=capacity,
             skip_weight=SKIP_WEIGHTS[kind],
             # A search that is long from one end of time may be short from the other (decision 031).
-            from_right=self.rounds[kind] % 2 == 1,
+            from_right=from_right,
             node_limit=limit,
             is_thorough=self.rounds[kind] >= 2 and kind not in DIVES,
             flag=flag,
@@ -217,6 +234,9 @@ class RestartSchedule:
         outcome = search(self.sections, self.state, Reference(run))
         self.nodes += int(run.answer[NODES])
         self.dive_nodes += int(run.answer[NODES]) if kind in DIVES else 0
+        if kind == LEARNT_DIVE and outcome != FULL:
+            for learnt, choice in zip(self.learnt, (order, int(from_right)), strict=True):
+                learnt[:, choice] += 1, self.state.table.counter[UNPLACED] / len(self.component.buffers)
         # Tables grow only where a run has filled them, as most components need small ones (decision 111).
         if outcome == FULL:
             self.scale *= 2

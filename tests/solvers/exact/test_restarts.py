@@ -111,6 +111,14 @@ def test_each_run_of_a_dive_begins_with_fresh_weights_which_only_shaking_makes_u
         assert (schedule.weights[kind] == 1).all() == (kind == DIVE)
 
 
+def test_learnt_dives_mostly_take_the_order_and_the_end_of_time_that_leave_least_unplaced() -> None:
+    schedule = new_schedule()
+    for choices, left in zip(schedule.learnt, ((0.6, 0.6, 0.3, 0.6), (0.6, 0.3)), strict=True):
+        choices[0], choices[1] = 10, 10 * np.array(left)
+    drawn = [schedule._promising() for _ in range(200)]
+    assert drawn.count((2, True)) > 190
+
+
 def test_a_line_ends_when_it_takes_longer_for_the_next_placement_than_for_all_so_far() -> None:
     schedule = new_schedule()
     patience = PATIENCE * len(schedule.component.buffers)
