@@ -25,8 +25,8 @@ def program() -> str | None:
     if find is None or subprocess.run([find, "query", "zarith"], capture_output=True, check=False).returncode:
         return None
     folder = Path(_folder().name)
-    for name in ("proved.ml", "check.ml", "Makefile"):
-        shutil.copy(VERIFIED / name, folder)
+    for file in (*VERIFIED.glob("*.ml"), VERIFIED / "Makefile"):
+        shutil.copy(file, folder)
     subprocess.run(["make", "check"], cwd=folder, check=True, capture_output=True)
     return str(folder / "check")
 
