@@ -36,7 +36,9 @@ class ShapesOptions(SymbolicOptions):
     most: Annotated[int, Field(ge=1, le=16)] = Field(
         4, description="The most programs, of which the least peak counts."
     )
-    to: Literal["c", "python"] | None = Field(None, description="Source that computes the offsets, in this language.")
+    to: Literal["c", "python", "mlir", "sympy"] | None = Field(
+        None, description="Source that computes the offsets, in this language."
+    )
 
 
 class Proof(Answer):
@@ -64,6 +66,7 @@ class ShapesAnswer(Answer):
     symbols: dict[str, SymbolRange]
     alignment: int
     ids: tuple[Id, ...]
+    lifetimes: tuple[tuple[int, int], ...]
     sizes: tuple[str, ...]
     size_of: tuple[int, ...]
     programs: tuple[OffsetProgram, ...]
@@ -95,6 +98,7 @@ def shapes(
         symbols=problem.symbols,
         alignment=problem.alignment,
         ids=tuple(buffer.id for buffer in problem.buffers),
+        lifetimes=tuple((buffer.start, buffer.end) for buffer in problem.buffers),
         sizes=programs.sizes,
         size_of=programs.size_of,
         programs=programs.programs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 from typing import Protocol
 
 from memplan.planner.symbols.offset_programs import OffsetPrograms, Terms
@@ -29,12 +30,12 @@ static inline int64_t over(int64_t a, int64_t d) {{ int64_t q = a / d; return q 
 """
 
 
-_TAKEN = re.compile(r"(_|[sa]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|which\d+|u?int\d+_t)$")
+_TAKEN = re.compile(
+    r"(_|[sa]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|Max|Symbol|which\d+|u?int\d+_t)$"
+)
 """The names that the function has for itself."""
-_KEPT = """
-auto break case char const continue default do double else enum extern float for goto if inline int long register
-restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-"""
+_KEPT = """auto break case char const continue default do double else enum extern float for goto if inline int long
+register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"""
 """The words that C keeps."""
 
 
@@ -103,6 +104,57 @@ class _C:
         return f"    int64_t {name} = {expression};"
 
 
+class _Sympy(_Python):
+    def largest(self, terms: Sequence[str]) -> str:
+        return f"Max({', '.join(terms)})" if len(terms) > 1 else super().largest(terms)
+
+
+class _Mlir:
+    """Each operation is a line of its own, which goes where `written` does; what was written once is not again."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.known: dict[str, str] = {}
+
+    def symbol(self, name: str, divisor: int) -> str:
+        return f"%{name}" if divisor == 1 else self.operation("divui", f"%{name}", str(divisor))
+
+    def sum(self, terms: Sequence[str]) -> str:
+        return self._folded("addi", terms)
+
+    def product(self, factors: Sequence[str]) -> str:
+        return self._folded("muli", factors)
+
+    def floor(self, inner: str, divisor: int) -> str:
+        return self.operation("floordivsi", inner, str(divisor))
+
+    def largest(self, terms: Sequence[str]) -> str:
+        return self._folded("maxsi", terms)
+
+    def define(self, name: str, expression: str) -> str:
+        self.known[f"%{name}"] = self.value(expression)
+        return ""
+
+    def _folded(self, operation: str, terms: Sequence[str]) -> str:
+        return reduce(partial(self.operation, operation), terms) if terms else "0"
+
+    def operation(self, operation: str, left: str, right: str) -> str:
+        """Write an operation on two values, and return its value."""
+        return self._line(f"arith.{operation} {self.value(left)}, {self.value(right)} : index")
+
+    def value(self, term: str) -> str:
+        """Return the value of a term: a constant is one, too."""
+        if term.lstrip("-").isdigit():
+            return self._line(f"arith.constant {term} : index")
+        return self.known.get(term if term.startswith("%") else f"%{term}", term)
+
+    def _line(self, text: str) -> str:
+        if text not in self.known:
+            self.known[text] = f"%{len(self.known)}"
+            self.written.append(f"    {self.known[text]} = {text}")
+        return self.known[text]
+
+
 class _Writer:
     """Writes the lines of a function: sizes first, with what they share, then the values of each program."""
 
@@ -148,16 +200,59 @@ class _Writer:
         return self.atoms[name]
 
 
+def sympy_source(sized: Sized, found: OffsetPrograms) -> str:
+    """Return a function of Python: `plan() -> (peak, offsets)`, of sympy's expressions.
+
+    Of several programs, which differ by value, all are returned: a list of such pairs.
+    """
+    symbols = [f"{argument(name)}=Symbol({name!r}, integer=True)" for name in sized.space.symbols]
+    lines = ["from sympy import Max, Symbol", "", "", f"def plan({', '.join(symbols)}):"]
+    lines += _Writer(sized, found, _Sympy()).lines()
+    runs = _runs(found)
+    return "\n".join([*lines, f"    return {runs[0] if len(runs) == 1 else '[' + ', '.join(runs) + ']'}", ""])
+
+
+def mlir_source(sized: Sized, found: OffsetPrograms) -> str:
+    """Return a function of MLIR, `func.func @plan(%b: index, %n: index)`: its results are the peak and all offsets.
+
+    Values are not looked at: they must be in their ranges, and sums must fit an `index`.
+    """
+    language = _Mlir()
+    _Writer(sized, found, language).lines()
+    best: list[str] = []
+    for k, program in enumerate(found.programs):
+        rows = [language.value(f"p{k}_{name}") for name in ("peak", *(f"v{value}" for value in program.which))]
+        if not k:
+            best = rows
+            continue
+        less = f"%less{k}"
+        language.written.append(f"    {less} = arith.cmpi slt, {rows[0]}, {best[0]} : index")
+        chosen = [f"%best{k}_{i}" for i in range(len(rows))]
+        for new, row, old in zip(chosen, rows, best, strict=True):
+            language.written.append(f"    {new} = arith.select {less}, {row}, {old} : index")
+        best = chosen
+    given = ", ".join(f"%{argument(name)}: index" for name in sized.space.symbols)
+    kinds = ", ".join(["index"] * len(best))
+    head = f"func.func @plan({given}) -> ({kinds}) {{"
+    return "\n".join([head, *language.written, f"    return {', '.join(best)} : {kinds}", "}", ""])
+
+
 def python_source(sized: Sized, found: OffsetPrograms) -> str:
     """Return a function of Python: `plan(b, n) -> (peak, offsets)`, of plain integers."""
     names = [argument(name) for name in sized.space.symbols]
     lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _python_ranges(sized))]
     lines += _Writer(sized, found, _Python()).lines()
-    runs = []
-    for k, program in enumerate(found.programs):
-        runs.append(f"(p{k}_peak, [{', '.join(f'p{k}_v{value}' for value in program.which)}])")
+    runs = _runs(found)
     least = runs[0] if len(runs) == 1 else f"min({', '.join(runs)}, key=lambda run: run[0])"
     return "\n".join([*lines, f"    return {least}", ""])
+
+
+def _runs(found: OffsetPrograms) -> list[str]:
+    """Return the pair of the peak and the offsets of each program, as Python writes it."""
+    return [
+        f"(p{k}_peak, [{', '.join(f'p{k}_v{value}' for value in program.which)}])"
+        for k, program in enumerate(found.programs)
+    ]
 
 
 def _python_ranges(sized: Sized) -> Iterator[str]:
@@ -198,4 +293,9 @@ def c_source(sized: Sized, found: OffsetPrograms) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-SOURCES: Mapping[str, Callable[[Sized, OffsetPrograms], str]] = {"c": c_source, "python": python_source}
+SOURCES: Mapping[str, Callable[[Sized, OffsetPrograms], str]] = {
+    "c": c_source,
+    "python": python_source,
+    "mlir": mlir_source,
+    "sympy": sympy_source,
+}

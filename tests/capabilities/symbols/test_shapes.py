@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
+from collections.abc import Callable
+from operator import add, floordiv, mul
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -15,9 +18,12 @@ from memplan.capabilities.symbols.limits import LimitsOptions, limits
 from memplan.capabilities.symbols.shapes import ShapesAnswer, ShapesOptions, lines, shapes
 from memplan.capabilities.symbols.symbolic_input import EXAMPLE
 from memplan.planner.errors import OptionError, ProblemError
+from memplan.planner.exporters.offset_program_source import mlir_source
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.offset_programs import Evaluator, OffsetPrograms
-from memplan.planner.symbols.problem import SymbolicProblem, SymbolRange, compiled
+from memplan.planner.symbols.offset_programs import Evaluator, OffsetProgram, OffsetPrograms
+from memplan.planner.symbols.problem import Sized, SymbolicProblem, SymbolRange, compiled
+from memplan.planner.symbols.space import Values
+from memplan.solvers.symbolic.programs import program_of
 from tests.support.symbolic import drawn_problem, every_value
 
 GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
@@ -47,6 +53,60 @@ def test_source_of_python_is_the_evaluator() -> None:
         evaluator = evaluator_of(problem, found)
         for values in samples(compiled(problem).space, 10):
             assert names["plan"](**values) == evaluator.offsets(values)
+
+
+def run_of_mlir(source: str, values: Values) -> list[int]:
+    """Return the results of a function whose operations are a few of arith's, line by line."""
+    known = {f"%{name}": value for name, value in values.items()}
+    operations: dict[str, Callable[..., int]] = {
+        "addi": add, "muli": mul, "floordivsi": floordiv, "divui": floordiv, "maxsi": max,
+        "cmpi": lambda _slt, a, b: int(a < b), "select": lambda chosen, a, b: a if chosen else b,
+        "constant": lambda a: a,
+    }  # fmt: skip
+    head, *lines, last, end = source.strip().splitlines()
+    assert re.fullmatch(r"func\.func @plan\((%\w+: index(, )?)*\) -> \((index(, )?)+\) {", head)
+    assert end == "}"
+    for line in lines:
+        made, operation, given = re.fullmatch(r" +(%\w+) = arith\.(\w+) (.*) : index", line).groups()  # type: ignore[union-attr]
+        assert made not in known
+        known[made] = operations[operation](
+            *(known[each] if each[0] == "%" else each if each == "slt" else int(each) for each in given.split(", "))
+        )
+    results, kinds = last.split("return ")[1].split(" : ")
+    assert kinds.count("index") == len(results.split(", "))
+    return [known[each] for each in results.split(", ")]
+
+
+def test_source_of_mlir_is_the_evaluator() -> None:
+    for seed in (1, 4):
+        problem = drawn_problem(seed)
+        found = shapes(problem, ShapesOptions(time_limit_s=0.5, to="mlir"))
+        evaluator, sized = evaluator_of(problem, found), compiled(problem)
+        worse = first_fit_program(sized)
+        several = mlir_source(sized, evaluator.found.model_copy(update={"programs": (worse, *found.programs)}))
+        for values in samples(sized.space, 3):
+            peak, offsets = evaluator.offsets(values)
+            assert run_of_mlir(found.source or "", values) == [peak, *offsets]
+            assert run_of_mlir(several, values)[0] == peak
+
+
+def first_fit_program(sized: Sized) -> OffsetProgram:
+    """Return the program of an order that nobody chose."""
+    made = program_of(sized, tuple(range(sized.count)))
+    return OffsetProgram(values=made.values, which=made.value_of, last=made.last, order=made.order)
+
+
+def test_source_of_sympy_is_the_evaluator() -> None:
+    sympy = pytest.importorskip("sympy")
+    problem = problem_of(alignment=48)
+    found, names = shapes(problem, ShapesOptions(to="sympy")), dict[str, Any]()
+    exec(found.source or "", names)
+    peak, offsets = names["plan"]()
+    for values in samples(compiled(problem).space, 10):
+        point = {sympy.Symbol(name, integer=True): value for name, value in values.items()}
+        numbers = [each.subs(point) if hasattr(each, "subs") else each for each in (peak, *offsets)]
+        expected = evaluator_of(problem, found).offsets(values)
+        assert list(map(int, numbers)) == [expected[0], *expected[1]]
 
 
 @pytest.mark.skipif(which("gcc") is None, reason="needs gcc")

@@ -1,0 +1,129 @@
+"""Check a plan for all values of symbols without memplan: all_values.py ANSWER [PROBLEM].
+
+Exit status 0 proved, 3 refused, 4 neither found in so many boxes, 2 wrong input.
+"""
+# ANSWER is what `memplan shapes` answers, PROBLEM what it was given. docs/certificates.md says what is proved, and how.
+
+import json, sys
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+symbols = import_module(f"{__package__ or ''}.symbols".lstrip("."))
+Refused, Undecided, Symbols, add, key, prove = (
+    getattr(symbols, name) for name in ("Refused", "Undecided", "Symbols", "add", "key", "prove")
+)
+
+
+class Plan:
+    """The buffers of an answer, and its programs."""
+
+    def __init__(self, answer):
+        self.symbols = Symbols(answer["symbols"])
+        self.sizes = [self.symbols.read(text) for text in answer["sizes"]]
+        self.lives, self.alignment = [tuple(life) for life in answer["lifetimes"]], answer["alignment"]
+        self.size = [self.sizes[at] for at in answer["size_of"]]
+        if len({len(answer["ids"]), len(self.size), len(self.lives)}) > 1 or any(a >= b for a, b in self.lives):
+            raise ValueError("an id, a size and a lifetime for each buffer")
+        for i, size in enumerate(self.sizes):
+            if any(value % self.alignment for value in size.values()):
+                raise Refused(f"sizes[{i}] is not shown to be a multiple of {self.alignment}")
+            if not self.symbols.never_negative(size):
+                prove(self.symbols, [[{}]], [size], Fraction(0))
+        begins = sorted({start for start, _ in self.lives})
+        self.alive = [[b for b, (start, end) in enumerate(self.lives) if start <= time < end] for time in begins]
+        self.loads = self.symbols.largest([self.total(row) for row in self.alive] or [{}])
+
+    def total(self, buffers):
+        """Return the sum of the sizes of buffers."""
+        found = {}
+        for buffer in buffers:
+            found = add(found, self.size[buffer])
+        return found
+
+    def peak(self, i, program):
+        """Return the forms of the peak of a program whose offsets are those of stacking in its order."""
+        order, symbols = program["order"], self.symbols
+        if sorted(order) != list(range(len(self.size))) or len(program["which"]) != len(order):
+            raise Refused(f"programs[{i}] has not each buffer once")
+        values = []
+        for terms in program["values"]:
+            values.append(self._ends(values, terms))
+        tops, offsets, sections = [None] * len(self.alive), {}, [[] for _ in self.size]
+        for time, row in enumerate(self.alive):
+            for buffer in row:
+                sections[buffer].append(time)
+        seen = {}
+        for buffer in order:
+            below = frozenset(tops[time] for time in sections[buffer]) - {None}
+            rows = {key(form): form for b in below for form in (add(each, self.size[b]) for each in offsets[b])}
+            known = frozenset(rows)
+            if known not in seen:
+                seen[known] = symbols.largest(rows.values()) if rows else [{}]
+            offsets[buffer] = seen[known]
+            if not symbols.same(offsets[buffer], values[program["which"][buffer]]):
+                raise Refused(f"programs[{i}]: buffer {buffer} does not lie where its order says")
+            for time in sections[buffer]:
+                tops[time] = buffer
+        ends = [add(each, self.size[b]) for b in order for each in offsets[b]]
+        found = symbols.largest(ends) if ends else [{}]
+        if not symbols.same(found, self._ends(values, program["last"])):
+            raise Refused(f"programs[{i}].last is not the peak")
+        said = program.get("peak")
+        if said is not None and not symbols.same(found, [symbols.read(text) for text in said]):
+            raise Refused(f"programs[{i}].peak is not the peak")
+        return found
+
+    def _ends(self, values, terms):
+        if any(min(pair) < 0 for pair in terms):
+            raise ValueError("an index below 0")
+        rows = [add(each, self.sizes[size]) for value, size in terms for each in values[value]]
+        return self.symbols.largest(rows) if rows else [{}]
+
+
+def compare(plan, answer, problem):
+    """Raise Refused where an answer is not about a problem."""
+    rows, symbols = problem["buffers"], plan.symbols
+    if Symbols(problem["symbols"]).box != symbols.box or Symbols(problem["symbols"]).step != symbols.step:
+        raise Refused("the symbols are not those of the problem")
+    if answer["ids"] != [row["id"] for row in rows] or plan.alignment != problem.get("alignment", 1):
+        raise Refused("the buffers are not those of the problem")
+    if plan.lives != [(row["start"], row["end"]) for row in rows]:
+        raise Refused("the lifetimes are not those of the problem")
+    for i, row in enumerate(rows):
+        size = symbols._called("align", [symbols.read(row["size"]), {(): plan.alignment}])
+        if not symbols.same([size], [plan.size[i]]):
+            raise Refused(f"the size of buffer {i} is not that of the problem")
+
+
+def check(answer, problem=None):
+    """Return what an answer proves, as a sentence; raises Refused, Undecided, or ValueError and the like."""
+    ratio = answer["proof"]["ratio"]
+    if ratio is None or (answer["status"] == "optimal") != (ratio == 0):
+        raise Refused("nothing is claimed")
+    plan = Plan(answer)
+    if problem is not None:
+        compare(plan, answer, problem)
+    if not plan.symbols.same(plan.loads, [plan.symbols.read(text) for text in answer["bound"]]):
+        raise Refused("bound is not the largest sum of what is alive together")
+    peaks = [plan.peak(i, program) for i, program in enumerate(answer["programs"])]
+    over = Fraction(str(ratio))
+    if over < 0 or not peaks:
+        raise ValueError("ratio")
+    prove(plan.symbols, peaks, plan.loads, over)
+    above = "no plan needs less" if not over else f"no plan needs less than 1/{float(1 + over)} of it"
+    return f"proved: {above} at any value, {len(plan.size)} buffers, {len(peaks)} orders"
+
+
+if __name__ == "__main__":
+    try:
+        texts = [open(name, encoding="utf-8").read() for name in sys.argv[1:3]]
+        print(check(*map(json.loads, texts)))
+    except Refused as why:
+        sys.exit(print(f"refused: {why}") or 3)
+    except Undecided as why:
+        sys.exit(print(f"not decided: {why}") or 4)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        sys.exit(print(f"wrong input: {error!r}") or 2)

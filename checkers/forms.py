@@ -1,0 +1,72 @@
+"""Sums of products of names, as maps from products to numbers: added, multiplied, and shown not to be below 0."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+
+def add(left, right, factor=1):
+    """Return left + factor * right, of maps from products of names to numbers other than 0."""
+    found = dict(left)
+    for names, value in right.items():
+        found[names] = found.get(names, 0) + factor * value
+    return {names: value for names, value in found.items() if value}
+
+
+def times(left, right):
+    """Return the product of two sums of products."""
+    found = {}
+    for (a, x), (b, y) in product(left.items(), right.items()):
+        names = tuple(sorted(a + b))
+        found[names] = found.get(names, 0) + x * y
+    return {names: value for names, value in found.items() if value}
+
+
+def whole(form):
+    """Return the number that a form is; raises ValueError for another one."""
+    if set(form) - {()}:
+        raise ValueError("a number is needed")
+    return form.get((), 0)
+
+
+def key(form):
+    """Return what equal forms share."""
+    return frozenset(form.items())
+
+
+def put(form, name, value):
+    """Return a form with another one in the place of a name."""
+    found = {}
+    for names, number in form.items():
+        term = {tuple(each for each in names if each != name): number}
+        for _ in range(names.count(name)):
+            term = times(term, value)
+        found = add(found, term)
+    return found
+
+
+def no_less_than_0(form, box):
+    """Say whether all coefficients of a form of symbols are at least 0, in Bernstein's basis on a box.
+
+    Its values lie between these. Of a symbol without a bound, they are those of powers of what is above its least.
+    """
+    rows = form
+    for name in sorted({name for names in form for name in names}):
+        low, high = box[name]
+        width = 1 if high is None else high - low
+        rows = put(rows, name, {(name,): width, (): low} if low and width else {(name,): width} if width else {(): low})
+    if all(value >= 0 for value in rows.values()):
+        return True
+    axes = [name for name in sorted({name for names in rows for name in names}) if box[name][1] is not None]
+    if len(axes) < len({name for names in rows for name in names}):
+        return False
+    degree = [max(names.count(name) for names in rows) for name in axes]
+    powers = {tuple(map(names.count, axes)): value for names, value in rows.items()}
+    for k, most in enumerate(degree):
+        turned = {}
+        for at, value in powers.items():
+            for i in range(at[k], most + 1):
+                row = (*at[:k], i, *at[k + 1 :])
+                turned[row] = turned.get(row, 0) + value * Fraction(math.comb(i, at[k]), math.comb(most, at[k]))
+        powers = turned
+    return all(value >= 0 for value in powers.values())

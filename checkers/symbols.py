@@ -1,0 +1,250 @@
+"""Sizes as expressions over symbols, and proofs about them for all values, in whole numbers and fractions."""
+
+import ast, math, sys
+from fractions import Fraction
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+forms = import_module(f"{__package__ or ''}.forms".lstrip("."))
+add, times, whole, key, put = forms.add, forms.times, forms.whole, forms.key, forms.put
+no_less_than_0 = forms.no_less_than_0
+
+MOST_FORMS, MOST_BOXES, LEAF = 2000, 20_000, 4096
+FUNCTIONS = {"min": "min", "Min": "min", "max": "max", "Max": "max", "floor_div": "//", "FloorDiv": "//"}
+FUNCTIONS |= {"ceil_div": "ceil", "CeilDiv": "ceil", "align": "align"}
+
+
+Refused, Undecided = (type(name, (Exception,), {}) for name in ("Refused", "Undecided"))
+"""What does not prove its claim; what is neither proved nor refuted in so many boxes and forms."""
+
+
+class Symbols:
+    """Symbols, which count steps of their divisors, and atoms: names of floors, and of positive parts of forms."""
+
+    def __init__(self, rows):
+        self.step, self.box, self.atoms, self.known = {}, {}, {}, {}
+        for name, row in rows.items():
+            if set(row) - {"min", "max", "multiple_of"} or not name.isidentifier():
+                raise ValueError(f"symbol {name}")
+            low, high, step = row.get("min", 1), row.get("max"), row.get("multiple_of", 1)
+            if any(type(each) is not int or each < 0 for each in (low, step, 0 if high is None else high)):
+                raise ValueError(f"symbol {name}")
+            self.step[name], self.box[name] = step, (-(-low // step), None if high is None else high // step)
+            if high is not None and self.box[name][0] > self.box[name][1]:
+                raise ValueError(f"symbol {name} has no value")
+        self.signs, self.lowered = {}, {}
+        self.points = [dict(zip(self.box, row)) for row in product(*map(_some, self.box.values()))][:81]
+
+    def read(self, text):
+        """Return the form of an expression."""
+        return self._read(ast.parse(str(text).strip(), mode="eval").body)
+
+    def _read(self, tree):
+        if isinstance(tree, ast.Constant) and type(tree.value) is int:
+            return {(): tree.value} if tree.value else {}
+        if isinstance(tree, ast.Name):
+            return {(tree.id,): self.step[tree.id]}
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, (ast.USub, ast.UAdd)):
+            return add({}, self._read(tree.operand), -1 if isinstance(tree.op, ast.USub) else 1)
+        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.keywords:
+            return self._called(FUNCTIONS[tree.func.id], [self._read(each) for each in tree.args])
+        if not isinstance(tree, ast.BinOp):
+            raise ValueError(ast.unparse(tree))
+        left, right, kind = self._read(tree.left), self._read(tree.right), type(tree.op)
+        if kind in (ast.Add, ast.Sub):
+            return add(left, right, 1 if kind is ast.Add else -1)
+        if kind is ast.Mult:
+            return times(left, right)
+        if kind is ast.FloorDiv:
+            return self.floor(left, whole(right))
+        if kind is ast.Mod:
+            return add(left, self.floor(left, whole(right)), -whole(right))
+        if kind is ast.Div and not any(value % whole(right) for value in left.values()):
+            return {names: value // whole(right) for names, value in left.items()}
+        if kind is ast.Pow and 0 <= whole(right) <= 16:
+            found = {(): 1}
+            for _ in range(whole(right)):
+                found = times(found, left)
+            return found
+        raise ValueError(ast.unparse(tree))
+
+    def _called(self, function, parts):
+        if function in ("min", "max"):
+            sign = 1 if function == "max" else -1
+            first, *others = sorted((add({}, each, sign) for each in parts), key=lambda form: sorted(form.items()))
+            for each in others:
+                first = add(first, self.positive(add(each, first, -1)))
+            return add({}, first, sign)
+        left, divisor = parts[0], whole(parts[1])
+        if function == "//":
+            return self.floor(left, divisor)
+        found = self.floor(add(left, {(): divisor - 1}), divisor)
+        return found if function == "ceil" else times(found, {(): divisor})
+
+    def floor(self, form, divisor):
+        """Return the floor of a quotient; what divides leaves it, so that equal ones have one name."""
+        if divisor < 1:
+            raise ValueError("a divisor below 1")
+        out = {names: value // divisor for names, value in form.items() if value // divisor}
+        rest = {names: value % divisor for names, value in form.items() if value % divisor}
+        return add(out, self._atom(rest, divisor)) if set(rest) - {()} else out
+
+    def positive(self, form):
+        """Return the form where it is above 0, else 0."""
+        if not set(form) - {()}:
+            return {(): form[()]} if form.get((), 0) > 0 else {}
+        if max(form.items())[1] < 0:
+            return add(form, self._atom(add({}, form, -1), 0))
+        return self._atom(form, 0)
+
+    def _atom(self, form, divisor):
+        name = self.known.setdefault((key(form), divisor), f"@{len(self.known)}")
+        self.atoms[name] = (form, divisor)
+        return {(name,): 1}
+
+    def value(self, form, at):
+        """Return the value of a form where each symbol has a number of steps; `at` takes those of atoms, too."""
+        total = 0
+        for names, value in form.items():
+            for name in names:
+                if name not in at:
+                    inner, divisor = self.atoms[name]
+                    found = self.value(inner, at)
+                    at[name] = found // divisor if divisor else max(found, 0)
+                value *= at[name]
+            total += value
+        return total
+
+    # What is below a form, and has no atoms
+
+    def below(self, form):
+        """Return forms of symbols alone, one of which is never above the given one at each value."""
+        known = key(form)
+        if known not in self.lowered:
+            cases = [self._without_floors(form)]
+            while names := sorted({name for case in cases for row in case for name in row if name[0] == "@"}):
+                inner = self._without_floors(self.atoms[names[0]][0])
+                cases = [put(case, names[0], each) for case in cases for each in ({}, inner)]
+                if len(cases) > 256:
+                    raise Undecided("too many maxima in one size")
+            self.lowered[known] = [self._without_rests(case) for case in cases]
+        return self.lowered[known]
+
+    def _without_floors(self, form):
+        """Put (p - r) / d in the place of each floor: `~@3` is r / d, from 0 to (d - 1) / d."""
+        for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
+            inner, divisor = self.atoms[name]
+            inner = self._without_floors(inner)
+            form = put(form, name, add({n: Fraction(v, divisor) for n, v in inner.items()}, {("~" + name,): -1}))
+        return form
+
+    def _without_rests(self, form):
+        found = {}
+        for names, value in form.items():
+            rests = [name for name in names if name[0] == "~"]
+            if rests and value > 0:
+                continue
+            for name in rests:
+                value *= Fraction(self.atoms[name[1:]][1] - 1, self.atoms[name[1:]][1])
+            found = add(found, {tuple(name for name in names if name[0] != "~"): value})
+        return found
+
+    def never_negative(self, form):
+        """Say whether a form is proved to have no value below 0."""
+        known = key(form)
+        if known not in self.signs:
+            is_below = any(self.value(form, dict(at)) < 0 for at in self.points)
+            self.signs[known] = not is_below and (
+                self.ends(form)[0] >= 0 or all(no_less_than_0(each, self.box) for each in self.below(form))
+            )
+        return self.signs[known]
+
+    def ends(self, form):
+        """Return two numbers between which all values lie, as if all symbols and atoms were independent."""
+        low = high = 0
+        for names, value in form.items():
+            least = most = value
+            for name in names:
+                a, b = self.ends_of(name)
+                rows = [x * y for x in (least, most) for y in (a, b) if x and y] or [0]
+                least, most = min(rows + [0] * (a == 0)), max(rows + [0] * (a == 0))
+            low, high = low + least, high + most
+        return low, high
+
+    def ends_of(self, name):
+        """Return the ends of a symbol or an atom; endless ones are infinite."""
+        if name not in self.atoms:
+            low, high = self.box[name]
+            return low, math.inf if high is None else high
+        inner, divisor = self.atoms[name]
+        low, high = self.ends(inner)
+        if not divisor:
+            return max(low, 0), max(high, 0)
+        return tuple(each if abs(each) == math.inf else each // divisor for each in (low, high))
+
+    def largest(self, forms):
+        """Return the forms that may be the largest somewhere."""
+        left = list({key(form): form for form in forms}.values())
+        if len(left) > MOST_FORMS:
+            raise Undecided("too many forms")
+        values = [[self.value(form, dict(at)) for at in self.points] for form in left]
+        kept = []
+        for i in sorted(range(len(left)), key=lambda i: -sum(math.log1p(max(0, each)) for each in values[i])):
+            above = (k for k in kept if all(map(int.__ge__, values[k], values[i])))
+            if not any(self.never_negative(add(left[k], left[i], -1)) for k in above):
+                kept.append(i)
+        return [left[i] for i in kept]
+
+    def same(self, some, others):
+        """Say whether two lists of forms are proved to have the same maximum at all values."""
+        if {*map(key, some)} == {*map(key, others)}:
+            return True
+        try:
+            for a, b in ((some, others), (others, some)):
+                prove(self, [a], b, Fraction(0))
+        except Refused:
+            return False
+        return True
+
+
+def _some(ends):
+    low, high = ends
+    high = 64 * max(low, 1) if high is None else high
+    return sorted({low, math.isqrt(max(low, 1) * high), high} & set(range(low, high + 1)) | {low})
+
+
+def prove(symbols, peaks, loads, over):
+    """Prove that at each value one list of forms is at most 1 + over times the largest load; raises Refused."""
+    top, bottom = over.numerator + over.denominator, over.denominator
+    room = {}
+
+    def is_within(form, load, box):
+        pair = (key(form), key(load))
+        if pair not in room:
+            room[pair] = symbols.below(add(times(load, {(): top}), form, -bottom))
+        return all(no_less_than_0(each, box) for each in room[pair])
+
+    work, boxes = [(symbols.box, peaks)], 0
+    while work:
+        box, left = work.pop()
+        boxes += 1
+        left = [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
+        if any(not forms for forms in left):
+            continue
+        if boxes > MOST_BOXES or any(high is None for _, high in box.values()):
+            raise Undecided(f"{boxes} boxes")
+        if math.prod(high - low + 1 for low, high in box.values()) <= LEAF:
+            for row in product(*(range(low, high + 1) for low, high in box.values())):
+                at = dict(zip(box, row))
+                load = max(symbols.value(form, at) for form in loads)
+                if min(max(symbols.value(form, at) for form in forms) for forms in peaks) * bottom > load * top:
+                    where = ", ".join(f"{name}={value * symbols.step[name]}" for name, value in zip(box, row))
+                    raise Refused(f"it is above its claim at {where}")
+            continue
+        name = max(box, key=lambda each: (box[each][1] + 1) / max(1, box[each][0]))
+        low, high = box[name]
+        middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
+        work += [({**box, name: ends}, left) for ends in ((low, middle), (middle + 1, high))]

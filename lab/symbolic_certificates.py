@@ -1,0 +1,136 @@
+"""Plans for all values, by `checkers/all_values.py`: `python -m lab.symbolic_certificates [COUNT [MUTANTS [SEED]]]`.
+
+Of each drawn problem the checker must say what `shapes` says, or that it is not decided. Of each answer, so many
+mutants are made: one that is accepted must be true, which is looked at value by value.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+from memplan.capabilities.symbols.shapes import ShapesOptions, shapes
+from memplan.checkers import all_values
+from memplan.planner.errors import MemplanError
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.offset_programs import Evaluator, OffsetPrograms
+from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.verify import verify_programs
+from tests.support.symbolic import demand_at, drawn_problem, every_value
+
+WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+MOST_VALUES = 4000
+
+
+def said_of(answer: dict[str, Any], problem: dict[str, Any]) -> str:
+    """Return what the checker says: proved, refused, not decided, or wrong input."""
+    try:
+        all_values.check(answer, problem)
+    except all_values.Refused:
+        return "refused"
+    except all_values.Undecided:
+        return "not decided"
+    except WRONG:
+        return "wrong input"
+    return "proved"
+
+
+def mutant(answer: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+    """Return an answer with one number, expression or place of it changed."""
+    found: dict[str, Any] = json.loads(json.dumps(answer))
+    program = draw.choice(found["programs"])
+    part = draw.choice(
+        ["order", "which", "term", "drop", "last", "size", "size_of", "life", "bound", "peak", "ratio", "symbol"]
+    )
+    rows = [row for row in program["values"] if row]
+    if part == "order":
+        i, j = draw.sample(range(len(program["order"])), 2)
+        program["order"][i], program["order"][j] = program["order"][j], program["order"][i]
+    elif part == "which":
+        program["which"][draw.randrange(len(program["which"]))] = draw.randrange(len(program["values"]))
+    elif part == "term" and rows:
+        row = draw.choice(rows)
+        row[draw.randrange(len(row))][draw.randrange(2)] += draw.choice([-1, 1])
+    elif part == "drop" and rows:
+        draw.choice(rows).pop()
+    elif part == "last":
+        program["last"] = program["last"][:-1] if draw.random() < 0.5 else [[0, draw.randrange(len(found["sizes"]))]]
+    elif part in ("size", "bound") or (part == "peak" and program["peak"]):
+        texts = {"size": found["sizes"], "bound": found["bound"], "peak": program["peak"]}[part]
+        i = draw.randrange(len(texts))
+        texts[i] = f"{texts[i]} {draw.choice('+-')} {draw.choice([1, answer['alignment']])}"
+    elif part == "size_of":
+        found["size_of"][draw.randrange(len(found["size_of"]))] = draw.randrange(len(found["sizes"]))
+    elif part == "life":
+        found["lifetimes"][draw.randrange(len(found["lifetimes"]))][draw.randrange(2)] += draw.choice([-1, 1])
+    elif part == "ratio" and found["proof"]["ratio"]:
+        found["proof"]["ratio"] = draw.choice([0.0, found["proof"]["ratio"] / 2])
+        found["status"] = "optimal" if not found["proof"]["ratio"] else "feasible"
+    else:
+        row = draw.choice(list(found["symbols"].values()))
+        row["max"] += draw.choice([-1, 1]) * row.get("multiple_of", 1)
+    return found
+
+
+def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
+    """Say whether an answer is what it claims, at every value or at many."""
+    try:
+        programs = OffsetPrograms.model_validate_json(
+            json.dumps({name: answer[name] for name in ("sizes", "size_of", "programs")})
+        )
+    except MemplanError:
+        return False
+    sized = compiled(problem)
+    points = every_value(problem, MOST_VALUES) or samples(sized.space, 300, seed=1)
+    if not verify_programs(problem, programs, points).is_valid:
+        return False
+    evaluator, ratio = Evaluator(problem, programs), Fraction(str(answer["proof"]["ratio"]))
+    for values in points:
+        bound = demand_at(problem, sized.sizes([values])[:, 0].tolist())
+        if evaluator.offsets(values)[0] > (1 + ratio) * bound:
+            return False
+    return True
+
+
+def check_drawn(count: int, mutants: int, seed: int = 0, limit_s: float = 0.3) -> Counter[str]:
+    """Check so many drawn problems, and mutants of each answer; prints each fault."""
+    counts: Counter[str] = Counter()
+    for each in range(seed, seed + count):
+        problem = drawn_problem(each, most_buffers=24)
+        answer = json.loads(shapes(problem, ShapesOptions(time_limit_s=limit_s)).model_dump_json())
+        wire = problem.model_dump(mode="json")
+        said = said_of(answer, wire)
+        expected = "refused" if answer["proof"]["ratio"] is None else "proved"
+        counts[f"answers {said}"] += 1
+        if said not in (expected, "not decided"):
+            counts["disagreements"] += 1
+            print(f"{each}: {said}, and by shapes {answer['proof']}")
+        if said != "proved":
+            continue
+        draw = random.Random(each)
+        for _ in range(mutants):
+            changed = mutant(answer, draw)
+            if changed == answer:
+                continue
+            said = said_of(changed, wire)
+            counts[f"mutants {said}"] += 1
+            if said == "proved" and not is_true(changed, problem):
+                counts["false mutants accepted"] += 1
+                print(f"{each}: accepted {json.dumps(changed)}")
+    return counts
+
+
+def main(arguments: list[str]) -> int:
+    """Run what the arguments say."""
+    count, mutants, seed = [*map(int, arguments), *(100, 10, 0)[len(arguments) :]]
+    counts = check_drawn(count, mutants, seed)
+    print(dict(sorted(counts.items())))
+    return 1 if counts["disagreements"] or counts["false mutants accepted"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
