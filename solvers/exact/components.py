@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.exact.sections import Lives, Sections, compile_sections
+from memplan.solvers.exact.sections import LaidOut, Lives, compile_sections
+from memplan.solvers.kernels.exact.sections import Sections
 
 
 @dataclass(eq=False)
@@ -22,30 +23,26 @@ class Component:
     buffers: I64
 
     @cached_property
-    def sections(self) -> Sections:
+    def laid_out(self) -> LaidOut:
         """The component as the search reads it; made on first use, as most components are proved without."""
         return compile_sections(self.instance, self.lives, self.buffers)
+
+    @property
+    def sections(self) -> Sections:
+        """The arrays that the search reads."""
+        return self.laid_out.sections.table
 
     @cached_property
     def traits(self) -> dict[str, I64]:
         """The measures that orders compare: width in time (W), in sections (C), area (A), largest section total (T)."""
-        sections = self.sections
-        n = len(sections.size)
-        lifetime_buffer = np.repeat(np.arange(n), np.diff(sections.first))
-        border = self._borders()
-        is_mine = np.zeros(len(self.instance), dtype=np.bool_)
-        is_mine[self.buffers] = True
-        mine = is_mine[self.lives.lifetime_buffer]
-        width, span, load, total = (np.zeros(size, dtype=np.int64) for size in (n, n, len(sections.spare), n))
-        lasting = border[self.lives.end[mine]] - border[self.lives.start[mine]]
+        laid_out, sections = self.laid_out, self.sections
+        border = self._borders()[laid_out.base :]
         # Borders lie at halves between times, so twice the width is whole; the cap keeps areas in 62 bits.
-        np.add.at(width, lifetime_buffer, np.clip(2 * lasting, 1, 2.0**40).astype(np.int64))
-        np.add.at(span, lifetime_buffer, sections.end - sections.start)
-        section = np.repeat(np.arange(len(load)), np.diff(sections.member_first))
-        np.add.at(load, section, sections.extent[sections.member])
-        np.maximum.at(total, sections.member, load[section])
+        lasting = 2 * (border[sections.end] - border[sections.start])
+        lasting = np.clip(lasting, 1, 2.0**40).astype(np.int64)
+        width = lasting if sections.is_plain else np.add.reduceat(lasting, sections.first[:-1])
         area = np.minimum(width.astype(np.float64) * sections.size, 2.0**62).astype(np.int64)
-        return {"W": width, "C": span, "A": area, "T": total}
+        return {"W": width, "C": laid_out.span, "A": area, "T": laid_out.total}
 
     def _borders(self) -> npt.NDArray[np.float64]:
         """Return about when each section begins, and when the last one ends; cliques take no time."""
@@ -80,6 +77,8 @@ def split(instance: Instance) -> list[Component]:
 
 def _pairs(instance: Instance) -> tuple[I64, I64]:
     """Return the conflicts by name between free buffers, each pair once."""
+    if len(instance.conflict) == 0:
+        return instance.conflict, instance.conflict
     a = np.repeat(np.arange(len(instance)), np.diff(instance.conflict_first))
     b = np.asarray(instance.conflict)
     kept = (a < b) & (instance.pin[a] < 0) & (instance.pin[b] < 0)
@@ -88,6 +87,8 @@ def _pairs(instance: Instance) -> tuple[I64, I64]:
 
 def _lives(instance: Instance) -> Lives:
     """Return the lifetimes of the free buffers; cliques stand for those that have none, after the live sets."""
+    if instance.is_plain:
+        return Lives(instance.lifetime_buffer, instance.start, instance.end, instance.n_live_sets)
     free = instance.pin[instance.lifetime_buffer] < 0
     rows = [np.stack((instance.lifetime_buffer, instance.start, instance.end))[:, free]]
     timeless = np.flatnonzero((np.diff(instance.first) == 0) & (instance.pin < 0))

@@ -15,8 +15,8 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact.components import Component
+from memplan.solvers.exact.sections import Lives
 from memplan.solvers.formulation.subinstance import with_dummies
-from memplan.solvers.kernels.exact.sections import Lives
 
 GUESSES = 30
 """Guesses from which the one with the fewest dummy buffers is taken: the simplest explanation is the likeliest."""

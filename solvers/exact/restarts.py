@@ -105,7 +105,7 @@ class RestartSchedule:
 
     def __post_init__(self) -> None:
         self.weights = [np.ones(len(self.component.sections.spare)) for _ in SKIP_WEIGHTS]
-        self.sections = Reference(self.component.sections)
+        self.sections = self.component.laid_out.sections
         self.state = Reference(State.for_sections(self.component.sections))
         self.no_guide = np.full(len(self.component.buffers), -1)
 

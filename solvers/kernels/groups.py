@@ -26,7 +26,13 @@ class KernelGroup:
 
 PLANNING = KernelGroup(
     "planning",
-    ("exact.search.search", "packing.pack.pack", "packing.quick_orders.pack_in_orders", "lemmas.search.prove_unfit"),
+    (
+        "exact.sections.lay_out",
+        "exact.search.search",
+        "packing.pack.pack",
+        "packing.quick_orders.pack_in_orders",
+        "lemmas.search.prove_unfit",
+    ),
 )
 ORDER = KernelGroup(
     "order",

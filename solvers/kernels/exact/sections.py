@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.model.buffer_table import I64, frozen
-from memplan.solvers.formulation.symmetry import appearances
-from memplan.solvers.kernels.tables import U32, Rows
-
-_CODE_SEED = 20261120
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.kernel import Kernel
+from memplan.solvers.kernels.tables import U32, ZERO, Rows, step
 
 
 class Sections(NamedTuple):
@@ -56,195 +48,103 @@ class Sections(NamedTuple):
     is_plain: bool  # whether every buffer has one lifetime and no conflict by name
 
 
-@dataclass(frozen=True, eq=False)
-class Lives:
-    """The lifetimes of the free buffers, in sections; rows sorted by buffer and time."""
+class Layout(NamedTuple):
+    """The rest of what sections are made of, and what is found about their buffers on the way; all 0 but the first."""
 
-    lifetime_buffer: I64
-    start: I64
-    end: I64
-    n_sections: int
-
-
-def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> Sections:
-    """Make the arrays of some buffers (positions in the instance), none of them pinned; O(n^2) time."""
-    n = len(buffers)
-    position = np.full(len(instance), -1)
-    position[buffers] = np.arange(n)
-    mine = position[lives.lifetime_buffer] >= 0
-    lifetime_buffer, start, end = position[lives.lifetime_buffer[mine]], lives.start[mine], lives.end[mine]
-    base = int(start.min())
-    start, end, k = start - base, end - base, int(end.max()) - base
-    size, step, residue = instance.size[buffers], instance.alignment[0, buffers], instance.residue[0, buffers]
-    granule = int(np.gcd.reduce(np.concatenate((step, np.diff(residue)))))
-    extent = -(-size // granule) * granule
-
-    first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
-    leftmost, rightmost = np.full(n, k), np.zeros(n, dtype=np.int64)
-    np.minimum.at(leftmost, lifetime_buffer, start)
-    np.maximum.at(rightmost, lifetime_buffer, end)
-    link_first, link = _links(instance, buffers, position)
-    near = _conflict_matrix(first, start, end)
-    near[np.repeat(np.arange(n), np.diff(link_first)), link] = True
-    np.fill_diagonal(near, False)
-    pairs = np.flatnonzero(near)
-    member_first, member, member_slot = _members(lifetime_buffer, start, end, k)
-    obstacle_first, obstacle = _obstacle_rows(instance, buffers)
-    block_first, block = _block_rows(instance, base, k, granule, int(residue[0]))
-    spare = np.zeros(k, dtype=np.int64)
-    np.maximum.at(spare, np.repeat(np.arange(k), np.diff(member_first)), (extent - size)[member])
-    return Sections(
-        size=_int64(size),
-        extent=_int64(extent),
-        step=_int64(step),
-        residue=_int64(residue),
-        first=_int64(first),
-        start=_int64(start),
-        end=_int64(end),
-        leftmost=_int64(leftmost),
-        rightmost=_int64(rightmost),
-        neighbour_first=np.searchsorted(pairs, n * np.arange(n + 1)),
-        neighbour=(pairs % n).astype(np.uint32),
-        link_first=_int64(link_first),
-        link=_int64(link),
-        obstacle_first=obstacle_first,
-        obstacle=obstacle,
-        member_first=member_first.astype(np.uint32),
-        member=member.astype(np.uint32),
-        member_slot=_int64(member_slot),
-        slot_first=_int64(np.cumsum(end - start) - (end - start)),
-        block_first=block_first,
-        block=block,
-        spare=spare,
-        twin=_twins(instance, buffers),
-        code=_codes((n - 1).bit_length())[:n],
-        granule=granule,
-        is_plain=len(lifetime_buffer) == n and len(link) == 0,
-    )
+    lifetime_buffer: I64  # (m,): the buffer of each lifetime, ascending
+    span: I64  # (n,): the sections of its lifetimes
+    total: I64  # (n,): the largest load of a section that it is in
+    load: I64  # (k,): the sum of the extents in each section
+    seen: I64  # (n,): scratch
+    finds_twins: bool  # whether buffers that are equal in the columns of sections are twins
 
 
-@lru_cache
-def _codes(bits: int) -> I64:
-    """Return 2^bits rows of random numbers, of which fewer bits have the first ones."""
-    codes = np.random.default_rng(_CODE_SEED).integers(-(2**63), 2**63 - 1, (1 << bits, 4), endpoint=True)
-    return frozen(codes)
+@Kernel
+def lay_out(sections: Sections, layout: Layout) -> int:
+    """Fill in the columns of `sections` from `leftmost` on, but for links, obstacles and blocks, which must be there.
 
-
-def _int64(values: npt.NDArray[np.signedinteger]) -> I64:
-    """Return a copy in the one memory layout that the kernel is compiled for: contiguous, writable int64."""
-    return np.array(values, dtype=np.int64, order="C")
-
-
-def _conflict_matrix(first: I64, start: I64, end: I64) -> Bool:
-    """Return the pairs that are alive together, bool (n, n); every buffer has a lifetime."""
-    near: Bool = (start[:, None] < end[None, :]) & (start[None, :] < end[:, None])
-    if len(start) == len(first) - 1:
-        return near
-    near = np.logical_or.reduceat(near, first[:-1], axis=0)
-    return np.logical_or.reduceat(near, first[:-1], axis=1)
-
-
-def _members(lifetime_buffer: I64, start: I64, end: I64, n_sections: int) -> tuple[I64, I64, I64]:
-    """Return the buffers of each section as (first, members, slots of the members)."""
-    lasting = end - start
-    which = np.repeat(lifetime_buffer, lasting)
-    section = np.arange(len(which)) - np.repeat(np.cumsum(lasting) - lasting - start, lasting)
-    order = np.argsort(section, kind="stable")
-    return np.searchsorted(section[order], np.arange(n_sections + 1)), which[order], order
-
-
-def _links(instance: Instance, buffers: I64, position: I64) -> tuple[I64, I64]:
-    """Return the conflicts by name inside a component, as symmetric adjacency lists."""
-    a = position[np.repeat(np.arange(len(instance)), np.diff(instance.conflict_first))]
-    b = position[instance.conflict]
-    inside = (a >= 0) & (b >= 0)
-    a, b = a[inside], b[inside]
-    order = np.argsort(a, kind="stable")
-    return np.searchsorted(a[order], np.arange(len(buffers) + 1)), b[order]
-
-
-def _obstacle_rows(instance: Instance, buffers: I64) -> tuple[I64, I64]:
-    """Return, for each buffer, where it may not lie: reserved ranges, and pinned buffers that conflict with it."""
-    reserved = instance.pools[0].reserved.tolist()
-    if "pins" not in instance.features:
-        return _repeated(_merged(reserved), len(buffers))
-    mine = instance.pin[instance.lifetime_buffer] >= 0
-    lifetime_buffer, start, end = instance.lifetime_buffer[mine], instance.start[mine], instance.end[mine]
-    found = []
-    for i in buffers.tolist():
-        near = set(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())
-        for r in range(instance.first[i], instance.first[i + 1]):
-            near.update(lifetime_buffer[(start < instance.end[r]) & (instance.start[r] < end)].tolist())
-        found.append(_merged(reserved + [_extent(instance, j) for j in near - {i} if instance.pin[j] >= 0]))
-    return _rows(found)
-
-
-def _block_rows(instance: Instance, base: int, n_sections: int, granule: int, residue: int) -> tuple[I64, I64]:
-    """Return, for each section, the cells of the reserved ranges and of the pinned buffers alive in it."""
-    reserved = instance.pools[0].reserved.tolist()
-    if "pins" not in instance.features:
-        return _repeated(_rounded(reserved, granule, residue), n_sections)
-    found = [list(reserved) for _ in range(n_sections)]
-    for r in np.flatnonzero(instance.pin[instance.lifetime_buffer] >= 0).tolist():
-        low, high = max(0, int(instance.start[r]) - base), int(instance.end[r]) - base
-        for rows in found[low : max(low, high)]:
-            rows.append(_extent(instance, int(instance.lifetime_buffer[r])))
-    return _rows([_rounded(rows, granule, residue) for rows in found])
-
-
-def _extent(instance: Instance, pinned: int) -> list[int]:
-    """Return where a pinned buffer lies, as [low, high]."""
-    low = int(instance.pin[pinned])
-    return [low, low + int(instance.size[pinned])]
-
-
-def _rounded(rows: list[list[int]], granule: int, residue: int) -> list[list[int]]:
-    """Round (low, high) rows up to the grid of offsets: below `low` a buffer may end inside its last cell, but none can
-    start inside the cell that `high` is in."""
-    shift = residue % granule
-    return _merged([[-(-(at - shift) // granule) * granule + shift for at in row] for row in rows])
-
-
-def _merged(rows: list[list[int]]) -> list[list[int]]:
-    """Return (low, high) rows as disjoint ascending ones."""
-    found: list[list[int]] = []
-    for low, high in sorted(rows):
-        if found and low <= found[-1][1]:
-            found[-1][1] = max(found[-1][1], high)
-        else:
-            found.append([low, high])
-    return found
-
-
-def _rows(lists: list[list[list[int]]]) -> tuple[I64, I64]:
-    """Return lists of (low, high) rows as (first, rows)."""
-    first = np.append(0, np.cumsum([len(rows) for rows in lists]))
-    return first, np.array([row for rows in lists for row in rows], dtype=np.int64).reshape(-1, 2)
-
-
-def _repeated(rows: list[list[int]], count: int) -> tuple[I64, I64]:
-    """Return what `_rows` makes of so many equal lists."""
-    return len(rows) * np.arange(count + 1), np.array(rows * count, dtype=np.int64).reshape(-1, 2)
-
-
-def _twins(instance: Instance, buffers: I64) -> I64:
-    """Return, for each buffer of a component, the last one before it that is equal in all but name, or -1.
-
-    Only buffers alive together are twins: the search then has to order them, and one order will do.
+    All of them are 0 before, `member_first` included. Returns the number of neighbours in all lists.
     """
-    twin = np.full(len(buffers), -1)
-    positions = np.flatnonzero(np.diff(instance.first)[buffers] > 0)
-    positions = positions[_occur_again(instance.size[buffers[positions]])]
-    last: dict[tuple[object, ...], int] = {}
-    mine = buffers[positions]
-    for k, i, look in zip(positions.tolist(), mine.tolist(), appearances(instance, mine), strict=True):
-        links = instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]]
-        twin[k] = last.get((look, links.tobytes()), -1)
-        last[look, links.tobytes()] = k
-    return twin
+    # 1. Where buffers begin and end, and how many are in each section.
+    n, k, m = len(sections.size), len(sections.spare), len(sections.start)
+    member_first, slot = sections.member_first, ZERO
+    for i in range(n):
+        sections.leftmost[i], sections.twin[i] = k, -1
+    for r in range(m):
+        i, low, high = layout.lifetime_buffer[r], sections.start[r], sections.end[r]
+        sections.leftmost[i] = min(sections.leftmost[i], low)
+        sections.rightmost[i] = max(sections.rightmost[i], high)
+        layout.span[i] += high - low
+        sections.slot_first[r] = slot
+        slot += high - low
+        for s in range(low, high):
+            member_first[s + 1] += 1
+    for s in range(k):
+        member_first[s + 1] += member_first[s]
+        layout.load[s] = member_first[s]  # where the next member goes
+
+    # 2. The members of each section, in the order of their slots.
+    slot = ZERO
+    for r in range(m):
+        for s in range(sections.start[r], sections.end[r]):
+            at = layout.load[s]
+            sections.member[at], sections.member_slot[at] = layout.lifetime_buffer[r], slot
+            layout.load[s] = at + 1
+            slot += 1
+
+    # 3. The load of each section, and what its buffers waste at the most.
+    for s in range(k):
+        layout.load[s] = 0
+        for at in range(member_first[s], member_first[s + 1]):
+            i = sections.member[at]
+            layout.load[s] += sections.extent[i]
+            sections.spare[s] = max(sections.spare[s], sections.extent[i] - sections.size[i])
+        for at in range(member_first[s], member_first[s + 1]):
+            i = sections.member[at]
+            layout.total[i] = max(layout.total[i], layout.load[s])
+
+    # 4. Neighbours, and twins among them.
+    count = ZERO
+    for i in range(n):
+        count = _neighbours(sections, layout, i, count)
+        sections.neighbour_first[i + 1] = count
+        if layout.finds_twins:
+            for at in range(sections.neighbour_first[i], count):
+                j = sections.neighbour[at]
+                if j < i and _are_equal(sections, i, j):
+                    sections.twin[i] = j
+    return count
 
 
-def _occur_again(values: I64) -> Bool:
-    """Return a mask of the values that are there more than once."""
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray(counts[which] > 1)
+@step
+def _neighbours(sections: Sections, layout: Layout, i: int, count: int) -> int:
+    """Append the buffers that conflict with a buffer to the list of neighbours, ascending; return its new length."""
+    n, start, end = len(sections.size), sections.start, sections.end
+    if sections.is_plain:
+        for j in range(n):
+            if start[j] < end[i] and start[i] < end[j] and j != i:
+                sections.neighbour[count] = j
+                count += 1
+        return count
+    for r in range(sections.first[i], sections.first[i + 1]):
+        for q in range(len(start)):
+            if start[q] < end[r] and start[r] < end[q]:
+                layout.seen[layout.lifetime_buffer[q]] = i + 1
+    for at in range(sections.link_first[i], sections.link_first[i + 1]):
+        layout.seen[sections.link[at]] = i + 1
+    for j in range(n):
+        if layout.seen[j] == i + 1 and j != i:
+            sections.neighbour[count] = j
+            count += 1
+    return count
+
+
+@step
+def _are_equal(sections: Sections, i: int, j: int) -> bool:
+    """Return whether two buffers of one lifetime each are equal in all columns."""
+    if sections.size[i] != sections.size[j] or sections.step[i] != sections.step[j]:
+        return False
+    if sections.residue[i] != sections.residue[j]:
+        return False
+    is_so: bool = sections.start[i] == sections.start[j] and sections.end[i] == sections.end[j]
+    return is_so

@@ -1,0 +1,200 @@
+"""Making the arrays that the exact search reads of some buffers of an instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.model.buffer_table import I64, frozen
+from memplan.solvers.formulation.symmetry import appearances
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.exact.sections import Layout, Sections, lay_out
+
+_CODE_SEED = 20261120
+
+
+@dataclass(frozen=True, eq=False)
+class Lives:
+    """The lifetimes of the free buffers, in sections; rows sorted by buffer and time."""
+
+    lifetime_buffer: I64
+    start: I64
+    end: I64
+    n_sections: int
+
+
+class LaidOut(NamedTuple):
+    """Sections as kernels read them, the first of them `base` in all; how many each buffer is in, (n,), and the largest
+    load of these."""
+
+    sections: Reference[Sections]
+    base: int
+    span: I64
+    total: I64
+
+
+def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> LaidOut:
+    """Make the arrays of some buffers (positions in the instance), none of them pinned; O(n^2) time."""
+    n = len(buffers)
+    position = np.full(len(instance), -1)
+    position[buffers] = np.arange(n)
+    lifetime_buffer = position[lives.lifetime_buffer]
+    mine = lifetime_buffer >= 0
+    lifetime_buffer, start, end = lifetime_buffer[mine], lives.start[mine], lives.end[mine]
+    m, base = len(start), int(start.min())
+    start, end, k = start - base, end - base, int(end.max()) - base
+    size, step, residue = instance.size[buffers], instance.alignment[0, buffers], instance.residue[0, buffers]
+    granule = int(np.gcd.reduce(np.concatenate((step, np.diff(residue)))))
+    link_first, link = _links(instance, buffers, position)
+    obstacle_first, obstacle = _obstacle_rows(instance, buffers)
+    block_first, block = _block_rows(instance, base, k, granule, int(residue[0]))
+    n_slots = int((end - start).sum())
+    # Of one lifetime each, without conflicts by name, that many meet; else at the most.
+    meetings = int((np.sort(start).searchsorted(end) - np.sort(end).searchsorted(start, side="right")).sum())
+    of_buffers = np.zeros((5, n), dtype=np.int64)
+    sections = Reference(
+        Sections(
+            size=size,
+            extent=-(-size // granule) * granule if granule > 1 else size,
+            step=step,
+            residue=residue,
+            first=np.searchsorted(lifetime_buffer, np.arange(n + 1)),
+            start=start,
+            end=end,
+            leftmost=of_buffers[0],
+            rightmost=of_buffers[1],
+            neighbour_first=np.zeros(n + 1, dtype=np.int64),
+            neighbour=np.empty(meetings - m + len(link), dtype=np.uint32),
+            link_first=link_first,
+            link=link,
+            obstacle_first=obstacle_first,
+            obstacle=obstacle,
+            member_first=np.zeros(k + 1, dtype=np.uint32),
+            member=np.empty(n_slots, dtype=np.uint32),
+            member_slot=np.empty(n_slots, dtype=np.int64),
+            slot_first=np.empty(m, dtype=np.int64),
+            block_first=block_first,
+            block=block,
+            spare=np.zeros(k, dtype=np.int64),
+            twin=np.empty(n, dtype=np.int64),
+            code=_codes((n - 1).bit_length())[:n],
+            granule=granule,
+            is_plain=m == n and len(link) == 0,
+        )
+    )
+    _, _, span, total, seen = of_buffers
+    layout = Layout(lifetime_buffer, span, total, np.zeros(k, dtype=np.int64), seen, instance.is_plain)
+    lay_out(sections, Reference(layout))
+    if not instance.is_plain:
+        sections.table.twin[:] = _twins(instance, buffers)
+    return LaidOut(sections, base, span, total)
+
+
+@lru_cache
+def _codes(bits: int) -> I64:
+    """Return 2^bits rows of random numbers, of which fewer bits have the first ones."""
+    codes = np.random.default_rng(_CODE_SEED).integers(-(2**63), 2**63 - 1, (1 << bits, 4), endpoint=True)
+    return frozen(codes)
+
+
+def _links(instance: Instance, buffers: I64, position: I64) -> tuple[I64, I64]:
+    """Return the conflicts by name inside a component, as symmetric adjacency lists."""
+    if len(instance.conflict) == 0:
+        return np.zeros(len(buffers) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    a = position[np.repeat(np.arange(len(instance)), np.diff(instance.conflict_first))]
+    b = position[instance.conflict]
+    inside = (a >= 0) & (b >= 0)
+    a, b = a[inside], b[inside]
+    order = np.argsort(a, kind="stable")
+    return np.searchsorted(a[order], np.arange(len(buffers) + 1)), b[order]
+
+
+def _obstacle_rows(instance: Instance, buffers: I64) -> tuple[I64, I64]:
+    """Return, for each buffer, where it may not lie: reserved ranges, and pinned buffers that conflict with it."""
+    reserved = instance.pools[0].reserved.tolist()
+    if "pins" not in instance.features:
+        return _repeated(_merged(reserved), len(buffers))
+    mine = instance.pin[instance.lifetime_buffer] >= 0
+    lifetime_buffer, start, end = instance.lifetime_buffer[mine], instance.start[mine], instance.end[mine]
+    found = []
+    for i in buffers.tolist():
+        near = set(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())
+        for r in range(instance.first[i], instance.first[i + 1]):
+            near.update(lifetime_buffer[(start < instance.end[r]) & (instance.start[r] < end)].tolist())
+        found.append(_merged(reserved + [_extent(instance, j) for j in near - {i} if instance.pin[j] >= 0]))
+    return _rows(found)
+
+
+def _block_rows(instance: Instance, base: int, n_sections: int, granule: int, residue: int) -> tuple[I64, I64]:
+    """Return, for each section, the cells of the reserved ranges and of the pinned buffers alive in it."""
+    reserved = instance.pools[0].reserved.tolist()
+    if "pins" not in instance.features:
+        return _repeated(_rounded(reserved, granule, residue), n_sections)
+    found = [list(reserved) for _ in range(n_sections)]
+    for r in np.flatnonzero(instance.pin[instance.lifetime_buffer] >= 0).tolist():
+        low, high = max(0, int(instance.start[r]) - base), int(instance.end[r]) - base
+        for rows in found[low : max(low, high)]:
+            rows.append(_extent(instance, int(instance.lifetime_buffer[r])))
+    return _rows([_rounded(rows, granule, residue) for rows in found])
+
+
+def _extent(instance: Instance, pinned: int) -> list[int]:
+    """Return where a pinned buffer lies, as [low, high]."""
+    low = int(instance.pin[pinned])
+    return [low, low + int(instance.size[pinned])]
+
+
+def _rounded(rows: list[list[int]], granule: int, residue: int) -> list[list[int]]:
+    """Round (low, high) rows up to the grid of offsets: below `low` a buffer may end inside its last cell, but none can
+    start inside the cell that `high` is in."""
+    shift = residue % granule
+    return _merged([[-(-(at - shift) // granule) * granule + shift for at in row] for row in rows])
+
+
+def _merged(rows: list[list[int]]) -> list[list[int]]:
+    """Return (low, high) rows as disjoint ascending ones."""
+    found: list[list[int]] = []
+    for low, high in sorted(rows):
+        if found and low <= found[-1][1]:
+            found[-1][1] = max(found[-1][1], high)
+        else:
+            found.append([low, high])
+    return found
+
+
+def _rows(lists: list[list[list[int]]]) -> tuple[I64, I64]:
+    """Return lists of (low, high) rows as (first, rows)."""
+    first = np.append(0, np.cumsum([len(rows) for rows in lists]))
+    return first, np.array([row for rows in lists for row in rows], dtype=np.int64).reshape(-1, 2)
+
+
+def _repeated(rows: list[list[int]], count: int) -> tuple[I64, I64]:
+    """Return what `_rows` makes of so many equal lists."""
+    return len(rows) * np.arange(count + 1), np.array(rows * count, dtype=np.int64).reshape(-1, 2)
+
+
+def _twins(instance: Instance, buffers: I64) -> I64:
+    """Return, for each buffer of a component, the last one before it that is equal in all but name, or -1.
+
+    Only buffers alive together are twins: the search then has to order them, and one order will do.
+    """
+    twin = np.full(len(buffers), -1)
+    positions = np.flatnonzero(np.diff(instance.first)[buffers] > 0)
+    positions = positions[_occur_again(instance.size[buffers[positions]])]
+    last: dict[tuple[object, ...], int] = {}
+    mine = buffers[positions]
+    for k, i, look in zip(positions.tolist(), mine.tolist(), appearances(instance, mine), strict=True):
+        links = instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]]
+        twin[k] = last.get((look, links.tobytes()), -1)
+        last[look, links.tobytes()] = k
+    return twin
+
+
+def _occur_again(values: I64) -> Bool:
+    """Return a mask of the values that are there more than once."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray(counts[which] > 1)
