@@ -38,9 +38,8 @@ class Component:
         laid_out, sections = self.laid_out, self.sections
         border = self._borders()[laid_out.base :]
         # Borders lie at halves between times, so twice the width is whole; the cap keeps areas in 62 bits.
-        lasting = 2 * (border[sections.end] - border[sections.start])
-        lasting = np.clip(lasting, 1, 2.0**40).astype(np.int64)
-        width = lasting if sections.is_plain else np.add.reduceat(lasting, sections.first[:-1])
+        lasting = np.clip(2 * (border[sections.end] - border[sections.start]), 1, 2.0**40)
+        width = np.add.reduceat(lasting.astype(np.int64), sections.first[:-1])
         area = np.minimum(width.astype(np.float64) * sections.size, 2.0**62).astype(np.int64)
         return {"W": width, "C": laid_out.span, "A": area, "T": laid_out.total}
 

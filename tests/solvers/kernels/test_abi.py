@@ -90,6 +90,13 @@ def test_a_reference_is_laid_out_like_that() -> None:
     assert np.array(words[17:18]).view(np.float64)[0] == 0.5
 
 
+@pytest.mark.parametrize(
+    "made", [np.arange(5), np.zeros(0), np.arange(6).reshape(2, 3)[1:], np.frombuffer(b"12345678")]
+)
+def test_an_array_has_the_address_of_its_data_behind_the_header_of_all_objects(made: np.ndarray[Any, Any]) -> None:
+    assert (ctypes.c_void_p.from_address(id(made) + abi._DATA).value or 0) == made.ctypes.data
+
+
 def test_a_pointer_to_a_table_is_one_argument_whose_fields_can_be_read() -> None:
     def number(table: Any) -> Any:
         return table.number

@@ -91,14 +91,10 @@ def test_an_array_that_a_kernel_would_misread_is_refused(changed: dict[str, Any]
         Reference(everything(**changed))
 
 
-@pytest.mark.parametrize(
-    ("changed", "error"),
-    [({"number": 2**63}, ValueError), ({"number": 7.0}, TypeError)],
-    ids=["too large", "no int"],
-)
-def test_a_number_that_a_kernel_would_misread_is_refused(changed: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error):
-        Reference(everything(**changed))
+@pytest.mark.parametrize("number", [2**63, 7.0], ids=["too large", "no int"])
+def test_a_number_that_a_kernel_would_misread_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="Everything: a number is"):
+        Reference(everything(number=number))
 
 
 def test_a_whole_number_does_where_a_float_is_meant(machine_code: Callable[..., int]) -> None:
