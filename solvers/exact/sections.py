@@ -12,7 +12,7 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64, frozen
 from memplan.solvers.formulation.symmetry import appearances
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.exact.sections import Layout, Sections, lay_out
+from memplan.solvers.kernels.exact.sections import SectionFacts, Sections, lay_out
 
 _CODE_SEED = 20261120
 
@@ -87,8 +87,8 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> LaidOut:
         )
     )
     _, _, span, total, seen = of_buffers
-    layout = Layout(lifetime_buffer, span, total, np.zeros(k, dtype=np.int64), seen, instance.is_plain)
-    lay_out(sections, Reference(layout))
+    facts = SectionFacts(lifetime_buffer, span, total, np.zeros(k, dtype=np.int64), seen, instance.is_plain)
+    lay_out(sections, Reference(facts))
     if not instance.is_plain:
         sections.table.twin[:] = _twins(instance, buffers)
     return LaidOut(sections, base, span, total)

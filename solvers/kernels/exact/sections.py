@@ -48,7 +48,7 @@ class Sections(NamedTuple):
     is_plain: bool  # whether every buffer has one lifetime and no conflict by name
 
 
-class Layout(NamedTuple):
+class SectionFacts(NamedTuple):
     """The rest of what sections are made of, and what is found about their buffers on the way; all 0 but the first."""
 
     lifetime_buffer: I64  # (m,): the buffer of each lifetime, ascending
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
 
 
 @Kernel
-def lay_out(sections: Sections, layout: Layout) -> int:
+def lay_out(sections: Sections, facts: SectionFacts) -> int:
     """Fill in the columns of `sections` from `leftmost` on, but for links, obstacles and blocks, which must be there.
 
     All of them are 0 before, `member_first` included. Returns the number of neighbours in all lists.
@@ -71,44 +71,44 @@ def lay_out(sections: Sections, layout: Layout) -> int:
     for i in range(n):
         sections.leftmost[i], sections.twin[i] = k, -1
     for r in range(m):
-        i, low, high = layout.lifetime_buffer[r], sections.start[r], sections.end[r]
+        i, low, high = facts.lifetime_buffer[r], sections.start[r], sections.end[r]
         sections.leftmost[i] = min(sections.leftmost[i], low)
         sections.rightmost[i] = max(sections.rightmost[i], high)
-        layout.span[i] += high - low
+        facts.span[i] += high - low
         sections.slot_first[r] = slot
         slot += high - low
         for s in range(low, high):
             member_first[s + 1] += 1
     for s in range(k):
         member_first[s + 1] += member_first[s]
-        layout.load[s] = member_first[s]  # where the next member goes
+        facts.load[s] = member_first[s]  # where the next member goes
 
     # 2. The members of each section, in the order of their slots.
     slot = ZERO
     for r in range(m):
         for s in range(sections.start[r], sections.end[r]):
-            at = layout.load[s]
-            sections.member[at], sections.member_slot[at] = layout.lifetime_buffer[r], slot
-            layout.load[s] = at + 1
+            at = facts.load[s]
+            sections.member[at], sections.member_slot[at] = facts.lifetime_buffer[r], slot
+            facts.load[s] = at + 1
             slot += 1
 
     # 3. The load of each section, and what its buffers waste at the most.
     for s in range(k):
-        layout.load[s] = 0
+        facts.load[s] = 0
         for at in range(member_first[s], member_first[s + 1]):
             i = sections.member[at]
-            layout.load[s] += sections.extent[i]
+            facts.load[s] += sections.extent[i]
             sections.spare[s] = max(sections.spare[s], sections.extent[i] - sections.size[i])
         for at in range(member_first[s], member_first[s + 1]):
             i = sections.member[at]
-            layout.total[i] = max(layout.total[i], layout.load[s])
+            facts.total[i] = max(facts.total[i], facts.load[s])
 
     # 4. Neighbours, and twins among them.
     count = ZERO
     for i in range(n):
-        count = _neighbours(sections, layout, i, count)
+        count = _neighbours(sections, facts, i, count)
         sections.neighbour_first[i + 1] = count
-        if layout.finds_twins:
+        if facts.finds_twins:
             for at in range(sections.neighbour_first[i], count):
                 j = sections.neighbour[at]
                 if j < i and _are_equal(sections, i, j):
@@ -117,7 +117,7 @@ def lay_out(sections: Sections, layout: Layout) -> int:
 
 
 @step
-def _neighbours(sections: Sections, layout: Layout, i: int, count: int) -> int:
+def _neighbours(sections: Sections, facts: SectionFacts, i: int, count: int) -> int:
     """Append the buffers that conflict with a buffer to the list of neighbours, ascending; return its new length."""
     n, start, end = len(sections.size), sections.start, sections.end
     if sections.is_plain:
@@ -129,11 +129,11 @@ def _neighbours(sections: Sections, layout: Layout, i: int, count: int) -> int:
     for r in range(sections.first[i], sections.first[i + 1]):
         for q in range(len(start)):
             if start[q] < end[r] and start[r] < end[q]:
-                layout.seen[layout.lifetime_buffer[q]] = i + 1
+                facts.seen[facts.lifetime_buffer[q]] = i + 1
     for at in range(sections.link_first[i], sections.link_first[i + 1]):
-        layout.seen[sections.link[at]] = i + 1
+        facts.seen[sections.link[at]] = i + 1
     for j in range(n):
-        if layout.seen[j] == i + 1 and j != i:
+        if facts.seen[j] == i + 1 and j != i:
             sections.neighbour[count] = j
             count += 1
     return count
