@@ -27,6 +27,7 @@ MODULES = {
     "export": "files.export",
     "import": "files.import_",
     "objects": "plans.objects",
+    "heaps": "plans.heaps",
     "shapes": "symbols.shapes",
     "limits": "symbols.limits",
 }

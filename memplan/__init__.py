@@ -48,6 +48,8 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Exported": "capabilities.files.export",
     "ImportAnswer": "capabilities.files.import_",
     "ImportCallOptions": "capabilities.files.import_",
+    "HeapsAnswer": "capabilities.plans.heaps",
+    "HeapsOptions": "capabilities.plans.heaps",
     "LimitsAnswer": "capabilities.symbols.limits",
     "LimitsOptions": "capabilities.symbols.limits",
     "LivenessAnswer": "capabilities.operations.liveness",
@@ -148,6 +150,9 @@ if TYPE_CHECKING:
     from memplan.capabilities.plans.check import CheckOptions as CheckOptions
     from memplan.capabilities.plans.check import check as check
     from memplan.capabilities.plans.diff import diff as diff
+    from memplan.capabilities.plans.heaps import HeapsAnswer as HeapsAnswer
+    from memplan.capabilities.plans.heaps import HeapsOptions as HeapsOptions
+    from memplan.capabilities.plans.heaps import heaps as heaps
     from memplan.capabilities.plans.objects import ObjectsAnswer as ObjectsAnswer
     from memplan.capabilities.plans.objects import ObjectsOptions as ObjectsOptions
     from memplan.capabilities.plans.objects import objects as objects

@@ -43,6 +43,8 @@ OFFERED = sorted(
         "ImportCallOptions",
         "InputError",
         "InvalidPlanError",
+        "HeapsAnswer",
+        "HeapsOptions",
         "LimitsAnswer",
         "LimitsOptions",
         "LivenessAnswer",

@@ -86,5 +86,5 @@ def least_peak(size: dict[str, int], pairs: set[frozenset[str]]) -> int:
             if end[name] >= best:
                 break
         else:
-            best = max(end.values())
+            best = max(end.values(), default=0)
     return best
