@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, Texts, adapted, aligned
 from memplan.planner import formats, importers
-from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.errors import FormatError, OptionError, sentences, shown
 from memplan.planner.importers.imported import FOR_MODELS, Imported, ImportOptions, ModelOptions
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.intervals import Interval
@@ -95,6 +95,13 @@ def _with_default(model: type[Any], sentence: str) -> str:
     return f"{sentence} ({about.description})" if default in (None, (), ...) else f"{sentence} (left out, {default})"
 
 
+def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
+    """Return the plan of a problem in the bytes of a file; raises InputError."""
+    if (kind := importers.detect(data, name)) is not None:
+        raise FormatError(f"must be a plan, got a model or dump ({kind}), which `memplan plan FILE` plans")
+    return formats.read_plan(data, problem, name)
+
+
 @dataclass
 class Reader:
     """Reads the files of one question, and keeps what they say beside it.
@@ -158,4 +165,4 @@ class Reader:
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
         """Return the plan of a problem in the bytes of a file; raises InputError."""
-        return formats.read_plan(data, problem, name)
+        return read_plan(data, problem, name)

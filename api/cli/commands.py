@@ -54,7 +54,7 @@ def app(arguments: Sequence[str]) -> typer.Typer:
     )
     found.callback()(memplan)
     for name in arguments[:1] if arguments and arguments[0] in _NAMES else _NAMES:
-        command = _command(name)
+        command = made(name)
         if isinstance(command, typer.Typer):
             found.add_typer(command, name=name)
         else:
@@ -62,7 +62,7 @@ def app(arguments: Sequence[str]) -> typer.Typer:
     return found
 
 
-def _command(name: str) -> Any:
+def made(name: str) -> Any:
     """Return the function of a command, or the application of one with commands of its own."""
     if name in COMMANDS:
         return getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name.replace("-", "_"))

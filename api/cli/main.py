@@ -57,7 +57,10 @@ def _run(arguments: Sequence[str] | None) -> int:
             say(f"memplan: {hint}")
         return WRONG_INPUT
     except InputError as error:
-        for sentence in error.sentences:
+        # Imported here: most input is right.
+        from memplan.planner.errors.ways import with_ways
+
+        for sentence in with_ways(error.sentences):
             say(f"memplan: error: {sentence}")
         return WRONG_INPUT
     except ModuleNotFoundError as error:

@@ -81,7 +81,7 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
             if value is not None:
                 question[each.name] = value
             elif each.required and not capability.any_of:
-                raise OptionError(f"{spelled(each.name)[0].removeprefix('--')}: is required")
+                raise OptionError(f"{spelled(each.name)[0].removeprefix('--')}: is required ({each.help})")
         elif each.from_file is not None:
             try:
                 question[each.name] = _read_file(each, reader, said, question)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from memplan.api.cli.flags import dashed
+from memplan.capabilities import MODULES
 from memplan.planner.errors.option_words import names_meant
 
 _VALUES: Mapping[str, tuple[str, ...]] = {
@@ -41,14 +44,26 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         meant = [f"--{name}" for name in names_meant(option.lstrip("-")) if f"--{name}" in known]
         if meant:
             yield f"did you mean {meant[0]}?"
+        elif others := _commands_with(option):
+            yield f"{option} is an option of {', '.join(f'`memplan {name}`' for name in others)}"
+        elif not getattr(error, "possibilities", None):
+            yield f"`memplan {arguments[0]} --help` says which options there are"
     elif found := _CHOICE.search(message):
         choices = re.findall(r"'([^']*)'", found[2])
-        if (value := _meant(found[1].lower(), choices)) is not None:
+        value, default = _meant(found[1].lower(), choices), getattr(getattr(error, "param", None), "default", None)
+        if value is not None:
             yield f"did you mean {value}?"
+        elif default is not None:
+            yield f"left out, it is {default}"
+        else:
+            yield f"it may be left out: `memplan {arguments[0]} --help` says what is done then"
+    elif lacking := re.search(r"(?:Missing option|^Option) '(-[^']*)'", message):
+        yield from _of_option(lacking[1], arguments)
     elif missing := re.search(r"Missing argument '(.*)'", message):
-        yield f"`memplan {arguments[0]} --help` says what {missing[1]} is" + (
-            f"; `memplan plan {shlex.quote(arguments[1])} -o plan.json` writes a plan" if "PLAN" in missing[1] else ""
-        )
+        about = str(getattr(error.param, "help", None) or "").rstrip(".")
+        yield f"{missing[1]} is {about[:1].lower()}{about[1:]}" if about else f"see `memplan {arguments[0]} --help`"
+        if "PLAN" in missing[1] and len(arguments) > 1:
+            yield f"`memplan plan {shlex.quote(arguments[1])} -o plan.json` writes a plan"
     elif getattr(error, "param", None) is not None and "did you mean" not in message:
         given = [word for flag, word in pairwise(arguments) if flag in error.param.opts]
         if error.param.default is not None and given:
@@ -62,14 +77,42 @@ def _meant(word: str, choices: Sequence[str]) -> str | None:
     return next(others, next(iter(get_close_matches(word, choices, n=1)), None))
 
 
+def _options(command: str) -> Iterator[tuple[str, Any]]:
+    """Yield the flags of a command, each with what is said of it."""
+    # Imported here: most command lines are right.
+    from memplan.api.cli.commands import made
+
+    for row in inspect.signature(made(command)).parameters.values():
+        for about in getattr(row.annotation, "__metadata__", ()):
+            named = [word for word in (about.default, *(about.param_decls or ())) if isinstance(word, str)]
+            yield from ((part, about) for word in named or [f"--{dashed(row.name)}"] for part in word.split("/"))
+
+
+def _commands_with(option: str) -> list[str]:
+    """Return the commands that have an option."""
+    return [name for name in MODULES if option in dict(_options(name))]
+
+
+def _of_option(flag: str, arguments: Sequence[str]) -> Iterator[str]:
+    """Yield what an option takes that lacks its value, or that is missing."""
+    if (about := dict(_options(arguments[0])).get(flag) if arguments[0] in MODULES else None) is not None:
+        yield f"{flag} {about.metavar or 'VALUE'}: {about.help}"
+
+
 def _of_extra(arguments: list[str], extra: list[str]) -> Iterator[str]:
     """Yield the command lines that more files than a command takes may stand for."""
     first = next((word for word in arguments[1:] if not word.startswith("-") and word not in extra), None)
     if first is None:
+        yield f"{arguments[0]} takes no files: leave {shlex.join(extra)} out"
         return
     at, kept = arguments.index(first), [word for word in arguments if word not in extra]
     if Path(whole := " ".join([first, *extra])).exists():
         yield f"did you mean `memplan {shlex.join([*arguments[:at], whole, *kept[at + 1 :]])}`?"
+        return
+    before = arguments[arguments.index(extra[0]) - 1] if extra[0] in arguments else ""
+    flag = arguments[arguments.index(before) - 1] if before in arguments[1:] else ""
+    if flag.startswith("-") and not Path(extra[0]).exists():
+        yield f"did you mean {flag} '{before} {extra[0]}', in quotes, or a value without a space?"
         return
     each = [shlex.join([*kept[:at], file, *kept[at + 1 :]]) for file in (first, *extra)]
     yield f"{arguments[0]} takes fewer files; for each: {', '.join(f'`memplan {line}`' for line in each)}"

@@ -19,6 +19,7 @@ from memplan.api.logs import PROBLEMS
 from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.store.errors import StoreError
 from memplan.planner.errors import FormatError, InputError, shown
+from memplan.planner.errors.ways import ways
 
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
@@ -32,7 +33,10 @@ _TITLES = {413: "Content Too Large", 414: "URI Too Long", 422: "Unprocessable Co
 
 
 class ProblemDetails(BaseModel):
-    """The body of an error; `errors` has one sentence a broken rule and `detail` is the first of them."""
+    """The body of an error; `errors` has one sentence a broken rule and `detail` is the first of them.
+
+    `hints` say what to do, where the sentences themselves do not.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,6 +45,7 @@ class ProblemDetails(BaseModel):
     status: int
     detail: str
     errors: list[str]
+    hints: list[str] = Field(default=[])
 
 
 class TooLargeError(InputError):
@@ -53,13 +58,15 @@ class MediaTypeError(InputError):
 
 def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None) -> Response:
     """Make the answer that says what is wrong, in plain ASCII, so that whatever a caller sent can come back out."""
-    content = {
+    content: dict[str, Any] = {
         "type": "about:blank",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "detail": sentences[0],
         "errors": list(sentences),
     }
+    if found := list(ways(sentences)):
+        content["hints"] = found
     return Response(json.dumps(content), status, dict(headers or {}), MEDIA_TYPE)
 
 

@@ -16,6 +16,7 @@ from memplan.capabilities.files.foreign import ForeignOptions
 from memplan.capabilities.inputs import FILE
 from memplan.capabilities.operations.cascade import MacsRatio
 from memplan.capabilities.operations.writing import RUNTIME
+from memplan.planner import importers
 from memplan.planner.errors import FormatError
 from memplan.planner.exporters.c_model import write_c_model
 from memplan.planner.importers import is_tflite
@@ -57,7 +58,8 @@ def deploy(file: bytes, options: DeployOptions = DeployOptions(), control: Contr
     smallest arena. The model as given is one of them, so that the arena never grows.
     """
     if not is_tflite(file):
-        raise FormatError(f"must be a TensorFlow Lite model for {RUNTIME}, got {file[:8]!r}")
+        found = importers.detect(file, options.name) or ("JSON" if file.lstrip()[:1] == b"{" else f"{file[:8]!r}")
+        raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {found}; convert it first")
     search = FormSearch(file, options.of_model(facts=True), control.begun(options), options.fit, options.macs)
     found = search.run()
     fits = None if options.fit is None else found.arena.least <= options.fit

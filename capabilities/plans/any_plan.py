@@ -9,7 +9,7 @@ import numpy as np
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.capabilities.plans.baseline import without_pins
 from memplan.capabilities.question import Question
-from memplan.capabilities.reading import Reader
+from memplan.capabilities.reading import Reader, read_plan
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner import formats, importers
 from memplan.planner.errors import FormatError, OptionError, shown
@@ -67,7 +67,7 @@ def read_plan_of(data: bytes, problem: Problem, name: str) -> Plan:
         rows = list(value.items()) if isinstance(value, dict) and "placements" not in value else value
         if isinstance(rows, list):
             return Plan(placements=_offsets(rows, problem))
-    return formats.read_plan(data, problem, name)
+    return read_plan(data, problem, name)
 
 
 def _offsets(rows: list[object], problem: Problem) -> PlacementTable:

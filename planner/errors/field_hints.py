@@ -40,6 +40,7 @@ _OF_BUFFERS = {
     ),
     **dict.fromkeys(("mem_offset", "pool_offset", "byte_offset", "addr", "pinned_offset", "fixed_offset"), "offset"),
     **dict.fromkeys(("view_of", "inplace_of", "shares_with", "base_buffer"), "alias_of"),
+    **dict.fromkeys(("shape", "dtype", "dims"), "size, in bytes: elements times the bytes of one"),
     "conflicts": "conflicts of the problem, a list of pairs of ids",
     "conflicts_with": "conflicts of the problem, a list of pairs of ids",
     "alias": "alias_of",
@@ -67,6 +68,7 @@ _OF_PLACEMENTS = {
 }
 _OF_PROBLEMS = {
     "tensors": "buffers",
+    **dict.fromkeys(("nodes", "operations", "operators"), "ops of a graph, or functions of a program"),
     "allocations": "buffers",
     "capacity": "size of a pool, in pools",
     "size": "size of a pool, in pools",
@@ -81,13 +83,14 @@ _OF_PROBLEMS = {
     "time_limit_s": "the option beside the problem",
     "solver": "the option beside the problem",
 }
-_KNOWN = {
+KNOWN_FIELDS = {
     "buffers": (
         *("id", "size", "start", "end", "lifetimes", "alignment", "pools", "offset", "traffic", "hint", "alias_of"),
         *("alias_offset", "relative", "no_cross", "offset_mod", "forbid_pools"),
     ),
     "pools": ("name", "size", "alignment", "base_address", "cost", "reserved", "bank_size", "device"),
     "placements": ("id", "pool", "offset"),
+    "ops": ("in", "out", "work", "after", "may_overwrite", "regions", "name", "kind", "cost", "once"),
     "body": ("op", "inputs", "outputs", "temporaries", "body", "has_effects", "call", "branches", "trips"),
     "": ("format", "name", "interval", "buffers", "conflicts", "may_share", "bank", "together", "pools", "objective"),
 }
@@ -99,6 +102,12 @@ _MEANT: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("reads", "in", "input", "args", "operands", "uses"), "inputs"),
         **dict.fromkeys(("writes", "out", "output", "results", "defs"), "outputs"),
         **dict.fromkeys(("scratch", "workspace", "temps"), "temporaries"),
+    },
+    "ops": {
+        **dict.fromkeys(("inputs", "input", "reads", "args", "operands", "uses"), "in"),
+        **dict.fromkeys(("outputs", "output", "writes", "results", "makes"), "out"),
+        **dict.fromkeys(("scratch", "workspace", "temporaries"), "work"),
+        **dict.fromkeys(("op", "type", "op_type"), "kind"),
     },
     "": _OF_PROBLEMS,
 }
@@ -138,7 +147,7 @@ def meant_value(location: Sequence[str | int], said: str) -> str:
 def unknown_field(location: Sequence[str | int]) -> str:
     """Say that a field is not known and, if others call one of ours so, or it is nearly one, which one is meant."""
     words = [step for step in location if isinstance(step, str)]
-    of = words[-2] if len(words) > 1 and words[-2] in _KNOWN else "" if len(words) == 1 else None
+    of = words[-2] if len(words) > 1 and words[-2] in KNOWN_FIELDS else "" if len(words) == 1 else None
     if of is None or not words:
         return "is not a known field"
     meant = meant_field(of, words[-1])
@@ -147,7 +156,7 @@ def unknown_field(location: Sequence[str | int]) -> str:
 
 def meant_field(of: str, word: str) -> str | None:
     """Return the field of buffers, pools, placements or, for "", problems that others call so, or that is near."""
-    near = get_close_matches(word[:60].lower(), _KNOWN[of], n=1, cutoff=0.75)
+    near = get_close_matches(word[:60].lower(), KNOWN_FIELDS[of], n=1, cutoff=0.75)
     return _MEANT[of].get(word.lower(), next(iter(near), None))
 
 

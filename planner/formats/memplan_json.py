@@ -38,7 +38,7 @@ def parse(data: bytes) -> Any:
     try:
         value = from_json(data, allow_inf_nan=False)
     except ValueError as error:
-        raise FormatError(f"must be JSON: {error}{_meant(text, str(error))}") from None
+        raise FormatError(f"must be JSON: {error}{_found(text, str(error))}{_meant(text, str(error))}") from None
     # A key that is dropped takes a colon with it; only escaped colons could hide that. Mostly the keys of the problem,
     # of what lies beside it, and of its rows have all the colons there are.
     keys = _keys_near_the_top(value) if isinstance(value, dict) else -1
@@ -46,6 +46,14 @@ def parse(data: bytes) -> Any:
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         json.loads(text, object_pairs_hook=_keys_are_given_once)
     return value
+
+
+def _found(text: str, error: str) -> str:
+    """Return what stands where a text stops being JSON."""
+    at = re.search(r"line (\d+) column (\d+)", error)
+    line = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else ""
+    near = line[max(0, int(at[2]) - 20) : int(at[2]) + 20].strip() if at else ""
+    return f", in {shown(near)}" if near else ""
 
 
 def _meant(text: str, error: str) -> str:

@@ -63,7 +63,7 @@ def test_a_size_that_nothing_fits_is_said(tmp_path: Path, capfd: Captured) -> No
 
 
 def test_only_tflite_models_are_deployed() -> None:
-    with pytest.raises(FormatError, match="must be a TensorFlow Lite model for TFLite Micro"):
+    with pytest.raises(FormatError, match=r"must be a TensorFlow Lite model \(.tflite\) for TFLite Micro"):
         deploy(b"id,lower,upper,size\n")
 
 

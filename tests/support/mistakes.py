@@ -78,11 +78,17 @@ NEW = [
         (row(id=""), PLAN_J, "buffers[0].id", 'got ""', "must be a non-empty string", ""),
         (row(offset=-4), PLAN_J, "buffers[0].offset", "got -4", "must be at least 0", "left out, it is chosen"),
         (text(A, may_share=["a", "b"]), PLAN_J, "may_share[0]", '"a"', "must be a list", 'as [["a", "b"]]'),
+        (row(start=5, end=3), PLAN_J, "buffers[0].end", "got 3", "must be greater than start (5)", "change places?"),
+        (text(A, A), PLAN_J, "buffers[1].id", '"a" again', "must be unique", "a name of its own"),
+        (row(shape=[1, 2]), PLAN_J, "buffers[0].shape", "shape", "not a known field", "size, in bytes"),
         (row(size="0x40"), PLAN_J, "buffers[0].size", '"0x40"', "must be an integer", "did you mean 64?"),
     ),
     *_of(
         "documents",
         ('{"buffers": [{"id": "a"', PLAN_J, "p.json", "line 1 column", "must be JSON", "is it cut short?"),
+        ("buffers:\n  - id: a", PLAN_J, "p.json", '"buffers:"', "must be JSON", "is it YAML"),
+        ('{"id": "a"}\n{"id": "b"}', PLAN_J, "p.json", 'in "{', "trailing characters", "rows go into one list"),
+        ("5", PLAN_J, "p.json", "got 5", "must be an object", 'write {"buffers":'),
         ("{'buffers': []}", PLAN_J, "p.json", "line 1 column", "key must be a string", "in double quotes"),
         ('// mine\n{"buffers": []}', PLAN_J, "p.json", "line 1 column", "must be JSON", "JSON has no comments"),
         (text(A, interval="open"), PLAN_J, "interval", '"open"', "must be 'half-open' or 'closed'", "left out"),
@@ -156,6 +162,9 @@ NEW = [
     ),
     *_of(
         "flags",
+        ("", "plan two.json --fit 4KiB", "--fit", "--fit", "No such option", "`memplan cascade`, `memplan deploy`"),
+        ("", "plan two.json --capacity", "--capacity", "--capacity", "requires an argument", "sram=128KiB@0x20000000"),
+        ("", "plan two.json --capacity 4 KiB", "plan", "(KiB)", "extra argument", "did you mean --capacity '4 KiB'"),
         ("", "plan two.json --timeout 3", "--timeout", "--timeout", "No such option", "did you mean --time-limit?"),
         ("", "plan two.json --ram 4KiB", "--ram", "--ram", "No such option", "did you mean --capacity?"),
         ("", "plan two.json --algorithm greedy", "--algorithm", "--algorithm", "No such option", "mean --solver?"),
@@ -168,6 +177,7 @@ NEW = [
     ),
     *_of(
         "pairs of files",
+        ("", "verify two.json kws.tflite", "kws.tflite", "tflite", "must be a plan", "`memplan plan kws.tflite`"),
         ("", "diff plan.json two.json", "two.json", "got a problem", "must be a plan", "`memplan plan two.json`"),
         (
             "",

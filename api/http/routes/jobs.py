@@ -36,7 +36,7 @@ from memplan.api.http.requests.job_requests import (
     read_new_job,
 )
 from memplan.api.http.requests.readers import LARGE_BYTES
-from memplan.api.http.requests.selected import selected
+from memplan.api.http.selected import selected
 from memplan.api.jobs.serialization import answer_bytes, plan_json, problem_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN

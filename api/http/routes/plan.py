@@ -29,7 +29,6 @@ from memplan.api.http.requests.bodies import (
 )
 from memplan.api.http.requests.keep_requests import WORD, read_keeping
 from memplan.api.http.requests.readers import LARGE_BYTES, limit_of
-from memplan.api.http.requests.selected import selected
 from memplan.api.http.requests.submissions import (
     GRACE_S,
     ROW_S,
@@ -38,6 +37,7 @@ from memplan.api.http.requests.submissions import (
     check_size,
     check_time_limit,
 )
+from memplan.api.http.selected import selected
 from memplan.api.http.written_answers import WrittenAnswer
 from memplan.api.logs import PROBLEMS
 from memplan.api.refusals import NotInTimeError

@@ -15,7 +15,7 @@ from memplan.api.http.auth.gate import may
 from memplan.api.http.openapi.schemas import KNOWN_PLAN_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.requests.bodies import JSON
-from memplan.api.http.requests.selected import selected
+from memplan.api.http.selected import selected
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
 from memplan.planner.model.plan import Plan

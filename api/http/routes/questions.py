@@ -17,8 +17,8 @@ from memplan.api.http.openapi.capability_schemas import question_answer, questio
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import JSON, media_type, read_body
 from memplan.api.http.requests.readers import LARGE_BYTES, limit_of
-from memplan.api.http.requests.selected import selected
 from memplan.api.http.requests.work_requests import BegunWork, begin_work
+from memplan.api.http.selected import selected
 from memplan.api.service.answering import QUESTIONS, answered
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller

@@ -38,6 +38,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
     ("other_documents", "order two.json", 2, ["plan two.json"]),
     ("bundle", "replay plan.json", 2, ["plan PROBLEM --bundle bundle.json"]),
     ("other_documents", "cascade 'a graph/two.json'", 2, ["plan 'a graph/two.json'"]),
+    ("reading", "verify two.json vela.tflite", 2, ["plan vela.tflite"]),
     ("other_documents", "plan graph.json", 2, ["order graph.json", "plan graph.json --reorder"]),
     ("other_documents", "order plan.json", 2, ["verify PROBLEM plan.json", "look PROBLEM plan.json"]),
     ("other_documents", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),

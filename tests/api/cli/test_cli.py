@@ -254,10 +254,14 @@ def test_a_wrong_command_line_is_explained(options: list[str], two: str, capfd: 
 
 
 def test_a_directory_is_no_file(two: str, tmp_path: Path, capfd: Captured) -> None:
-    assert refused(["plan", str(tmp_path)], capfd) == [f"memplan: error: {tmp_path}: is a directory"]
+    assert refused(["plan", str(tmp_path)], capfd) == [
+        f"memplan: error: {tmp_path}: is a directory (name a file in it)"
+    ]
     file = tmp_path / "plan.json"
     file.mkdir()
-    assert refused(["plan", two, "-o", str(file)], capfd) == [f"memplan: error: {file}: is a directory"]
+    assert refused(["plan", two, "-o", str(file)], capfd) == [
+        f"memplan: error: {file}: is a directory (name a file in it)"
+    ]
 
 
 def test_standard_input_has_room_for_one_file(capfd: Captured) -> None:

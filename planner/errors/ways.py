@@ -1,0 +1,63 @@
+"""What to do about a broken rule, said beside sentences that do not say so themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from memplan.planner.errors.field_hints import KNOWN_FIELDS
+
+_SAID = re.compile(
+    r"did you mean|such as|, as |as in|left out|leave it out|`memplan|--|; |\(the |save the|download|\?\)|:/"
+)
+"""The words of sentences that say what to write instead."""
+_WAYS = [
+    (r"must be greater than start", "the end is the first time step after the lifetime: do the two change places?"),
+    (r"must be unique", "give each a name of its own, or leave one out"),
+    (r"each key once|must not be given beside|must be named once", "leave one of them out"),
+    (r"must be the id of a buffer|must name another buffer", "name another one of the buffers, or leave it out"),
+    (r"trailing characters", 'a file is one value; rows go into one list: {"buffers": [...]}'),
+    (r"must be JSON: (expected|invalid)", "is it YAML, TOML, or a Python text? JSON has no NaN, no comments, no '"),
+    (r"recursion limit", "nothing that is read here lies so deep: is it another kind of file?"),
+    (r"must be an object", 'write {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}]}'),
+    (r"^[^:]*: must not be empty$", "is it cut short, or still to be written? Make or fetch it again"),
+    (r"must not be empty", "name one, or leave it out"),
+    (r"is a directory$", "name a file in it"),
+    (r"no such directory", "make it first, or write elsewhere"),
+    (r"permission denied", "may this user read and write it? Write elsewhere, or change its owner"),
+    (r"must be text in UTF-8|JSON in UTF-8", "save it as UTF-8"),
+    (r"must have \d+ cells", "each row has a cell for each column of the first line"),
+    (r"comma-separated values", "is a quotation mark left open?"),
+    (r"column '.*must be an integer|size.*must be an integer", "bytes and time steps are whole numbers, as 4096"),
+    (r"must be made before it is read", "list the operation that makes it first, or name the tensor in given"),
+    (r"must be the position of one", "positions count from 0"),
+    (r"symbols: is required", 'as {"symbols": {"n": {"min": 1, "max": 64}}}: see docs/shapes.md'),
+    (r"must be at least \d+, got -", "sizes, offsets, times and counts are not negative here"),
+    (r"is required where", "give both, or lifetimes, as [[0, 3]]"),
+    (r"must be the (model|program), a (\.\w+) file", "give the file that the plan was made of, with that ending"),
+    (r"must be '", "write one of these, or leave it out for the usual one"),
+]
+_FIELDS = re.compile(r"(?:^|: |\.)(\w+)\[\d+\]\.\w+: is not a known field$|(?:^|: )\w+: is not a known field$")
+
+
+def ways(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield what to do, each thing once, about rules whose sentences only say what is wrong."""
+    yield from dict.fromkeys(way for sentence in sentences if (way := _way(sentence)) is not None)
+
+
+def with_ways(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield sentences, each with what to do, where it is not said before."""
+    said = set[str | None]({None})
+    for sentence in sentences:
+        way = _way(sentence)
+        yield sentence if way in said else f"{sentence} ({way})"
+        said.add(way)
+
+
+def _way(sentence: str) -> str | None:
+    if (unknown := _FIELDS.search(sentence)) is not None:
+        fields = KNOWN_FIELDS.get(unknown[1] or "")
+        return None if fields is None else f"the fields of {unknown[1] or 'a problem'} are {', '.join(fields)}"
+    if _SAID.search(sentence):
+        return None
+    return next((way for rule, way in _WAYS if re.search(rule, sentence)), None)
