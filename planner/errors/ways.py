@@ -1,4 +1,4 @@
-"""What to do about a broken rule, said beside sentences that do not say so themselves."""
+"""Ways out of broken rules, said beside sentences that do not say them themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WAYS = [
     (r"must not be empty", "name one, or leave it out"),
     (r"is a directory$", "name a file in it"),
     (r"no such directory", "make it first, or write elsewhere"),
-    (r"permission denied", "may this user read and write it? Write elsewhere, or change its owner"),
+    (r"permission denied", "may this user read and write it? Or write elsewhere"),
     (r"must be text in UTF-8|JSON in UTF-8", "save it as UTF-8"),
     (r"must have \d+ cells", "each row has a cell for each column of the first line"),
     (r"comma-separated values", "is a quotation mark left open?"),

@@ -1,6 +1,6 @@
 """Shapes of the operators of classical models (domain ai.onnx.ml) whose shapes ONNX itself does not infer.
 
-What onnxruntime makes of them: a row without a batch is one of a batch of one. Labels are strings where any are given.
+They are those that onnxruntime gives: a row without a batch is one of a batch of one. Labels are strings where any are.
 """
 
 from __future__ import annotations
