@@ -65,6 +65,7 @@ class RunningTask:
             self.ending.within(seconds + task.grace_s - _ENDING_S)
             # Of CPU, for what lets no other thread run: on a busy machine that says nothing of the time that passes.
             _set_alarm(_PROCESSORS * seconds + task.grace_s + _ENDED_CPU_S, signal.ITIMER_PROF)
+            seconds += task.grace_s
         _set_alarm(seconds + ALARM_S + _ALARM_S_A_CARRY_S * carry_s)
 
     def answer(self) -> SolveResult | WorkAnswer:
@@ -74,7 +75,7 @@ class RunningTask:
         self.end_within(max(0.0, deadline.left_s))
         if isinstance(task, WorkTask):
             try:
-                control = WorkControl(deadline, self.cancelled, self.progress.append)
+                control = WorkControl(deadline, self.cancelled, self.progress.append, task.grace_s)
                 answer = self.ending.run(partial(task.run, task, control))
             except OverError:
                 raise NoAnswerError(f"{task.kind}: no answer came within its time limit") from None

@@ -96,6 +96,7 @@ async def worked(claim: Claim, services: Services, cancelled: asyncio.Event, hea
         deadline,
         claim.job.priority,
         key_id=claim.job.key_id,
+        attempt=claim.job.attempts,
     )
     began = time.monotonic()
 

@@ -19,6 +19,8 @@ QUESTIONS = tuple(name for name in MODULES if name != PLAN)
 """The capabilities that a service answers as they come, each by a worker, and the other kinds of jobs."""
 _ANSWER_S = 0.25
 """The seconds that an answer has to come from the process that read a stranger's file."""
+_GRACE_PART = 0.5
+"""The part of the grace of a worker in which it still waits for that process, which a busy machine may start late."""
 
 
 def perform(task: WorkTask, control: WorkControl) -> WorkAnswer:
@@ -34,7 +36,8 @@ def answered(
     """Answer a question; one about a stranger's file in a process of its own. Raises MemplanError."""
     if any(each.is_foreign and isinstance(question.get(each.name), bytes) for each in capability.inputs):
         task = ForeignTask(capability.name, question, options, control.deadline.earlier(_ANSWER_S))
-        content, status = run_apart(task, control.deadline, control.cancelled)
+        over = control.deadline.earlier(-_GRACE_PART * control.grace_s)
+        content, status = run_apart(task, over, control.cancelled)
         return WorkAnswer(content, status)
     answer = capability.answered(question, options, Control(control.deadline, control.cancelled, control.tell))
     return WorkAnswer(capability.write(answer), capability.status(answer), is_plan=isinstance(answer, Plan))

@@ -17,7 +17,9 @@ from memplan.api.service.long_places import is_long_work
 from memplan.solvers.search.deadline import Deadline
 
 _SOON_S, _LATER_S = 0.4, 3.0
-"""The time after its deadline in which an answer that is waited for may come; and one of a job."""
+"""The time after its deadline in which an answer that is waited for may come; and one of a job, twice as long with each
+attempt: on a busy machine it may have had no time.
+"""
 _LEAST_S = 0.1
 """The time that a worker has for every request, however little is left."""
 OnWork = Callable[[Mapping[str, Any]], None]
@@ -38,7 +40,7 @@ class WorkRequest:
 
     A request that may be refused gets a FullError where the admission queue is full, or no worker becomes free in time.
     For the others the time limit counts from when they have a worker, so that their deadline may be infinite. `run` is
-    the function, one of a module, that answers in the worker.
+    the function, one of a module, that answers in the worker. With each `attempt` there is more patience.
     """
 
     kind: str
@@ -51,6 +53,7 @@ class WorkRequest:
     may_be_refused: bool = False
     key_id: str | None = None
     run: Callable[[WorkTask, WorkControl], WorkAnswer] = perform
+    attempt: int = 1
 
 
 class WorkService:
@@ -82,7 +85,9 @@ class WorkService:
             raise UnavailableError(f"{request.kind}: was cancelled before it had its turn")
         deadline = Deadline(request.deadline.began, max(request.deadline.at, time.monotonic() + _LEAST_S))
         # The time of a call counts from when it came, that of a job from when a worker begins with it.
-        grace_s, limit_s = (_SOON_S, None) if request.may_be_refused else (_LATER_S, request.time_limit_s)
+        grace_s, limit_s = _SOON_S, None
+        if not request.may_be_refused:
+            grace_s, limit_s = _LATER_S * 2 ** (request.attempt - 1), request.time_limit_s
         what = request.run, request.kind, request.media, request.body, request.options
         task, began = WorkTask(*what, deadline, grace_s, limit_s), time.monotonic()
         try:

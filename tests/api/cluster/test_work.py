@@ -6,6 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -42,6 +43,17 @@ def test_the_time_of_a_job_counts_from_when_a_worker_begins() -> None:
     first, second = asyncio.run(day())
     assert first.content == b"done"
     assert 0 < float(second.content) <= 0.3
+
+
+def test_a_call_waits_for_its_worker_until_its_limit_however_long_its_body_takes_to_bring() -> None:
+    async def day() -> WorkAnswer:
+        async with opened(workers=0, solves=1) as cluster:
+            first = asyncio.create_task(cluster.work(work(works.for_a_while, 60.0), cancelled=asyncio.Event()))
+            await soon(lambda: any(sent.worker for sent in cluster._sent.values()))
+            large = replace(work(works.told_left, 3.0), body=bytes(25_000_000))  # 2.5 s to bring
+            return (await asyncio.gather(first, cluster.work(large, cancelled=asyncio.Event())))[1]
+
+    assert asyncio.run(day()).content
 
 
 def test_what_takes_more_memory_than_there_is_is_told_so() -> None:

@@ -6,6 +6,8 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
+from math import inf
+from typing import Any
 
 import pytest
 
@@ -51,3 +53,18 @@ def test_work_that_had_its_turn_and_took_too_long_is_no_matter_of_a_line() -> No
     with pytest.raises(NotInTimeError, match="order: no answer came within its time limit") as refusal:
         asyncio.run(WorkService(SlowWorkers(), queue, Metrics()).work(lone, asyncio.Event()))
     assert (refusal.value.status, queue.busy) == (504, 0)
+
+
+def test_a_job_without_an_answer_gets_more_patience_with_each_attempt() -> None:
+    graces: list[float] = []
+
+    class Noting(SlowWorkers):
+        async def work(self, task: WorkTask, **others: Any) -> WorkAnswer:
+            graces.append(task.grace_s)
+            return await super().work(task, **others)
+
+    for attempt in (1, 2, 3):
+        job = WorkRequest("order", "", b"", {}, 1.0, Deadline.after(inf), attempt=attempt)
+        with pytest.raises(NoAnswerError):
+            asyncio.run(WorkService(Noting(), AdmissionQueue(1, 0), Metrics()).work(job, asyncio.Event()))
+    assert graces == [3.0, 6.0, 12.0]
