@@ -42,7 +42,11 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
     elif (option := getattr(error, "option_name", None)) and message.startswith("No such option"):
         known = {flag for each in command.params for flag in each.opts} if command is not None else set()
         meant = [f"--{name}" for name in names_meant(option.lstrip("-")) if f"--{name}" in known]
-        if meant:
+        if option == "--proof":
+            files = [word for word in arguments[1:] if Path(word).exists()][:1] or ["PROBLEM"]
+            to = ["--to", "veripb"] if "veripb" in " ".join(arguments) else []
+            yield f"did you mean `memplan {shlex.join(['certificate', *files, *to, '-o', 'plan'])}`?"
+        elif meant:
             yield f"did you mean {meant[0]}?"
         elif others := _commands_with(option):
             yield f"{option} is an option of {', '.join(f'`memplan {name}`' for name in others)}"

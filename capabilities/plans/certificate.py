@@ -85,7 +85,7 @@ def certified(
 
 def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
     """Return what a certificate proves as a formula in OPB, and the proof that VeriPB checks; refuses as that does."""
-    return veripb_proof(write_problem(problem).decode(), found.text)
+    return veripb_proof(write_problem(problem).decode(), found.text, found.buffers)
 
 
 def lines(found: CertificateAnswer) -> Iterator[str]:

@@ -7,12 +7,13 @@ An offset is `rest + step * y` with the bits of y as variables; `s3_4` says that
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
 from memplan.checkers import check
 from memplan.planner.errors import OptionError
+from memplan.planner.model.rows import Id
 
 MOST_BUFFERS = 40
 MOST_TOGETHER = 12
@@ -23,11 +24,12 @@ _checker: Any = check
 _NOWHERE: int = _checker.INF
 
 
-def veripb_proof(problem: str, certificate: str) -> tuple[str, str]:
+def veripb_proof(problem: str, certificate: str, core: Collection[Id] = ()) -> tuple[str, str]:
     """Return the formula that a plan ends at or below the claimed capacity, and the proof that none does.
 
-    `problem` is memplan's JSON. Raises OptionError for what is not covered: several pools or claims, costs, pins,
-    reserved ranges, pages, more than 40 buffers, sets whose buffers have too many orders.
+    `problem` is memplan's JSON; of a proof without lemmas, the formula is about the buffers of its `core` alone. Raises
+    OptionError for what is not covered: several pools or claims, costs, pins, reserved ranges, pages, more than 40
+    buffers, sets whose buffers have too many orders.
     """
     _, sizes, said, *lines = (line.split(" ") for line in certificate.splitlines())
     if len(sizes) != 2 or said[0] not in ("used", "infeasible"):
@@ -37,6 +39,9 @@ def veripb_proof(problem: str, certificate: str) -> tuple[str, str]:
     expected = _checker.claims.claimed(rows.ends, said[0], said[1:])[0]
     if not expected:
         raise OptionError("veripb: the certificate claims nothing that could be refuted")
+    if core and all(line[0] not in ("l", "s") for line in lines):
+        # What holds for some buffers holds for all, and states name no others.
+        rows.solid = {i for i in rows.solid if rows.rows[i]["id"] in core}
     if len(rows.solid) > MOST_BUFFERS:
         raise OptionError(f"veripb: the problem has {len(rows.solid)} buffers, and at most {MOST_BUFFERS} are taken")
     if any(rows.pin[i] is not None or rows.page[i] < _NOWHERE or rows.place(i, 0)[2] for i in rows.solid):

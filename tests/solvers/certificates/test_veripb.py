@@ -12,6 +12,7 @@ from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.solvers.certificates.veripb import Formula, veripb_proof
+from tests.support import public_problems
 from tests.support.pseudo_boolean import WrongProofError, holds, prove
 from tests.support.tight_problems import full_load, mixed_alignments
 
@@ -151,3 +152,11 @@ def test_the_command_writes_the_two_files(tmp_path: Path, capfd: pytest.CaptureF
     assert main(["certificate", str(several), "--to", "veripb", "-o", str(tmp_path / "none")]) == 2
     assert "only certificates of one pool" in capfd.readouterr().err
     assert not (tmp_path / "none.opb").exists()
+
+
+def test_of_a_large_problem_the_formula_is_about_the_buffers_that_the_proof_needs(tmp_path: Path) -> None:
+    model = str(public_problems.FOLDER / "executorch" / "mobilenet_v2.csv")
+    assert main(["certificate", model, "--to", "veripb", "-o", str(tmp_path / "plan")]) == 0
+    formula, proof = ((tmp_path / f"plan{suffix}").read_text() for suffix in (".opb", ".pbp"))
+    prove(formula, proof)
+    assert len({name.split("_")[0] for name in re.findall(r"b\d+_\d+", formula)}) < 40
