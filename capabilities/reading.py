@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from shlex import join
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -21,6 +21,9 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
 from memplan.planner.operations.graph import OperationGraph
+
+if TYPE_CHECKING:
+    from memplan.planner.together import Application
 
 M = TypeVar("M")
 MODEL_SUFFIXES = tuple(suffix for importer in importers.IMPORTERS.values() for suffix in importer.suffixes)
@@ -65,8 +68,8 @@ class TogetherOptions(WireValue):
             )
 
 
-def joined(problems: Sequence[tuple[str, Problem]], options: TogetherOptions) -> Problem:
-    """Return the problem of several files, whose models have the names of the files; raises InputError."""
+def joined(problems: Sequence[tuple[str, Problem]], options: TogetherOptions) -> Application:
+    """Return the application of several files, whose models have the names of the files; raises InputError."""
     # Imported here: few problems are of several models.
     from memplan.planner.together import Application
 
@@ -74,7 +77,7 @@ def joined(problems: Sequence[tuple[str, Problem]], options: TogetherOptions) ->
     for path, problem in problems:
         stem = Path(path).stem
         models[next(each for k in count(1) if (each := stem if k == 1 else f"{stem}#{k}") not in models)] = problem
-    return Application(models=models, together=tuple(tuple(text.split(",")) for text in options.together)).problem
+    return Application(models=models, together=tuple(tuple(text.split(",")) for text in options.together))
 
 
 def validated(model: type[M], given: Mapping[str, Any]) -> M:
@@ -108,7 +111,7 @@ class Reader:
 
     `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed; of a file
     with a plan inside, `own_plan` is that plan, or only `own_peak` is known; of a file that is one, `own_graph` is the
-    graph of operations.
+    graph of operations; of several files, `application` is what they are together.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -120,6 +123,7 @@ class Reader:
     own_plan: Plan | None = None
     own_peak: int | None = None
     own_graph: OperationGraph | None = None
+    application: Application | None = None
 
     @property
     def file_name(self) -> str | None:

@@ -71,6 +71,10 @@ BundleFile = Annotated[
     str | None,
     typer.Option("--bundle", metavar="FILE", help="Write problem, options, versions and answer, for `memplan replay`."),
 ]
+PartsFolder = Annotated[
+    str | None,
+    typer.Option("--parts", metavar="FOLDER", help="Write the part of each of several files here: MODEL.plan.json."),
+]
 ServerUrl = Annotated[
     str | None,
     typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Ask this service, with the key in MEMPLAN_KEY, if any."),

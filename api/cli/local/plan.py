@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.arguments import BundleFile, OrderFile, Reorder, ReorderedProblem
+from memplan.api.cli.arguments import BundleFile, OrderFile, PartsFolder, Reorder, ReorderedProblem
 from memplan.api.cli.flags import argument, flags_of, keyword, options_given
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.plan_output import FLAGS, refuse_outputs, show_plan
@@ -18,6 +18,7 @@ from memplan.capabilities.plans.planning import is_own_planner
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, TogetherOptions, joined
 from memplan.planner.errors import FileError, OptionError
+from memplan.planner.formats.memplan_json import write_plan
 
 
 def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
@@ -31,7 +32,10 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
             raise OptionError("reorder: must not be given with several files: order each, and plan what that writes")
         read = [(path, read_as(path, partial(reader.problem, name=path))) for path in paths]
         reader.imported = None
-        return {"problem": joined(read, together)}
+        reader.application = joined(read, together)
+        return {"problem": reader.application.problem}
+    if given["parts_folder"] is not None:
+        raise OptionError("parts: must be given for several files only, got one")
     if given["reorder"] or given["order_file"] is not None or given["problem_file"] is not None:
         # Imported here, and below: few plans are of another order.
         from memplan.api.cli.local.reordering import is_asked
@@ -70,6 +74,10 @@ def _shows(given: Given, answer: Any) -> bool:
 
         options: Any = given.options
         write(given.flags["bundle_file"], bundle_of(given.reader, given.question["problem"], options, answer))
+    if (application := given.reader.application) is not None and given.flags["parts_folder"] and answer.placements:
+        for name, model in application.models.items():
+            path = Path(given.flags["parts_folder"], f"{name}.plan.json")
+            write(str(path), write_plan(application.plan_of(name, answer), model))
     if answer.status == "infeasible" and not given.flags["quiet"]:
         # Imported here: most problems fit.
         from memplan.capabilities.plans.cascade_hint import cascade_hint
@@ -88,6 +96,7 @@ LOCAL = Local(
         keyword("order_file", OrderFile, None),
         keyword("problem_file", ReorderedProblem, None),
         keyword("bundle_file", BundleFile, None),
+        keyword("parts_folder", PartsFolder, None),
     ),
     reads=_reads,
     begin=_begin,

@@ -1,0 +1,54 @@
+"""Several files of `memplan plan`: in turns, together, and the part of each model for its runtime."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+KWS = Path(__file__).parents[2] / "models" / "recorded" / "kws_dscnn_int8.tflite"
+Captured = pytest.CaptureFixture[str]
+
+
+def planned(capfd: Captured, *arguments: object) -> dict[str, object]:
+    assert main(["plan", *map(str, arguments), "--format", "json", "--quiet"]) == 0
+    found: dict[str, object] = json.loads(capfd.readouterr().out)
+    return found
+
+
+def test_models_in_turns_take_the_largest_and_together_the_sum(capfd: Captured) -> None:
+    files = KWS, EXAMPLES / "mobilenet_v2.csv"
+    assert planned(capfd, *files, "--in-turns")["peak"] == 1505280
+    assert planned(capfd, *files, "--together", "kws_dscnn_int8,mobilenet_v2")["peak"] == 1521280
+
+
+def test_the_part_of_each_model_is_a_plan_of_its_own_file(tmp_path: Path, capfd: Captured) -> None:
+    planned(capfd, KWS, KWS, "--together", "kws_dscnn_int8,kws_dscnn_int8#2", "--parts", tmp_path)
+    ends = []
+    for name in ("kws_dscnn_int8", "kws_dscnn_int8#2"):
+        part = tmp_path / f"{name}.plan.json"
+        assert main(["verify", str(KWS), str(part), "--quiet"]) == 0
+        ends.append(min(row["offset"] for row in json.loads(part.read_bytes())["placements"]))
+    assert sorted(ends) == [0, 16000]
+
+
+def test_an_application_is_a_problem_as_others(capfd: Captured) -> None:
+    found = planned(capfd, EXAMPLES / "application.json")
+    assert (found["status"], found["peak"]) == ("optimal", 35840)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--in-turns"], "must be given for several files only, got"),
+        (["--parts", "folder"], "parts: must be given for several files only"),
+        ([str(KWS), "--in-turns", "--reorder"], "reorder: must not be given with several files"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(arguments: list[str], message: str, capfd: Captured) -> None:
+    assert main(["plan", str(KWS), *arguments]) == 2
+    assert message in capfd.readouterr().err
