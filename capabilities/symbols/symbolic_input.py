@@ -9,16 +9,18 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.files.foreign import ForeignOptions
-from memplan.capabilities.inputs import FILE, object_in
+from memplan.capabilities.inputs import FILE, object_in, read_problem_field
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader
-from memplan.planner import importers
+from memplan.planner import formats, importers
 from memplan.planner.errors import OptionError, ProblemError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.importers.imported import FOR_MODELS
 from memplan.planner.importers.symbolic import read_symbolic
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Name
-from memplan.planner.symbols.problem import SymbolicProblem, SymbolRange
+from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange
 
 _RANGE = re.compile(r"\s*(.*\S)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
 
@@ -67,13 +69,34 @@ def _read(value: object) -> SymbolicProblem | bytes:
     if isinstance(value, str | bytes):
         return FILE.from_json(value)
     content = object_in(value, "problem", ProblemError)
-    if "pools" in content or "ops" in content or "functions" in content:
-        raise ProblemError("problem: must have symbols and buffers alone: of several memories, each is a problem")
-    return SymbolicProblem.model_validate(content)
+    return SymbolicProblem.model_validate(content) if "symbols" in content else _plain(read_problem_field(content))
+
+
+def _plain(problem: Problem) -> SymbolicProblem:
+    """Return a problem without symbols as one with none; raises ProblemError for more than sizes and lifetimes."""
+    features = compile_problem(problem).features
+    alignments = {row.alignment for row in problem.buffers}
+    if features or len(alignments) > 1:
+        said = ", ".join(sorted(features)) or "several alignments"
+        raise ProblemError(f"problem: must have buffers of one memory, with sizes and lifetimes alone, got {said}")
+    rows = problem.buffers
+    return SymbolicProblem(
+        symbols={},
+        buffers=tuple(
+            SymbolicBuffer(id=row.id, size=row.size, start=row.intervals[0][0], end=row.intervals[-1][1])
+            for row in rows
+        ),
+        alignment=next(iter(alignments), 1),
+        capacity=problem.pools[0].size,
+        name=problem.name,
+    )
 
 
 def _read_file(_reader: Reader, data: bytes, name: str, _question: Question) -> SymbolicProblem | bytes:
-    return _read(memplan_json.parse(data)) if importers.detect(data, name) is None else data
+    if importers.detect(data, name) is not None:
+        return data
+    is_json = formats.detect(data, name) == "json"
+    return _read(memplan_json.parse(data)) if is_json else _plain(formats.read_problem(data, name))
 
 
 def _written(problem: SymbolicProblem | bytes) -> Any:
@@ -93,7 +116,7 @@ SYMBOLIC = Input(
     SymbolicProblem | str,
     _read,
     _written,
-    "A file, JSON, whose sizes are expressions over symbols, a model whose dimensions have names, or -.",
+    "A file whose sizes are expressions over symbols, a model whose dimensions have names, plain problems, or -.",
     from_file=_read_file,
     subject=symbolic_subject,
     is_foreign=True,

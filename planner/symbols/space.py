@@ -163,7 +163,7 @@ class Space:
             name: np.array([point[name] // each.multiple_of for point in points], np.int64)
             for name, each in self.symbols.items()
         }
-        return self.filled(steps)
+        return self.filled(steps or {"": np.zeros(len(points), np.int64)})
 
     def filled(self, steps: Columns) -> Columns:
         """Return the values of symbols, which count steps, and of all atoms at the same points."""

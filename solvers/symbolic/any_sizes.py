@@ -21,7 +21,7 @@ def order_for_any_sizes(lives: Lives) -> tuple[int, ...] | None:
     for buffer, life in enumerate(lives):
         together.setdefault((int(life[0]), int(life[1])), []).append(buffer)
     different = sorted(together)
-    beneath = _orientation(different)
+    beneath = _orientation(different) if len(different) ** 2 <= MOST_STEPS else None
     if beneath is None:
         return None
     sorter = TopologicalSorter({i: sorted(beneath[i]) for i in range(len(different))})

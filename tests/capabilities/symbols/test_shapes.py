@@ -167,6 +167,16 @@ def test_ranges_may_be_given_beside_a_problem() -> None:
         shapes(problem_of(), ShapesOptions(dims={"x": 1}))
 
 
+def test_a_problem_of_plain_sizes_has_its_order_proved_whatever_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    examples = Path(__file__).parents[3] / "examples"
+    assert main(["shapes", str(examples / "mobilenet_v2.csv"), "--format", "table"]) == 0
+    assert "optimal whatever the sizes of the buffers are" in capsys.readouterr().out
+    assert main(["shapes", str(examples / "two_memories.json")]) == 2
+    assert "must have buffers of one memory, with sizes and lifetimes alone, got" in capsys.readouterr().err
+
+
 def test_limits_are_those_of_trying_every_value() -> None:
     asked = 0
     for seed in range(40):
