@@ -67,9 +67,16 @@ class Application(Value):
         names: list[tuple[Location, str]] = [(("held", k, "buffer"), each.buffer) for k, each in enumerate(self.held)]
         names += [(("held", k, "until"), each.until) for k, each in enumerate(self.held) if "/" in each.until]
         names += [(("persistent", k), name) for k, name in enumerate(self.persistent)]
-        known = {full(name, i) for name, model in self.models.items() for i in model.buffers.ids}
+        known = {
+            full(name, own)
+            for name, model in self.models.items()
+            for i, own in enumerate(model.buffers.ids)
+            if model.buffers.intervals(i)
+        }
         breaks += [
-            (where, f"must name a buffer, as model/id, got {shown(name)}") for where, name in names if name not in known
+            (where, f"must name a buffer with a lifetime, as model/id, got {shown(name)}")
+            for where, name in names
+            if name not in known
         ]
         for k, each in enumerate(self.held):
             if "/" not in each.until and each.until not in self.models:
@@ -82,7 +89,9 @@ class Application(Value):
             breaks.append((("pools",), "must be given where models have different ones"))
         for name, model in self.models.items():
             table = model.buffers
-            timeless = next((i for i in range(len(table)) if table.first[i] == table.first[i + 1]), None)
+            counts = table.first[1:] - table.first[:-1]
+            bare = (i for i in range(len(table)) if not counts[i] and table.size[i] and i not in table.aliases)
+            timeless = next(bare, None)
             if timeless is not None:
                 breaks.append((("models", name, "buffers", timeless), "must have a lifetime, got none"))
         if breaks:
@@ -118,8 +127,10 @@ def problem_of(application: Application) -> Problem:
     rows, pairs = [], []
     for name, model in models.items():
         for i, own in enumerate(model.buffers.ids):
-            row = model.buffers.fields(i) | {"id": full(name, own), "lifetimes": _merged(lives[full(name, own)])}
-            row = {key: value for key, value in row.items() if key not in ("start", "end")}
+            row = {k: v for k, v in model.buffers.fields(i).items() if k not in ("start", "end", "lifetimes")}
+            row["id"] = full(name, own)
+            if own_lives := _merged(lives[full(name, own)]):  # an alias may have none of its own
+                row["lifetimes"] = own_lives
             if row.get("alias_of") is not None:
                 row["alias_of"] = full(name, row["alias_of"])
             if (relative := row.get("relative")) is not None:
@@ -214,7 +225,7 @@ def _lives(
         shift = spans[name][0] - spans[name][1]
         for i, own in enumerate(model.buffers.ids):
             found[full(name, own)] = [(start + shift, end + shift) for start, end in model.buffers.intervals(i)]
-    begins = {name: min(lives)[0] for name, lives in found.items()}
+    begins = {name: min(lives)[0] for name, lives in found.items() if lives}
     for each in application.held:
         maker, reader, between = _between(application, each, before)
         at, start, end = spans[reader]

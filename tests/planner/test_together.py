@@ -55,6 +55,7 @@ def test_models_in_turns_need_what_the_largest_needs_and_those_together_the_sum(
 
 def test_aliases_and_relative_buffers_stay_with_their_model() -> None:
     rows = [*ONE["buffers"], {"id": "view", "size": 2, "alias_of": "x", "start": 2, "end": 4}]
+    rows.append({"id": "same", "size": 8, "alias_of": "x"})
     rows.append({"id": "next", "size": 2, "start": 0, "end": 1, "relative": {"to": "y", "offset": 4}})
     found = problem_with(models={"a": {"buffers": rows}, "b": TWO}, together=[["a", "b"]])
     assert [row.alias_of for row in found.buffers][2] == "a/x"
@@ -83,7 +84,10 @@ def test_models_may_be_operations() -> None:
         ({"together": [["a", "c"]]}, "must name models .a, b., got .c."),
         ({"after": {"a": ["b"], "b": ["a"]}}, "after: must have no circle, got a after b after a"),
         ({"after": {}, "together": [["a", "b"]]}, "must not be given beside together"),
-        ({"held": [{"buffer": "a/z", "until": "b"}]}, "must name a buffer, as model/id, got .a/z."),
+        (
+            {"held": [{"buffer": "a/z", "until": "b"}]},
+            "must name a buffer with a lifetime, as model.id, got .a.z.",
+        ),
         ({"held": [{"buffer": "a/x", "until": "c"}]}, "must name a model, or a buffer in one, got .c."),
         ({"persistent": ["x"]}, "must name a buffer"),
         ({"models": {"a/b": ONE}}, "must have names without /"),
