@@ -1,8 +1,9 @@
 """Hold the least peaks of every entrance side by side: python -m lab.least_peaks FILE_OR_FOLDER... [--seconds 3].
 
 Of each model that has operations: `order` with the goal `placed`, `compare`, `plan --reorder`, and `order` and
-`compare` over HTTP, but with `--no-http`. Printed are the models of which two proved peaks differ, and the seconds that
-`compare` took.
+`compare` over HTTP, but with `--no-http`. With `--values`, each TFLite and ONNX model that an order improves is written
+in that order, and run beside the given one by LiteRT or onnxruntime: outputs must be equal, bit by bit. Printed are the
+models of which two proved peaks or two outputs differ, and the seconds that `compare` took.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Any
 
 from httpx import HTTPStatusError
 
+from lab.device_models import drawn_inputs, litert
 from memplan.api.settings import Settings
 from memplan.capabilities.files.compare import CompareOptions, compare
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.order import OrderOptions, order
 from memplan.capabilities.operations.reordering import reorder
+from memplan.capabilities.operations.writing import written_model
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
 from memplan.planner.importers import detect
@@ -57,6 +60,45 @@ def peaks(file: Path, seconds: float, server: Running | None = None) -> tuple[di
     if server is not None:
         found |= over_http(server, graph, data, name, seconds)
     return found, compared_s
+
+
+def has_equal_values(file: Path, seconds: float) -> bool | None:
+    """Return True where a model in its best order computes the same; None where nothing is gained, or none runs it."""
+    reader, suffix = Reader(), file.suffix
+    if suffix not in (".tflite", ".onnx"):
+        return None
+    graph = reader.graph(file.read_bytes(), file.name)
+    written = written_model(reader, order(graph, OrderOptions(time_limit_s=seconds))).data
+    if written is None:
+        return None
+    try:
+        if suffix == ".onnx":
+            before, after = (onnx_outputs(data) for data in (reader.data, written))
+        else:
+            inputs, _ = drawn_inputs(reader.data)
+            before, after = (litert(data, inputs) for data in (reader.data, written))
+    except (ImportError, RuntimeError, ValueError) as error:  # a runtime that lacks an operator
+        print(f"{file.name}: not run: {str(error).splitlines()[0]:.100}", flush=True)
+        return None
+    return all(a.tobytes() == b.tobytes() for a, b in zip(before, after, strict=True))
+
+
+def onnx_outputs(data: bytes) -> list[Any]:
+    """Return the outputs of onnxruntime for drawn inputs, with open dimensions of 1."""
+    import numpy as np
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session, draw = onnxruntime.InferenceSession(data, options), np.random.default_rng(7)
+    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
+    given = {
+        row.name: draw.random([size if isinstance(size, int) else 1 for size in row.shape]).astype(
+            kinds.get(row.type, np.int64)
+        )
+        for row in session.get_inputs()
+    }
+    return [np.asarray(each) for each in session.run(None, given)]
 
 
 def of_order(graph: OperationGraph, seconds: float) -> Peak:
@@ -94,8 +136,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--no-http", action="store_true")
+    parser.add_argument("--values", action="store_true")
     given = parser.parse_args(arguments)
     counts = {"same": 0, "not proved": 0, "no operations": 0, "no answer": 0, "differ": 0}
+    values = {"equal": 0, "different": 0, "none written or run": 0}
     compared_s = 0.0
     with nullcontext() if given.no_http else running(Settings()) as server:
         for file in models(given.paths):
@@ -110,12 +154,17 @@ def main(arguments: list[str]) -> int:
                 print(f"{file.name}: {error.sentences[0]:.100}", flush=True)
                 continue
             compared_s += took_s
+            if given.values:
+                equal = has_equal_values(file, given.seconds)
+                values["none written or run" if equal is None else "equal" if equal else "different"] += 1
+                if equal is False:
+                    print(f"{file.name}: other outputs in the new order", flush=True)
             kind = "differ" if differ(found) else "same" if all(known for _, known in found.values()) else "not proved"
             counts[kind] += 1
             if kind != "same":
                 print(f"{file.name}: {kind}: {found}", flush=True)
-    print(counts, f"compare: {compared_s:.1f} s in all")
-    return min(1, counts["differ"])
+    print(counts, values if given.values else "", f"compare: {compared_s:.1f} s in all")
+    return min(1, counts["differ"] + values["different"])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from pydantic.fields import FieldInfo
 
 from memplan.api.cli.arguments import seconds
 from memplan.capabilities.reading import validated
-from memplan.capabilities.selection import HELP, NAMES, Selection
+from memplan.capabilities.selection import HELP, NAMES
+from memplan.capabilities.selection import Selection as Selection
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import MAX_BYTES

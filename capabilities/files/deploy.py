@@ -58,8 +58,8 @@ def deploy(file: bytes, options: DeployOptions = DeployOptions(), control: Contr
     smallest arena. The model as given is one of them, so that the arena never grows.
     """
     if not is_tflite(file):
-        found = importers.detect(file, options.name) or ("JSON" if file.lstrip()[:1] == b"{" else f"{file[:8]!r}")
-        raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {found}; convert it first")
+        got = importers.detect(file, options.name) or ("JSON" if file.lstrip()[:1] == b"{" else f"{file[:8]!r}")
+        raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; convert it first")
     search = FormSearch(file, options.of_model(facts=True), control.begun(options), options.fit, options.macs)
     found = search.run()
     fits = None if options.fit is None else found.arena.least <= options.fit
