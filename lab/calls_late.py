@@ -234,8 +234,8 @@ async def _memory(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
     }
     answers = {}
     for name in sorted(CAPABILITIES.keys() - bodies.keys()):
-        first, most = CAPABILITIES[name].inputs[0].name, CAPABILITIES[name].most_bytes
-        bodies[name] = b'{"%s":{"buffers":[%s]}}' % (first.encode(), b",".join([b"{}"] * (min(large, most) // 3)))
+        first, count = CAPABILITIES[name].inputs[0].name, min(large, CAPABILITIES[name].most_bytes) // 3
+        bodies[name] = b'{"%s":{"buffers":[%s]}}' % (first.encode(), b",".join([b"{}"] * count))
     for name, body in bodies.items():
         now[0] = name
         status, content, passed_s = await _answer(own, f"/v1/{name}", body)

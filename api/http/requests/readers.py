@@ -24,7 +24,7 @@ from memplan.api.http.requests.keep_requests import Keep, Keeping
 from memplan.api.http.requests.reading_process import WRONG
 from memplan.api.http.requests.submissions import GRACE_S, BegunSubmission
 from memplan.api.http.requests.work_requests import BegunWork
-from memplan.api.options import Options
+from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
@@ -36,7 +36,6 @@ from memplan.planner.instance.instance import CompiledPool, Instance
 from memplan.planner.model.buffer_table import RARE_FIELDS, BufferTable
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 from memplan.solvers.processes.child import ChildProcess, memory_in_use, reading_memory
 from memplan.solvers.search.deadline import Deadline
 
@@ -124,9 +123,9 @@ class Readers:
         asked.end()
         if asked.first is None:
             return None
-        options, keep, *texts = asked.first
-        problem, old = (None if text is None else text.tobytes() for text in texts)
-        return Keeping(problem, Options.model_validate(options), Keep.model_validate(keep), old)
+        options, keep, problem, old = asked.first
+        read = Options.model_validate(options), Keep.model_validate(keep)
+        return Keeping(problem.tobytes(), *read, None if old is None else old.tobytes())
 
     def compiled(self, problem: bytes, *, apart: bool = False) -> CompiledProblem:
         """Return the problem of an accepted job, compiled, from its JSON; raises InputError."""
@@ -211,7 +210,7 @@ class _Asked:
 def limit_of(body: bytes, query: str, arrived: float) -> Deadline:
     """Return when a call seems to be due whose body and query were not parsed yet, if need be by the usual limit."""
     limits = _LIMIT.findall(body) or _LIMIT_ASKED.findall(query)
-    return due(min(float(limits[-1]) if limits else DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S), arrived)
+    return due(float(limits[-1]) if limits else NO_OPTIONS.time_limit_s, arrived)
 
 
 def _compiled_of(found: dict[str, Any]) -> CompiledProblem:
