@@ -22,7 +22,14 @@ from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.solve import cascade
 from tests.support.cascade_fronts import fronts_differ
 from tests.support.networks import NETWORKS
-from tests.support.random_networks import random_blocks, random_cascade, random_network, shrunk, side_by_side
+from tests.support.random_networks import (
+    random_blocks,
+    random_cascade,
+    random_network,
+    random_units,
+    shrunk,
+    side_by_side,
+)
 
 SHARES = (0, 2, 5, 10, 20, 25, 30, 38, 68)
 ROWS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -58,7 +65,7 @@ def exactness(wanted: int) -> None:
     kinds: dict[str, int] = {}
     while regions < wanted:
         rng = random.Random(seed)
-        graph = random_blocks(rng) if seed % 4 == 0 else random_network(rng)
+        graph = (random_blocks, random_units, random_network, random_network)[seed % 4](rng)
         options = CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
         found = RegionSearch(graph, options).run()
         for _ in range(6):

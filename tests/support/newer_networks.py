@@ -15,7 +15,7 @@ def _act(net: Network, x: int, kind: str) -> int:
     return net.add_op(kind, [x], net.shapes[x]) if kind else x
 
 
-def _excited(net: Network, x: int, middle: int, act: str, gate: str) -> int:
+def excited(net: Network, x: int, middle: int, act: str, gate: str) -> int:
     """Scale a tensor by what its global pool says."""
     squeezed = _act(net, net.conv(net.global_pool(x), middle, 1), act)
     return net.mul(x, _act(net, net.conv(squeezed, net.shapes[x][3], 1), gate))
@@ -36,7 +36,7 @@ def _v2_block(net: Network, x: int, channels: int, expand: int, s: int, excites:
     into, y = net.shapes[x][3], x
     if excites:
         y = _act(net, net.depthwise(_act(net, net.conv(y, into * expand, 1), "silu"), 3, s), "silu")
-        y = net.conv(_excited(net, y, into // 4, "silu", "sigmoid"), channels, 1)
+        y = net.conv(excited(net, y, into // 4, "silu", "sigmoid"), channels, 1)
     elif expand > 1:
         y = net.conv(_act(net, net.conv(y, into * expand, 3, s), "silu"), channels, 1)
     else:
@@ -49,7 +49,7 @@ def se_twice(size: int = 56) -> OperationGraph:
     net = Network("se_twice")
     x = net.conv(net.input(size, size, 3), 16, 3, 2)
     for _ in range(2):
-        x = net.add(x, net.conv(_excited(net, net.depthwise(net.conv(x, 96, 1)), 8, "", "sigmoid"), 16, 1))
+        x = net.add(x, net.conv(excited(net, net.depthwise(net.conv(x, 96, 1)), 8, "", "sigmoid"), 16, 1))
     net.dense(net.global_pool(x), 10)
     return net.graph()
 
@@ -61,7 +61,7 @@ def regnet_y_400mf() -> OperationGraph:
         for i in range(count):
             into, s = net.shapes[x][3], 2 if i == 0 else 1
             y = net.conv(net.conv(x, channels, 1), channels, 3, s, groups=channels // 8)
-            y = net.conv(_excited(net, y, into // 4, "", "sigmoid"), channels, 1)
+            y = net.conv(excited(net, y, into // 4, "", "sigmoid"), channels, 1)
             x = net.add(y, net.conv(x, channels, 1, s) if i == 0 else x)
     net.dense(net.global_pool(x), 1000)
     return net.graph()
@@ -78,7 +78,7 @@ def mobilenet_v3_large() -> OperationGraph:
         into = net.shapes[x][3]
         y = x if middle == into else _act(net, net.conv(x, middle, 1), act)
         y = _act(net, net.depthwise(y, k, s), act)
-        y = _excited(net, y, rounded(middle // 4, 1), "", "hard_sigmoid") if excites else y
+        y = excited(net, y, rounded(middle // 4, 1), "", "hard_sigmoid") if excites else y
         y = net.conv(y, channels, 1)
         x = net.add(x, y) if s == 1 and into == channels else y
     x = net.global_pool(_act(net, net.conv(x, 960, 1), "hard_swish"))
@@ -86,7 +86,7 @@ def mobilenet_v3_large() -> OperationGraph:
     return net.graph()
 
 
-def _shuffled(net: Network, x: int) -> int:
+def shuffled(net: Network, x: int) -> int:
     """Interleave two halves of the channels: a reshape to five axes, a transposition, a reshape back."""
     _, rows, columns, channels = net.shapes[x]
     apart = net.add_op("reshape", [x], (1, rows, columns, 2, channels // 2))
@@ -94,7 +94,7 @@ def _shuffled(net: Network, x: int) -> int:
     return net.add_op("reshape", [turned], (1, rows, columns, channels))
 
 
-def _halves(net: Network, x: int) -> tuple[int, int]:
+def halves(net: Network, x: int) -> tuple[int, int]:
     """Split the channels in two halves, by one operation with two outputs."""
     *axes, channels = net.shapes[x]
     first = net.add_op("split", [x], (*axes, channels // 2), axis=3)
@@ -110,11 +110,11 @@ def shufflenet_v2(size: int = 224) -> OperationGraph:
         half = channels // 2
         left = net.conv(net.depthwise(x, 3, 2), half, 1)
         right = net.conv(net.depthwise(net.conv(x, half, 1), 3, 2), half, 1)
-        x = _shuffled(net, net.concat(left, right))
+        x = shuffled(net, net.concat(left, right))
         for _ in range(count - 1):
-            left, right = _halves(net, x)
+            left, right = halves(net, x)
             right = net.conv(net.depthwise(net.conv(right, half, 1)), half, 1)
-            x = _shuffled(net, net.concat(left, right))
+            x = shuffled(net, net.concat(left, right))
     net.dense(net.global_pool(net.conv(x, 1024, 1)), 1000)
     return net.graph()
 

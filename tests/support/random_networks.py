@@ -9,6 +9,7 @@ import numpy as np
 
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.from_graph import access_graph
+from memplan.planner.operations.access.splits import split_apart
 from memplan.planner.operations.cascade.regions import (
     Cascade,
     CascadeRegion,
@@ -22,6 +23,7 @@ from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.tables import streamed_tensors
 from memplan.solvers.kernels.tables import Rows
 from tests.support.networks import Network, Pads, inverted
+from tests.support.newer_networks import excited, halves, shuffled
 
 
 def random_network(rng: random.Random, most: int = 7) -> AccessGraph:
@@ -46,6 +48,25 @@ def random_blocks(rng: random.Random) -> AccessGraph:
         x = inverted(net, x, rng.randint(1, 4), rng.randint(2, 5), rng.choice([1, 2]))
     net.dense(net.dense(net.global_pool(x), 9), 4)
     return access_graph(net.graph())
+
+
+def random_units(rng: random.Random) -> AccessGraph:
+    """Draw units of newer networks: halves of channels that are joined and shuffled, squeeze-and-excite, heads."""
+    net = Network()
+    x = net.conv(net.input(rng.randint(5, 12), rng.randint(5, 12), rng.randint(1, 3)), 4, 3, rng.choice([1, 2]))
+    for _ in range(rng.randint(1, 3)):
+        kind = rng.random()
+        if kind < 0.4:
+            left, right = halves(net, x)
+            x = shuffled(net, net.concat(left, net.depthwise(net.conv(right, net.shapes[right][3], 1))))
+        elif kind < 0.8:
+            y = net.depthwise(net.conv(x, rng.choice([8, 12]), 1), 3, 1)
+            x = net.add(x, net.conv(excited(net, y, 2, "", "sigmoid"), net.shapes[x][3], 1))
+        else:
+            net.conv(x, rng.randint(1, 3), 3)
+            x = net.pool(x)
+    net.conv(x, 2, 1)
+    return access_graph(split_apart(net.graph()))
 
 
 def _random_operation(net: Network, rng: random.Random, x: int, others: list[int]) -> int | None:
