@@ -1,6 +1,7 @@
-"""Measure what cascades must show: python -m lab.cascade_rows peaks|exactness|fronts|time [N].
+"""Measure what cascades must show: python -m lab.cascade_rows peaks|newer|long|exactness|fronts|time [N].
 
-`peaks`: the least peaks of known networks within bounds of multiplications, each placed and verified. `exactness`:
+`newer`: networks after 2019, at what is asked of them; with N above 0 each point is executed by value, for up to N
+seconds a network. `long`: N equal blocks (500) with a time limit of 60 s. `peaks`: the least peaks of known networks within bounds of multiplications, each placed and verified. `exactness`:
 N random regions (10,000) run by value, and each of their buffers with one row or column less, which must fail.
 `fronts`: N random graphs (500), by two and by three objectives, against all chains. `time`: seconds of CPU.
 """
@@ -21,7 +22,8 @@ from memplan.solvers.cascade.points import CascadePoint
 from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.solve import cascade
 from tests.support.cascade_fronts import fronts_differ
-from tests.support.networks import NETWORKS
+from tests.support.networks import NETWORKS, Network
+from tests.support.newer_networks import NEWER, excited
 from tests.support.random_networks import (
     random_blocks,
     random_cascade,
@@ -42,6 +44,18 @@ ROWS: dict[str, tuple[dict[str, Any], ...]] = {
     "espcn": ({"input": "streamed", "output": "streamed"},),
     "msf_chain": ({"input": "streamed", "output": "streamed"},),
 }
+NEWER_ROWS: tuple[tuple[str, dict[str, Any], tuple[tuple[float, int], ...]], ...] = (
+    ("efficientnet_v2_s", {"input": "streamed"}, ((10, 443_392),)),
+    ("regnet_y_400mf", {}, ((1, 451_624), (11, 313_612))),
+    ("shufflenet_v2", {"input": "streamed"}, ((0, 164_808), (5, 136_416), (10, 125_214), (100, 90_944))),
+    ("mobilenet_v3_large", {"input": "streamed"}, ((0, 176_960), (10, 157_040), (20, 87_952))),
+    ("yolov5n", {"output": "streamed"}, ((100, 413_216),)),
+    ("yolov5n", {"input": "streamed"}, ((0, 586_800),)),
+    ("deeplab_v3", {"output": "streamed"}, ((100, 371_840),)),
+    ("vit", {}, ((0, 480_000),)),
+    ("convnext_tiny", {}, ((0, 6_000_000),)),
+)
+"""Networks of tests/support/newer_networks.py, options, and the peaks that are asked below shares of multiplications."""
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
@@ -57,6 +71,41 @@ def peaks(_: int) -> None:
                 within.append(f"{least:,} (+{share} %)")
             print(f"{name} {options}: layers {result.layers_peak:,}; {', '.join(within)}", end="; ")
             print(f"{time.process_time() - began:.1f} s of CPU", flush=True)
+
+
+def newer(limit_s: int) -> None:
+    """Print the least placed peak of newer networks within each bound of multiplications, beside what is asked."""
+    for name, options, asked in NEWER_ROWS:
+        began = time.process_time()
+        limit = limit_s or 600
+        result = cascade(NEWER[name](), CascadeOptions(**options), check=limit_s > 0, time_limit_s=limit)
+        spent, said = time.process_time() - began, []
+        for percent, peak in asked:
+            least = min((p.peak for p in result.points if p.macs_ratio < 1 + percent / 100 + 1e-9), default=0)
+            said.append(f"{least:,} of {peak:,} below +{percent} % ({'met' if least <= peak else 'missed'})")
+        print(
+            f"{name} {options}: layers {result.layers_peak:,}; {'; '.join(said)}; least {result.points[-1].peak:,}",
+            end="; ",
+        )
+        print(f"{len(result.checked)} of {len(result.points)} points by value; {spent:.1f} s of CPU", flush=True)
+
+
+def long(count: int) -> None:
+    """Print what is found for a chain of equal residual blocks, with and without squeeze-and-excite."""
+    for excite in (False, True):
+        net = Network()
+        x = net.conv(net.input(112, 112, 3), 16, 3, 2)
+        for _ in range(count // (4 if excite else 1)):
+            y = net.depthwise(net.conv(x, 96, 1))
+            x = net.add(x, net.conv(excited(net, y, 8, "", "sigmoid") if excite else y, 16, 1))
+        net.dense(net.global_pool(x), 10)
+        began = time.process_time()
+        result = cascade(net.graph(), time_limit_s=60)
+        print(
+            f"{len(result.graph.operations):,} operations: {result.layers_peak:,} to {result.points[-1].peak:,}",
+            end=", ",
+        )
+        print(f"cut short {result.exhausted.cut_short}, {time.process_time() - began:.1f} s of CPU", flush=True)
 
 
 def exactness(wanted: int) -> None:
@@ -124,7 +173,14 @@ def _note(times: list[float], _: CascadePoint) -> None:
     times.append(time.process_time())
 
 
-COMMANDS = {"peaks": (peaks, 0), "exactness": (exactness, 10_000), "fronts": (fronts, 500), "time": (seconds, 0)}
+COMMANDS = {
+    "peaks": (peaks, 0),
+    "newer": (newer, 0),
+    "long": (long, 500),
+    "exactness": (exactness, 10_000),
+    "fronts": (fronts, 500),
+    "time": (seconds, 0),
+}
 
 if __name__ == "__main__":
     command, count = COMMANDS[sys.argv[1]]

@@ -67,21 +67,32 @@ def regnet_y_400mf() -> OperationGraph:
     return net.graph()
 
 
-def mobilenet_v3_large() -> OperationGraph:
-    net = Network("mobilenet_v3_large")
-    x = _act(net, net.conv(net.input(224, 224, 3), 16, 3, 2), "hard_swish")
-    table = [(3, 16, 16, 0, "", 1), (3, 64, 24, 0, "", 2), (3, 72, 24, 0, "", 1), (5, 72, 40, 1, "", 2)]
-    table += [(5, 120, 40, 1, "", 1)] * 2 + [(3, 240, 80, 0, "hard_swish", 2), (3, 200, 80, 0, "hard_swish", 1)]
-    table += [(3, 184, 80, 0, "hard_swish", 1)] * 2 + [(3, 480, 112, 1, "hard_swish", 1)]
-    table += [(3, 672, 112, 1, "hard_swish", 1), (5, 672, 160, 1, "hard_swish", 2)]
-    for k, middle, channels, excites, act, s in [*table, *[(5, 960, 160, 1, "hard_swish", 1)] * 2]:
-        into = net.shapes[x][3]
+V3_LARGE = (
+    *((3, 16, 16, 0, "", 1), (3, 64, 24, 0, "", 2), (3, 72, 24, 0, "", 1), (5, 72, 40, 1, "", 2)),
+    *((5, 120, 40, 1, "", 1), (5, 120, 40, 1, "", 1), (3, 240, 80, 0, "hard_swish", 2)),
+    *((3, 200, 80, 0, "hard_swish", 1), (3, 184, 80, 0, "hard_swish", 1), (3, 184, 80, 0, "hard_swish", 1)),
+    *((3, 480, 112, 1, "hard_swish", 1), (3, 672, 112, 1, "hard_swish", 1), (5, 672, 160, 1, "hard_swish", 2)),
+    *((5, 960, 160, 1, "hard_swish", 1), (5, 960, 160, 1, "hard_swish", 1)),
+)
+"""Kernel, channels between, channels, squeeze-and-excite, activation and stride of each block."""
+
+
+def _v3_large(net: Network, size: int, dilated: int = 15) -> int:
+    """Write MobileNetV3's blocks and its last convolution; blocks from `dilated` on are dilated instead of strided."""
+    x = _act(net, net.conv(net.input(size, size, 3), 16, 3, 2), "hard_swish")
+    for position, (k, middle, channels, excites, act, stride) in enumerate(V3_LARGE):
+        into, s, d = net.shapes[x][3], stride if position < dilated else 1, 2 if position >= dilated else 1
         y = x if middle == into else _act(net, net.conv(x, middle, 1), act)
-        y = _act(net, net.depthwise(y, k, s), act)
+        y = _act(net, net.depthwise(y, k, s, d=d), act)
         y = excited(net, y, rounded(middle // 4, 1), "", "hard_sigmoid") if excites else y
         y = net.conv(y, channels, 1)
         x = net.add(x, y) if s == 1 and into == channels else y
-    x = net.global_pool(_act(net, net.conv(x, 960, 1), "hard_swish"))
+    return _act(net, net.conv(x, 960, 1), "hard_swish")
+
+
+def mobilenet_v3_large() -> OperationGraph:
+    net = Network("mobilenet_v3_large")
+    x = net.global_pool(_v3_large(net, 224))
     net.dense(_act(net, net.dense(x, 1280), "hard_swish"), 1000)
     return net.graph()
 
@@ -148,28 +159,14 @@ def yolov5n(size: int = 320) -> OperationGraph:
 
 
 def deeplab_v3(size: int = 257) -> OperationGraph:
-    """Segmentation on a MobileNetV2 whose last stages are dilated, with a pyramid of dilated convolutions."""
+    """Segmentation on a MobileNetV3 whose last blocks are dilated, with a pyramid of dilated convolutions."""
     net = Network("deeplab_v3")
-    x = net.conv(net.input(size, size, 3), 32, 3, 2)
-    table = [
-        (1, 16, 1, 1, 1),
-        (6, 24, 2, 2, 1),
-        (6, 32, 3, 2, 1),
-        (6, 64, 4, 1, 2),
-        (6, 96, 3, 1, 2),
-        (6, 160, 3, 1, 4),
-    ]
-    for expand, channels, count, stride, dilation in table:
-        for i in range(count):
-            into, s = net.shapes[x][3], stride if i == 0 else 1
-            y = x if expand == 1 else net.conv(x, into * expand, 1)
-            y = net.conv(net.depthwise(y, 3, s, d=dilation), channels, 1)
-            x = net.add(x, y) if s == 1 and into == channels else y
+    x = _v3_large(net, size, 12)
     rows, columns = net.shapes[x][1:3]
-    parts = [net.conv(x, 256, 1), *(net.conv(net.depthwise(x, 3, d=d), 256, 1) for d in (6, 12, 18))]
+    parts = [net.conv(x, 256, 1), *(net.conv(x, 256, 3, d=d) for d in (12, 24, 36))]
     pooled = net.conv(net.global_pool(x), 256, 1)
     parts.append(net.add_op("resize", [pooled], (1, rows, columns, 256), mode="linear", coordinates="half_pixel"))
-    y = net.conv(net.conv(net.concat(*parts), 256, 1), 21, 1)
+    y = net.conv(net.conv(net.conv(net.concat(*parts), 256, 1), 256), 21, 1)
     net.add_op("resize", [y], (1, size, size, 21), mode="linear", coordinates="half_pixel")
     return net.graph()
 

@@ -119,10 +119,20 @@ class _Writing:
         self._node("Slice", [source, *map(self._constant, (starts, ends, axes))], name)
 
     def _constant_nodes(self) -> None:
-        """Write the nodes of nothing but constants, in their order."""
+        """Write the nodes of nothing but constants and known shapes, in their order."""
+        import numpy as np
+        from onnx import helper, numpy_helper
+
         known = set(self.how.constants) | {""}
         for node in self.how.nodes:
-            if node.op_type == "Constant" or (
+            if node.op_type == "Shape" and node.output[0] not in self.how.tensors:
+                # It is written as what it makes, as the tensor that it reads may be in parts.
+                bounds = {row.name: row.i for row in node.attribute}
+                sizes = (self.how.shapes.get(node.input[0]) or ())[bounds.get("start", 0) : bounds.get("end")]
+                value = numpy_helper.from_array(np.array(sizes, np.int64))
+                self.nodes.append(helper.make_node("Constant", [], list(node.output), value=value))
+                known.update(node.output)
+            elif node.op_type == "Constant" or (
                 node.input
                 and all(name in known for name in node.input)
                 and not any(True for _ in subgraphs(node))

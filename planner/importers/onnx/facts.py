@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memplan.planner.importers.imported import element_count
+from memplan.planner.importers.onnx.folding import FoldedNumbers
 from memplan.planner.importers.onnx.model import shape_of
-from memplan.planner.importers.vocabulary import MOST_NUMBERS, kind_of, plain_attributes, same_pads
+from memplan.planner.importers.vocabulary import kind_of, plain_attributes, same_pads
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.program_facts import OperationFacts
@@ -97,11 +97,8 @@ Shape = tuple[int, ...]
 class OnnxFacts:
     """Reads the facts about values and nodes of a model, graph by graph; `shape` states those of a graph's values."""
 
-    def __init__(self, graph: GraphProto) -> None:
-        self._constants = {tensor.name: tensor for tensor in graph.initializer}
-        for node in graph.node:
-            if node.op_type == "Constant" and node.output:
-                self._constants.update((node.output[0], row.t) for row in node.attribute if row.HasField("t"))
+    def __init__(self, graph: GraphProto, version: int = 1) -> None:
+        self._folded = FoldedNumbers(graph, version)
 
     def of_node(self, node: NodeProto, source: tuple[int, ...], shape: Callable[[str], Shape | None]) -> OperationFacts:
         """Return the facts about a node."""
@@ -118,25 +115,13 @@ class OnnxFacts:
         found = plain_attributes((_RENAMED.get(row.name, row.name), _value(row)) for row in node.attribute)
         if node.op_type in _LISTED:
             given = zip(_LISTED[node.op_type], node.input[1:], strict=False)
-            found.update(plain_attributes((name, self._numbers(value)) for name, value in given))
+            found.update(plain_attributes((name, self._folded.of(value, shape)) for name, value in given))
         if node.op_type == "Pad" and (axes := found.pop("axes", None)) is not None:
             found |= plain_attributes([("pads", _on_all_axes(found.pop("pads", None), axes, shape(node.input[0])))])
         if node.op_type == "Resize":
             place = str(found.get("coordinates", "half_pixel"))
             found["coordinates"] = _PLACES.get(place, place)
         return found
-
-    def _numbers(self, name: str) -> list[object] | None:
-        """Return a short constant as a list of its numbers."""
-        tensor = self._constants.get(name)
-        if tensor is None or element_count(tensor.dims) > MOST_NUMBERS or tensor.data_type not in (6, 7):
-            return None
-        from onnx import numpy_helper
-
-        try:
-            return list(numpy_helper.to_array(tensor).ravel().tolist())
-        except (ValueError, TypeError, OverflowError, OSError):  # what it says of itself does not fit its bytes
-            return None
 
     def _make_spatial(
         self, node: NodeProto, attributes: dict[str, Any], shape: Callable[[str], Shape | None]

@@ -70,7 +70,7 @@ class _Program:
                 self.draft.operation("copy", self.values.operands([found]), [name])
 
     def _nodes(self, graph: GraphProto, scope: GraphNames) -> None:
-        facts = OnnxFacts(graph) if self.draft.options.facts else None
+        facts = OnnxFacts(graph, self.version) if self.draft.options.facts else None
         for k, node in enumerate(graph.node):
             around, self.source = self.source, (*self.source, k)
             said = None if facts is None else facts.of_node(node, self.source, scope.shape)
@@ -82,7 +82,7 @@ class _Program:
         what = node_name(node, k)
         inputs = [scope.id_of(name, what) for name in node.input if name]
         outputs = [name for name in node.output if name]
-        if self._is_constant(node, inputs):
+        if self._is_constant(node, inputs, scope):
             for name in outputs:
                 self.values.add_constant(scope, name, self.values.size_if_known(scope, name))
         elif node.op_type == "If" and node.domain in STANDARD:
@@ -104,9 +104,11 @@ class _Program:
         else:
             self.draft.operation(node.op_type or what, self.values.operands(inputs), names)
 
-    def _is_constant(self, node: NodeProto, inputs: Sequence[str]) -> bool:
+    def _is_constant(self, node: NodeProto, inputs: Sequence[str], scope: GraphNames) -> bool:
         if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
             return False
+        if node.op_type == "Shape":
+            return bool(node.input) and scope.shape(node.input[0]) is not None
         return node.op_type == "Constant" or (bool(inputs) and all(found in self.values.constants for found in inputs))
 
     def _if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memplan.planner.errors import shown
 from memplan.planner.importers.imported import element_count
 from memplan.planner.importers.onnx.classical import DOMAIN, classical_types
+from memplan.planner.importers.onnx.folding import FOLDED, fold
 from memplan.planner.importers.onnx.model import (
     BITS,
     is_known,
@@ -30,13 +31,6 @@ if TYPE_CHECKING:
 
 _MOST_ELEMENTS = 1 << 16
 """The most elements of a constant that is followed; shapes, pads and indices have fewer."""
-_FOLDED = set("""
-Abs Add And Cast CastLike Ceil Clip Concat ConstantOfShape CumSum Div Equal Expand Flatten Floor Gather GatherElements
-GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg NonZero Not OneHot Or Pow Range Reciprocal
-ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round ScatterElements ScatterND Sign Slice Split Sqrt Squeeze Sub Sum
-Tile Transpose Trilu Unsqueeze Where Xor
-""".split())  # fmt: skip  # noqa: SIM905
-"""The operators whose values are computed: arithmetic of small tensors, whose cost is that of what they make."""
 _OF_VALUES = {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringSplit"}
 """The operators whose output has as many elements as the values of their input say, whatever they are."""
 _SAVE = "save the model with the shapes of all values in it"
@@ -83,7 +77,7 @@ class NodeShapes:
         found = self._inferred(node, k, types, known)
         if node.op_type in ("Shape", "Size"):
             self._keep_shape(node, types, known)
-        elif node.op_type in _FOLDED and all(name in known for name in filter(None, node.input)):
+        elif node.op_type in FOLDED and all(name in known for name in filter(None, node.input)):
             sizes = [found.get(name) for name in filter(None, node.output)]
             if node.op_type == "NonZero" or all(kind is not None and _is_small(kind) for kind in sizes):
                 found = {**found, **self._folded(node, known)}
@@ -157,23 +151,12 @@ class NodeShapes:
 
     def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
         """Compute a node of known numbers, and return the types of what it gives."""
-        import onnx
         from onnx import helper
-        from onnx.reference import ReferenceEvaluator
 
         try:
-            given = {name: known[name] for name in node.input if name}
-            names = [name for name in node.output if name]
-            # A node alone would be run as the newest version says.
-            ends = [[onnx.ValueInfoProto(name=name) for name in ends] for ends in (given, names)]
-            opsets = [helper.make_opsetid("", self.versions[""])]
-            model = helper.make_model(helper.make_graph([node], "node", *ends), opset_imports=opsets)
-            rows = ReferenceEvaluator(model).run(None, given)
-            for name, row in zip(names, rows, strict=False):
-                known[name] = row
-            return {
-                name: type_of(helper.np_dtype_to_tensor_dtype(known[name].dtype), known[name].shape) for name in names
-            }
+            made = fold(node, {name: known[name] for name in node.input if name}, self.versions[""])
+            known.update(made)
+            return {name: type_of(helper.np_dtype_to_tensor_dtype(row.dtype), row.shape) for name, row in made.items()}
         except Exception:  # noqa: BLE001  # what the evaluator does not know is not known here
             return {}
 

@@ -6,11 +6,13 @@ import random
 
 import pytest
 
+from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.solvers.cascade.options import CascadeOptions, Delivery
 from memplan.solvers.cascade.passes import several_passes
 from memplan.solvers.cascade.repeats import variant_of
 from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.solve import cascade
+from memplan.solvers.kernels.tables import Rows
 from tests.support.depth import seeds
 from tests.support.newer_networks import shufflenet_v2
 from tests.support.random_networks import random_units
@@ -19,9 +21,10 @@ DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
 @pytest.mark.drawn
+@pytest.mark.slow
 def test_points_of_drawn_units_are_planned_at_their_estimate_and_equal_by_value() -> None:
     again = 0
-    for seed in seeds(6):
+    for seed in seeds(3):
         rng = random.Random(seed)
         graph, options = random_units(rng), CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
         assert all(row.role != "barrier" for row in graph.operations)
@@ -33,11 +36,12 @@ def test_points_of_drawn_units_are_planned_at_their_estimate_and_equal_by_value(
 
 
 @pytest.mark.drawn
+@pytest.mark.slow
 def test_joined_cuts_have_what_each_graph_with_second_passes_has() -> None:
-    for seed in seeds(6, 40):
+    for seed in seeds(3, 40):
         graph, options = random_units(random.Random(seed)), CascadeOptions()
         given = variant_of(graph, RegionSearch(graph, options), lambda: False)
-        joined = several_passes(given, lambda graph: RegionSearch(graph, options).run())
+        joined = several_passes(given, _searched)
         if joined is None:
             continue
         for chain in joined.chains:
@@ -45,6 +49,10 @@ def test_joined_cuts_have_what_each_graph_with_second_passes_has() -> None:
             # The graph of a chain, searched by itself, has a chain as good: the joined cuts count nothing else.
             own = variant_of(alone.graph, RegionSearch(alone.graph, options), lambda: False)
             assert any(other.peak <= chain.peak and other.macs <= chain.macs for other in own.chains)
+
+
+def _searched(graph: AccessGraph) -> Rows:
+    return RegionSearch(graph, CascadeOptions()).run()
 
 
 def test_halves_and_shuffles_of_channels_leave_no_barrier() -> None:
