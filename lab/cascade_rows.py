@@ -1,9 +1,10 @@
 """Measure what cascades must show: python -m lab.cascade_rows peaks|newer|long|exactness|fronts|time [N].
 
 `newer`: networks after 2019, at what is asked of them; with N above 0 each point is executed by value, for up to N
-seconds a network. `long`: N equal blocks (500) with a time limit of 60 s. `peaks`: the least peaks of known networks within bounds of multiplications, each placed and verified. `exactness`:
-N random regions (10,000) run by value, and each of their buffers with one row or column less, which must fail.
-`fronts`: N random graphs (500), by two and by three objectives, against all chains. `time`: seconds of CPU.
+seconds a network. `long`: N equal blocks (500) with a time limit of 60 s. `peaks`: the least peaks of known networks
+within bounds of multiplications, each placed and verified. `exactness`: N random regions (10,000) run by value, each
+of their buffers with one row or column less, which must fail. `fronts`: N random graphs (500), by two and by three
+objectives, against all chains. `time`: seconds of CPU.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ NEWER_ROWS: tuple[tuple[str, dict[str, Any], tuple[tuple[float, int], ...]], ...
     ("vit", {}, ((0, 480_000),)),
     ("convnext_tiny", {}, ((0, 6_000_000),)),
 )
-"""Networks of tests/support/newer_networks.py, options, and the peaks that are asked below shares of multiplications."""
+"""Networks of tests/support/newer_networks.py, options, and the peaks asked below shares of multiplications."""
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 

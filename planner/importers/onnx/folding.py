@@ -82,6 +82,7 @@ def _numbers(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
     from onnx import numpy_helper
 
     try:
-        return numpy_helper.to_array(tensor)
+        found: np.ndarray[Any, Any] = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, OverflowError, OSError):  # what it says of itself does not fit its bytes
         return None
+    return found
