@@ -5,7 +5,7 @@ Exit status: 0 proved, 3 refused, 2 wrong input. The sizes are those of the pool
 # docs/certificates.md says what is read and what is claimed; docs/proofs.md proves the rules sound.
 
 import hashlib, sys
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +15,12 @@ names = ("read", "problem", "claims", "costs")
 reading, problems, claims, costs = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
 Refused, Problem, reach, INF, number = reading.Refused, problems.Problem, problems.reach, problems.INF, claims.number
 INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
+
+
+@lru_cache(1 << 16)
+def lows_of(text):
+    """Return the lows of a buffer, one a pool."""
+    return tuple(INF if at == "-" else number(at) for at in text.split(","))
 
 
 class Claim:
@@ -41,14 +47,18 @@ class Claim:
 
     def is_refuted(self, low, ref, changed):
         """Say whether a state cannot be: what has changed has no place, a lemma says so, or a set is too long."""
-        if any(min(low(i)) >= INF for i in changed):
-            return True
+        for i in changed:
+            if min(low(i)) >= INF:
+                return True
         if ref == "-":
             return False
         if ref[0] == "$":
             return self.worths[number(ref[1:])](low)
         if ref[0] != "@":
-            return all(low(i) and all(map(int.__ge__, low(i), lows)) for i, lows in self.lemmas[number(ref)].items())
+            for i, lows in self.lemmas[number(ref)].items():
+                if not (mine := low(i)) or not all(map(int.__ge__, mine, lows)):
+                    return False
+            return True
         k, grain, rest, bits = map(number, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         if grain < 1 or not 0 < bits < 1 << len(self.ends):
             raise ValueError("a granule below 1, or pools that are none", ref)
@@ -97,7 +107,6 @@ class Claim:
             self.worths.append(costs.worth(self, [[number(x, 2**127) for x in each.split(":")] for each in rest]))
         elif word in ("l", "s"):
             refs, rows = rest[1 : (first := 3 if word == "l" else 1 + count)], [x.split(":") for x in rest[first:]]
-            lows_of = lambda text: tuple(INF if at == "-" else number(at) for at in text.split(","))
             low = {number(i, len(p.rows)): lows_of(text) for i, text in rows}
             if len(low) < len(rows) or any(i not in p.solid or len(lows) != count for i, lows in low.items()):
                 raise ValueError("a wrong state", *rest)

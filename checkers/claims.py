@@ -2,8 +2,10 @@
 # docs/certificates.md lists them.
 
 import re
+from functools import lru_cache
 
 
+@lru_cache(1 << 16)
 def number(word, limit=2**63):
     """Return a number of a certificate: digits, no 0 before others."""
     if not re.fullmatch("0|[1-9][0-9]{0,38}", word) or int(word) >= limit:

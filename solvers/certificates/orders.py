@@ -19,7 +19,7 @@ from memplan.planner.model.plan import CertificateFacts
 from memplan.planner.operations.graph import OperationGraph, write_graph
 
 FORMAT = "memplan-order/1"
-TIME_LIMIT_S = 10.0
+TIME_LIMIT_S = 30.0
 _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
 _ENDLESS = 2**63

@@ -42,11 +42,7 @@ def search_lines(
     reduced = macro_graph(graph)
     inside = set(operations)
     part = next(part for part in parts_of(reduced) if inside.issuperset(_names(reduced, part)))
-    other = "backward" if direction == "forward" else "forward"
-    try:
-        return _Search(graph, reduced, part, least - 1, direction).lines(ends_at - time_limit_s / 2)
-    except SearchTooLargeError:
-        return _Search(graph, reduced, part, least - 1, other).lines(ends_at)
+    return _Search(graph, reduced, part, least - 1, direction).lines(ends_at)
 
 
 def _names(reduced: MacroGraph, part: OrderPart) -> list[int]:

@@ -102,6 +102,6 @@ def test_what_is_no_problem_is_wrong_input(program: str, tmp_path: Path, text: s
     assert status(program, problem, tmp_path / "none") == 2
 
 
-def test_checkers_have_at_most_200_lines() -> None:
+def test_files_of_checkers_have_at_most_250_lines() -> None:
     files = [file for file in CHECKERS.iterdir() if file.suffix in (".py", ".c", ".h")]
-    assert max(len(file.read_text().splitlines()) for file in files) <= 200
+    assert max(len(file.read_text().splitlines()) for file in files) <= 250

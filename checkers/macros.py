@@ -1,0 +1,98 @@
+"""Operations that run in a row, for searched.py: what they make of the bytes alive, and which may be joined."""
+# docs/proofs.md proves the rules sound.
+
+Refused = type("Refused", (Exception,), {})
+
+
+def bits(numbers):
+    """Return a set of numbers as the bits of one."""
+    return sum(1 << k for k in set(numbers))
+
+
+class Macros:
+    """Operations in a row, known by the first of them; sets of operations are bits, those of a macro all or none."""
+
+    def __init__(self, graph):
+        n = len(graph.ops)
+        self.graph, self.every = graph, (1 << n) - 1
+        self.rows, self.bits = {k: [k] for k in range(n)}, [1 << k for k in range(n)]
+        self.before, self.after = [0] * n, [0] * n
+        for k in range(n):
+            for j in graph.before[k]:
+                self.before[k] |= self.before[j] | 1 << j
+        for k in reversed(range(n)):
+            for j in graph.before[k]:
+                self.after[j] |= self.after[k] | 1 << k
+        self.users, self.known, self.seen = [bits(some) for some in graph.users], {}, [0] * n
+        self.rise, self.makes, self.ends, self.over = list(graph.work), *([[] for _ in range(n)] for _ in range(3))
+        for t, size in enumerate(graph.size):
+            maker = graph.maker[t]
+            if maker is not None:
+                self.rise[maker] += size
+                self.makes[maker].append((size, self.users[t], t in graph.lasting))
+                self.seen[maker] |= self.users[t]
+            for k in graph.users[t] if t not in graph.lasting else ():
+                self.ends[k].append((size, self.users[t], 0 if maker is None else 1 << maker))
+                self.seen[k] |= self.users[t] | self.ends[k][-1][2]
+        for k, op in enumerate(graph.ops):
+            found = {}
+            for o, j in op.get("may_overwrite") or ():
+                o, t = op["out"][o], op["in"][j]
+                if (
+                    graph.maker[o] == k
+                    and t not in graph.lasting
+                    and t not in op["out"]
+                    and graph.size[o] <= graph.size[t]
+                ):
+                    found.setdefault(o, set()).add(t)
+            self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in found.items())
+
+    def saved(self, k, done):
+        """Return the most bytes of outputs that an operation can write over inputs that nothing else will need."""
+        holds, total = {}, 0
+
+        def finds(row, tried):
+            for t in row[2]:
+                if t not in tried and not self.users[t] & ~done & ~(1 << k):
+                    tried.add(t)
+                    if t not in holds or finds(holds[t], tried):
+                        holds[t] = row
+                        return True
+            return False
+
+        for row in self.over[k]:
+            total -= row[0] if finds(row, set()) else 0
+        return total
+
+    def run(self, v, done):
+        """Return the most bytes that are alive while a macro runs, and those after it, less those alive before it."""
+        if (key := (v, len(self.rows[v]), done & self.seen[v])) in self.known:
+            return self.known[key]
+        top = net = 0
+        for k in self.rows[v]:
+            top = max(top, net + self.rise[k] - (self.saved(k, done) if self.over[k] else 0))
+            done |= 1 << k
+            for size, users, is_lasting in self.makes[k]:
+                net += size if is_lasting or users & ~done else 0
+            for size, users, maker in self.ends[k]:
+                net -= size if not (users | maker) & ~done else 0
+        self.known[key] = top, net
+        return top, net
+
+    def join(self, u, v):
+        """Let v run right after u, always: v may if u can, and does no harm, or u has no use but for v."""
+        # The less has run, the more bytes a macro adds: so these are bounds over all states.
+        (most_u, high_u), (most_v, high_v) = (self.run(w, self.before[w]) for w in (u, v))
+        (least_u, low_u), (least_v, _) = (self.run(w, self.every & ~self.after[w] & ~self.bits[w]) for w in (u, v))
+        at_once = self.before[v] == self.before[u] | self.bits[u] and high_v <= 0 and high_u + most_v <= least_u
+        not_yet = self.after[u] == self.after[v] | self.bits[v] and low_u >= 0 and most_u <= low_u + least_v
+        if u == v or not (at_once or not_yet):
+            raise Refused(f"a join of {u} and {v} that may be worse")
+        both = self.bits[u] = self.bits[u] | self.bits[v]
+        self.rows[u] += self.rows.pop(v)
+        self.seen[u] |= self.seen[v]
+        before, after = (self.before[u] | self.before[v]) & ~both, (self.after[u] | self.after[v]) & ~both
+        self.before[u], self.after[u] = before, after
+        for w in self.rows:
+            self.after[w] |= both | after if self.bits[w] & before else 0
+            self.before[w] |= both | before if self.bits[w] & after else 0
