@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics.greedy import preference
-from memplan.solvers.heuristics.moves import MoveSearch
+from memplan.solvers.heuristics.moves import LARGE, MoveSearch
 from memplan.solvers.packing import sharing_decisions
 from memplan.solvers.packing.orders import COST_MIXES, MIXES, Traits, random_order
 from memplan.solvers.packing.packer import Packer, work
@@ -23,11 +25,22 @@ _TURN = 4
 _PATIENCE = 400
 """Packings without a gain after which others should have the time; as many as there are buffers, where those are more.
 """
+_LARGEST_OF_SEVERAL = 2_000_000
+"""Large problems take a thread a processor; those of more buffers one, as each has the memory of a packing."""
 
 
 def solve(instance: Instance, search: Search) -> None:
     """Offer better and better plans until the search is over, the work is done or nothing seems left to gain."""
-    rng = np.random.default_rng(search.seed)
+    is_alone = LARGE < len(instance) <= _LARGEST_OF_SEVERAL and not search.deterministic
+    threads = (os.cpu_count() or 1) if is_alone else 1
+    with ThreadPoolExecutor(threads, thread_name_prefix="local-search") as executor:
+        for done in [executor.submit(_improve, instance, search, k) for k in range(threads)]:
+            done.result()
+
+
+def _improve(instance: Instance, search: Search, thread: int) -> None:
+    """Do the work of one thread."""
+    rng = np.random.default_rng([search.seed, thread] if thread else search.seed)
     n = len(instance)
     most = n * search.work_limit // work(instance) if search.deterministic else 2**62
     patience = n * max(_PATIENCE, n)
@@ -47,9 +60,12 @@ def _one_pool(instance: Instance, search: Search, rng: np.random.Generator) -> I
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
     overflows, flips, restarts, cores = moves.overflows(), moves.flips(), moves.restarts(), moves.cores()
+    # Cores twice a turn, in shorter shares; in large problems another order gains more than a flip.
+    turns = (overflows, flips, cores, restarts, cores)
+    if len(instance) > LARGE:
+        turns = (overflows, restarts, flips, cores, cores)
     while not moves.is_at_bound:
-        # Cores twice a turn, in shorter shares, between the moves that pack the whole.
-        for move in (overflows, flips, cores, restarts, cores):
+        for move in turns:
             if search.best is not None:
                 moves.start_from(search.best.offset)
             yield from _turn(move, moves)

@@ -12,7 +12,7 @@ from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.formulation.subinstance import alive_with, part_of, whole
-from memplan.solvers.packing.orders import Rule, Traits, random_order, random_rule
+from memplan.solvers.packing.orders import Rule, Traits, random_order, random_rule, rule_near
 from memplan.solvers.packing.packer import Packer
 
 _CORE_SHARES = (0.995, 0.98, 0.95, 0.9, 0.8)
@@ -27,6 +27,10 @@ _CORE_TURN = 8
 """Packings of such a core that a move may try before the other one has its turn."""
 _EITHER_END = (Rule(("pressure^16", "size"), "start", 2), Rule(("pressure^16", "size"), "end", 2))
 """The crowded times first, in bands of size, from one end of time and from the other."""
+LARGE = 10_000
+"""Problems of more buffers are left to this search alone, and a packing of one takes long."""
+_CENTRE, _NEAR = Rule(("pressure^28", "size"), "start", 4), 0.7
+"""So many restarts of a large problem take a rule near the best of such rules so far, the first ones near this one."""
 _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 
 
@@ -80,11 +84,19 @@ class MoveSearch:
             yield len(self.instance)
 
     def restarts(self, rules: tuple[Rule, ...] = ()) -> Iterator[int]:
-        """Pack by some rules, if any, then by random ones, and flip what comes near the best."""
-        given = [(rule.order(self.traits), rule.best_fit) for rule in rules]
+        """Pack by some rules, if any, then by random ones and by some near the best of these; flip what comes close."""
+        given, best, lowest = list(rules), _CENTRE, 0
+        is_large = len(self.instance) > LARGE
         while True:
-            order, best_fit = given.pop(0) if given else random_order(self.rng, self.traits)
+            rule = given.pop(0) if given else None
+            if rule is None and is_large and self.rng.random() < _NEAR:
+                rule = rule_near(self.rng, best)
+            order, best_fit = (
+                random_order(self.rng, self.traits) if rule is None else (rule.order(self.traits), rule.best_fit)
+            )
             packed = self._pack(order, "restart", best_fit)
+            if rule is not None and packed is not None and (lowest == 0 or self._peak(packed) < lowest):
+                best, lowest = rule, self._peak(packed)
             yield len(self.instance)
             yield from self._fall(packed, "restart")
 

@@ -19,6 +19,8 @@ F64 = npt.NDArray[np.float64]
 
 _FEW = 12
 """Of so many buffers, an order without any rule is worth a try."""
+_VARIATION = 0.4
+"""The standard deviation of the logarithms of what makes a rule, among those near another one."""
 
 
 class Traits:
@@ -265,6 +267,16 @@ def random_rule(
         confined_first=some_are_confined and bool(rng.random() < 0.5),
         best_fit=bool(rng.random() < 0.15),
     )
+
+
+def rule_near(rng: np.random.Generator, rule: Rule) -> Rule:
+    """Draw a rule like another one, with other borders of bands, and another power of the pressure where it has one."""
+    by = []
+    for name in rule.by:
+        trait, _, power = name.partition("^")
+        by.append(f"{trait}^{max(1, round(int(power) * rng.lognormal(0, _VARIATION)))}" if power else name)
+    base = 1.2 + ((rule.base or 2.0) - 1.2) * rng.lognormal(0, _VARIATION)
+    return replace(rule, by=tuple(by), base=base, shift=1 + (base - 1) * rng.random())
 
 
 def random_order(
