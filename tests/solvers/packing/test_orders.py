@@ -8,7 +8,7 @@ import pytest
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
-from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits, random_order, random_rule
+from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits, random_order, random_rule, rule_near
 from tests.support.random_problems import random_problem
 
 EVERYTHING = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost"})
@@ -149,3 +149,11 @@ def test_what_belongs_to_rigid_groups_goes_first_where_a_rule_says_so() -> None:
 def test_of_few_buffers_every_order_is_drawn() -> None:
     traits, rng = Traits(compile_problem(random_problem(0, 4))), np.random.default_rng(0)
     assert len({tuple(random_order(rng, traits)[0].tolist()) for _ in range(400)}) == 24
+
+
+def test_a_rule_near_another_one_differs_in_bands_and_in_the_power_of_the_pressure_alone() -> None:
+    rng, rule = np.random.default_rng(0), Rule(("pressure^16", "size"), "start", 4)
+    drawn = [rule_near(rng, rule) for _ in range(50)]
+    assert {(near.by[1], near.within, near.best_fit) for near in drawn} == {("size", "start", False)}
+    assert len({near.by[0] for near in drawn}) > 10
+    assert all(1.2 < near.base <= 20 and 1 <= near.shift <= near.base for near in drawn if near.base)
