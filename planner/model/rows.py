@@ -85,7 +85,11 @@ class Value(WireValue):
 
     if not TYPE_CHECKING:  # to type checkers, the signatures are those that pydantic makes
 
-        def __init__(self, /, **fields: Any) -> None:
+        def __init__(self, /, *given: Any, **fields: Any) -> None:
+            if given:
+                kind, fields_of = type(self).__name__, type(self).model_fields.items()
+                needed = ", ".join(f"{name}=..." for name, field in fields_of if field.is_required())
+                raise self.error(f"{kind}: must be given fields by name, as {kind}({needed}), got {brief(given)}")
             try:
                 super().__init__(**fields)
             except ValidationError as error:

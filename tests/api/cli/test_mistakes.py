@@ -84,6 +84,8 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
         {},
         'pools[0].size: must be an integer, got "64KiB" (did you mean 65536, in bytes?)',
     ),
+    (memplan.Buffer, ["a", 64], {}, "must be given fields by name, as Buffer(id=..., size=...), got ['a', 64]"),
+    (memplan.OrderOptions, [], {"timelimit": 2}, "timelimit: is not a known field (did you mean time_limit_s?)"),
     (memplan.PlanOptions, [], {"time_limit_s": "2s"}, 'time_limit_s: must be a number, got "2s"'),
 ]
 
