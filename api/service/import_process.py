@@ -49,8 +49,12 @@ def run_apart(
     files = sum(len(value) for value in task.question.values() if isinstance(value, bytes))
     most = reading_memory(files) if most_bytes is None else most_bytes
 
+    was_cancelled = False
+
     def is_over() -> bool:
-        return deadline.left_s <= 0 or cancelled.is_set()
+        nonlocal was_cancelled  # later it is the end of the time that was told
+        was_cancelled |= cancelled.is_set() and task.deadline.left_s > 0
+        return was_cancelled or deadline.left_s <= 0
 
     with _reader() as child:
         child.is_over, child.most_bytes = is_over, most
@@ -58,7 +62,7 @@ def run_apart(
         try:
             wrong, known, found = child.answer()
         except EOFError:
-            if cancelled.is_set():
+            if was_cancelled:
                 raise UnavailableError(f"{task.capability}: was cancelled before there was an answer") from None
             if child.stopped_by == "over":
                 raise NoAnswerError("file: there was no answer within its time limit") from None
