@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.certificates.orders import (
-    TIME_LIMIT_S,
-    OrderCertificate,
-    certify_operation,
-    certify_state,
-    checked,
-)
+from memplan.solvers.certificates import orders
+from memplan.solvers.certificates.orders import TIME_LIMIT_S, OrderCertificate
 from memplan.solvers.order.searched import SearchTooLargeError, search_lines
 from memplan.solvers.order.solve import CutWitness, OrderResult, StateWitness
 
@@ -25,12 +20,12 @@ def certify_order(
     """
     witness = result.witness
     if isinstance(witness, StateWitness):
-        return certify_state(graph, result.lower_bound, witness.done)
+        return orders.certify_state(graph, result.lower_bound, witness.done)
     if isinstance(witness, CutWitness):
         if graph.ops[witness.operation].regions:
             reason = f"the bound is by ops[{witness.operation}], whose regions have orders of their own"
             return OrderCertificate(result.lower_bound, reason=reason)
-        return certify_operation(graph, result.lower_bound, witness.operation, time_limit_s=time_limit_s)
+        return orders.certify_operation(graph, result.lower_bound, witness.operation, time_limit_s=time_limit_s)
     reason = f"the bound is by a complete search of {len(witness.operations)} operations"
     if any(graph.ops[k].regions for k in witness.operations):
         return OrderCertificate(result.lower_bound, reason=f"{reason}, whose regions have orders of their own")
@@ -38,4 +33,4 @@ def certify_order(
         lines = search_lines(graph, result.lower_bound, witness.operations, witness.direction, time_limit_s)
     except SearchTooLargeError as why:
         return OrderCertificate(result.lower_bound, reason=f"{reason}: {why}")
-    return checked(graph, result.lower_bound, lines)
+    return orders.checked(graph, result.lower_bound, lines)

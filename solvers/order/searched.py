@@ -59,7 +59,7 @@ class _Search:
         for u, v in reduced.joins:
             macros.join(u, v)
         names = _names(reduced, part)
-        self._names, self._budget = names, budget
+        self._names, self._budget, self._branched = names, budget, 0
         self._states = _CHECKER.Search(macros, names, direction == "forward", budget)
         self._found = [f"join {u} {v}" for u, v in reduced.joins]
         self._found.append(" ".join(["search", direction, *map(str, names)]))
@@ -81,33 +81,29 @@ class _Search:
 
     def lines(self, ends_at: float) -> list[str]:
         """Go through all states, and return what is to be said of them; raises SearchTooLargeError."""
-        states, branched = self._states, 0
+        states = self._states
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
                 raise SearchTooLargeError(f"{len(states.waiting)} states of it were not all there are in the time")
             state = states.next()
-            swaps = self._renamed(state)
-            run = None if swaps else self._without_choice(state)
-            if not swaps and run is None:
-                branched += 1
-                states.branch(state)
-                continue
-            if branched:
-                self._say("all", [branched])
-                branched = 0
-            if run is None:
+            if swaps := self._renamed(state):
                 self._say("as", swaps)
                 states.rename(state, swaps)
-            else:
+            elif run := self._without_choice(state):
                 self._say("run", run[0])
                 states.reach(*run[1:])
-        if branched:
-            self._say("all", [branched])
+            else:
+                self._branched += 1
+                states.branch(state)
+        self._say("", [])
         return self._found
 
     def _say(self, word: str, numbers: list[int]) -> None:
-        self._found.append(" ".join([word, *map(str, numbers)]))
-        self._bytes += len(self._found[-1]) + 1
+        """Write how many states were branched over last, then another line, if it has numbers."""
+        for said in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
+            self._found.append(" ".join([said[0], *map(str, said[1])]))
+            self._bytes += len(self._found[-1]) + 1
+        self._branched = 0
         if self._bytes > MOST_BYTES:
             raise SearchTooLargeError(f"its states take more than {MOST_BYTES // 1_000_000} MB")
 
