@@ -30,6 +30,7 @@ MODULES = {
     "heaps": "plans.heaps",
     "shapes": "symbols.shapes",
     "limits": "symbols.limits",
+    "verify-shapes": "symbols.verify_shapes",
 }
 """From the name of a capability to the module of this package that has it as `CAPABILITY`."""
 

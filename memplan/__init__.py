@@ -62,6 +62,9 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Shadow": "capabilities.operations.shadow",
     "ShapesAnswer": "capabilities.symbols.shapes",
     "ShapesOptions": "capabilities.symbols.shapes",
+    "SymbolicOffsets": "capabilities.symbols.verify_shapes",
+    "VerifiedShapes": "capabilities.symbols.verify_shapes",
+    "VerifyShapesOptions": "capabilities.symbols.verify_shapes",
     "BankUse": "planner.model.problem_fields",
     "Buffer": "planner.model.rows",
     "Certificate": "solvers.certificates.certify",
@@ -182,6 +185,10 @@ if TYPE_CHECKING:
     from memplan.capabilities.symbols.shapes import ShapesAnswer as ShapesAnswer
     from memplan.capabilities.symbols.shapes import ShapesOptions as ShapesOptions
     from memplan.capabilities.symbols.shapes import shapes as shapes
+    from memplan.capabilities.symbols.verify_shapes import SymbolicOffsets as SymbolicOffsets
+    from memplan.capabilities.symbols.verify_shapes import VerifiedShapes as VerifiedShapes
+    from memplan.capabilities.symbols.verify_shapes import VerifyShapesOptions as VerifyShapesOptions
+    from memplan.capabilities.symbols.verify_shapes import verify_shapes as verify_shapes
     from memplan.files import read_graph as read_graph
     from memplan.files import read_plan as read_plan
     from memplan.files import read_problem as read_problem

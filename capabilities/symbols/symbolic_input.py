@@ -76,7 +76,7 @@ def _plain(problem: Problem) -> SymbolicProblem:
     """Return a problem without symbols as one with none; raises ProblemError for more than sizes and lifetimes."""
     features = compile_problem(problem).features
     alignments = {row.alignment for row in problem.buffers}
-    if features or len(alignments) > 1:
+    if features - {"alignment", "capacity"} or len(alignments) > 1:
         said = ", ".join(sorted(features)) or "several alignments"
         raise ProblemError(f"problem: must have buffers of one memory, with sizes and lifetimes alone, got {said}")
     rows = problem.buffers
