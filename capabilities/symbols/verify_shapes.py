@@ -39,7 +39,7 @@ class VerifyShapesOptions(SymbolicOptions):
 
 
 class ShapesFault(Answer):
-    """What is wrong with one or two buffers, and a value at which it is; null where it is not known to be at any."""
+    """A rule that one or two buffers break, and a value at which they do; null where none is known."""
 
     rule: str
     buffers: tuple[str | int, ...]
