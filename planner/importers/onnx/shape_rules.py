@@ -29,7 +29,7 @@ class OpenShapeError(Exception):
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """The facts that are known of a node: the shapes and the numbers of its inputs by their places, its attributes, its outputs.
+    """The facts known of a node: shapes and numbers of its inputs by their places, its attributes, its outputs.
 
     `version` is that of the standard operators.
     """
