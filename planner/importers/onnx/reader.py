@@ -108,7 +108,8 @@ class _Program:
         if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
             return False
         if node.op_type == "Shape":
-            return bool(node.input) and scope.shape(node.input[0]) is not None
+            # Sizes that are expressions are given, too, before the program runs.
+            return bool(node.input) and (bool(self.values.numbers) or scope.shape(node.input[0]) is not None)
         return node.op_type == "Constant" or (bool(inputs) and all(found in self.values.constants for found in inputs))
 
     def _if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
