@@ -33,7 +33,9 @@ class Sweep:
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
         self.demands, self.is_over = demands, is_over
-        self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(demands.alive)]
+        # What is empty costs nothing in an object of its own, and would never end the search for larger sizes.
+        self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.alive]
+        self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 
     def refused_at(self, sizes: tuple[int, ...], begin: int = 0, stop: int | None = None) -> int | None:
         """Return the first live set that cannot be entered, from `begin` to before `stop`; None where all can."""
@@ -49,7 +51,7 @@ class Sweep:
             state, size = layer[state]
             if i is not None and size is not None:
                 chosen[i] = size
-        where, free = [0] * len(self.demands), dict[int, int]()
+        where, free = [len(sizes) + i for i in range(len(self.demands))], dict[int, int]()
         for i in sorted(chosen, key=lambda i: self.demands.first[i]):
             same = (o for o, size in enumerate(sizes) if size == classes[chosen[i]])
             where[i] = next(o for o in same if free.get(o, 0) <= self.demands.first[i])
@@ -66,7 +68,7 @@ class Sweep:
             for state in states:
                 ended.setdefault(state[bisect_right(state, (t, len(sizes))) :], (state, None))
             states = self._kept(None, ended, kept)
-            for i in self.demands.alive[t] if t == begin else self.new[t]:
+            for i in self.alive[t] if t == begin else self.new[t]:
                 states = self._kept(i, self._placed(i, states, classes), kept)
                 if not states:
                     return t
@@ -102,7 +104,7 @@ def least_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Ob
 
     Without objects, a bound of `most` is the proof that nothing is less. Ratios are left out of account.
     """
-    sweep, first = Sweep(demands, is_over), demands.least
+    sweep, first = Sweep(demands, is_over), tuple(filter(None, demands.least))
     waiting, seen = [(sum(first), first)], {first}
     walls: list[tuple[tuple[float, ...], list[int]]] = []
     bound = sum(first)
@@ -143,7 +145,7 @@ def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
 
 def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
     """Return the sizes of what is alive in a stretch of live sets, rising."""
-    return sorted({demands.amounts[i] for alive in demands.alive[begin : at + 1] for i in alive})
+    return sorted({demands.amounts[i] for alive in demands.alive[begin : at + 1] for i in alive} - {0})
 
 
 def _larger(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:

@@ -23,7 +23,7 @@ def textures(*rows: tuple[int, int, int, int], **fields: Any) -> ObjectsProblem:
     return ObjectsProblem.model_validate({"buffers": buffers} | fields)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(40), 97])
 def test_objects_of_bytes_are_those_of_the_best_partition(seed: int) -> None:
     problem = drawn_objects(seed, textures=False)
     found = objects(problem)
