@@ -59,20 +59,22 @@ class Control:
     """The control of a capability while it runs.
 
     `deadline` is when the answer is due, by default the time limit after the call. `cancelled` ends the search early,
-    with the best answer so far. `report` is called with what is new: objects of JSON with few numbers. Where it
-    `is_local`, the caller runs this process, and may name code of his own that is run.
+    with the best answer so far. `report` is called with what is new: objects of JSON with few numbers. `note` is called
+    with an answer that holds, to be given where the call has to be ended before it returns. Where it `is_local`, the
+    caller runs this process, and may name code of his own that is run.
     """
 
     deadline: Deadline | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     report: Callable[[Mapping[str, Any]], None] = lambda _: None
     is_local: bool = False
+    note: Callable[[Any], None] | None = None
 
     def begun(self, options: CapabilityOptions) -> Running:
         """Return the control of a call that begins now."""
         counted_s = options.time_limit_s if options.counts_work else None
         deadline = self.deadline or Deadline.after(options.time_limit_s if counted_s is None else inf)
-        return Running(deadline, self.cancelled, self.report, counted_s, self.is_local)
+        return Running(deadline, self.cancelled, self.report, counted_s, self.is_local, self.note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,7 @@ class Running:
     report: Callable[[Mapping[str, Any]], None]
     counted_s: float | None = None
     is_local: bool = False
+    note: Callable[[Any], None] | None = None
 
     @property
     def left_s(self) -> float:

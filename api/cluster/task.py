@@ -75,13 +75,15 @@ class Task(_Timed):
 class WorkControl:
     """The deadline of work, the event that ends it early with what there is by then, and where it tells how far it is.
 
-    What is told is JSON: objects with few numbers, each with what is new. An answer may come `grace_s` late.
+    What is told is JSON: objects with few numbers, each with what is new. An answer may come `grace_s` late; what is
+    noted is given where none has come by then.
     """
 
     deadline: Deadline
     cancelled: threading.Event
     tell: Callable[[Mapping[str, Any]], None]
     grace_s: float = 0.0
+    note: Callable[[WorkAnswer], None] = lambda _: None
 
 
 @dataclass(frozen=True)

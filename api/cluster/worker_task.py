@@ -74,11 +74,14 @@ class RunningTask:
         deadline = task.due()
         self.end_within(max(0.0, deadline.left_s))
         if isinstance(task, WorkTask):
+            noted: list[WorkAnswer] = []
             try:
-                control = WorkControl(deadline, self.cancelled, self.progress.append, task.grace_s)
+                control = WorkControl(deadline, self.cancelled, self.progress.append, task.grace_s, noted.append)
                 answer = self.ending.run(partial(task.run, task, control))
             except OverError:
-                raise NoAnswerError(f"{task.kind}: no answer came within its time limit") from None
+                if not noted:
+                    raise NoAnswerError(f"{task.kind}: no answer came within its time limit") from None
+                answer = noted[-1]
             return replace(answer, told=self.told(with_plan=False))
         solving = SolveControl(deadline, self.cancelled, self.progress.append, self.watch, task.start)
         return solve_objective(task.problem, task.options, solving)

@@ -39,5 +39,9 @@ def answered(
         over = control.deadline.earlier(-_GRACE_PART * control.grace_s)
         content, status = run_apart(task, over, control.cancelled)
         return WorkAnswer(content, status)
-    answer = capability.answered(question, options, Control(control.deadline, control.cancelled, control.tell))
-    return WorkAnswer(capability.write(answer), capability.status(answer), is_plan=isinstance(answer, Plan))
+
+    def written(answer: Any) -> WorkAnswer:
+        return WorkAnswer(capability.write(answer), capability.status(answer), is_plan=isinstance(answer, Plan))
+
+    asked = Control(control.deadline, control.cancelled, control.tell, note=lambda found: control.note(written(found)))
+    return written(capability.answered(question, options, asked))

@@ -21,10 +21,12 @@ from memplan.solvers.certificates.orders import TIME_LIMIT_S
 from memplan.solvers.order.certificate import certify_order
 from memplan.solvers.order.placement.joint import Goal, PlacedOrder, order_and_place
 from memplan.solvers.order.regions import RegionOrder, with_orders_inside
-from memplan.solvers.order.solve import OrderResult, Witness
+from memplan.solvers.order.solve import OrderResult, Witness, given_order
 
 _CERTIFICATE_SHARE = 0.25
 """The part of the time that is kept for a certificate, where one is asked for."""
+_NOTED_OPERATIONS = 2000
+"""Of so many operations, whose orders take seconds to compare, an answer is noted before there is a plan."""
 _PROOFS = {"state": "a state that every order has", "cut": "a minimum cut", "exhaustion": "a complete search"}
 
 
@@ -84,8 +86,18 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     running = control.begun(options)
     asked = options.variant(graph)
     is_cut = options.with_certificate and not options.deterministic
+
+    noted = running.note if len(asked.ops) >= _NOTED_OPERATIONS else None
+
+    def note(result: OrderResult) -> None:
+        if noted is not None:
+            noted(_order_answer(asked, result))
+
+    if noted is not None:
+        note(given_order(asked))
     placed = order_and_place(
         asked,
+        on_order=note,
         time_limit_s=running.left_s * (1 - _CERTIFICATE_SHARE if is_cut else 1),
         cancelled=running.cancelled,
         **options.fields("deterministic", "alignment", "goal"),
@@ -98,17 +110,22 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
 
 def answer_of(graph: OperationGraph, placed: PlacedOrder) -> OrderAnswer:
     """Return the answer that an order of a graph and its plan are."""
-    result = placed.result
+    found = _order_answer(graph, placed.result)
+    return found.model_copy(
+        update={"placed_peak": placed.placed_peak, "placed_status": placed.status, "graph": graph, "placed": placed}
+    )
+
+
+def _order_answer(graph: OperationGraph, result: OrderResult) -> OrderAnswer:
+    """Return the answer of an order that has no plan."""
     return OrderAnswer.of(
         result,
         name=graph.name,
         saved_bytes=result.given_peak - result.peak,
-        placed_peak=placed.placed_peak,
-        placed_status=placed.status,
+        placed_peak=None,
+        placed_status="feasible",
         written_over=tuple(sorted(written_over_along(graph, result.order).items())),
         sources=tuple(graph.ops[operation].source for operation in result.order),
-        graph=graph,
-        placed=placed,
     )
 
 

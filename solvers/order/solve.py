@@ -89,6 +89,13 @@ class OrderResult:
         return moves_of(self.order)
 
 
+def given_order(graph: OperationGraph) -> OrderResult:
+    """Return the given order as an answer, with the bound that takes no search: the bytes alive before all of it."""
+    order, start = tuple(range(len(graph.ops))), bytes_after(graph, ())
+    peak = peak_of(graph, order)
+    return OrderResult(order, peak, start, peak, StateWitness(()), None, graph)
+
+
 def order_operations(
     graph: OperationGraph,
     *,

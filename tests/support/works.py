@@ -24,6 +24,14 @@ def for_ever(_task: WorkTask, _control: WorkControl) -> WorkAnswer:
         sum(range(1000))
 
 
+def noted_for_ever(_task: WorkTask, control: WorkControl) -> WorkAnswer:
+    """Look at no clock, once there is an answer."""
+    control.note(WorkAnswer(b"first"))
+    control.note(WorkAnswer(b"noted"))
+    while True:
+        sum(range(1000))
+
+
 def too_much(_task: WorkTask, _control: WorkControl) -> WorkAnswer:
     """Take all memory, as far as that is there."""
     raise MemoryError

@@ -63,6 +63,7 @@ def order_and_place(
     alignment: int = 1,
     goal: Goal = "alive",
     cost: Cost | None = None,
+    on_order: Callable[[OrderResult], None] = lambda _: None,
 ) -> PlacedOrder:
     """Find an order and a plan for it with the least peak; each is checked by code that did not make it.
 
@@ -70,8 +71,8 @@ def order_and_place(
     The `goal` is the least peak of the bytes alive, and of such orders one whose plan needs no more; or, with `placed`,
     the least peak of the plan, whatever is alive: plans are made for as long as the limit allows, also of orders with
     slightly more alive. Among equals the order with the fewest moves from the given one is preferred or, with a `cost`,
-    the cheapest that is found. Raises OptionError for a time limit below 0, OperationsError for an alignment below 1,
-    InvalidPlanError for an order that a check rejects.
+    the cheapest that is found. `on_order` is called with the best order before plans are made. Raises OptionError for a
+    time limit below 0, OperationsError for an alignment below 1, InvalidPlanError for an order that a check rejects.
     """
     began = time.monotonic()
     inside = order_regions(graph, time_limit_s, deterministic, cancelled)
@@ -81,12 +82,20 @@ def order_and_place(
         return problem_of_order(ordered, order, alignment=alignment)
 
     limits = Limits(cancelled=cancelled, deterministic=deterministic)
-    found = order_and_pose(ordered, pose, inside.rest_s, limits, goal, cost)
+    found = order_and_pose(
+        ordered, pose, inside.rest_s, limits, goal, cost, lambda result: on_order(inside.result_of(result, began))
+    )
     return replace(found, result=inside.result_of(found.result, began))
 
 
 def order_and_pose(
-    graph: OperationGraph, pose: Pose, time_limit_s: float, limits: Limits, goal: Goal, cost: Cost | None = None
+    graph: OperationGraph,
+    pose: Pose,
+    time_limit_s: float,
+    limits: Limits,
+    goal: Goal,
+    cost: Cost | None = None,
+    on_order: Callable[[OrderResult], None] = lambda _: None,
 ) -> PlacedOrder:
     """Find an order and a plan for it as `order_and_place` does, where `pose` says what is planned for an order."""
     check_limit(time_limit_s)
@@ -99,6 +108,7 @@ def order_and_pose(
         search = OrderSearch(graph, left)
         search.run()
     result = search.result()
+    on_order(result)
     passed = time.monotonic() - began
     # Time that the search of orders did not need, as it ended with a proof, goes to the plans.
     rest = for_plans if limits.deterministic else max(time_limit_s - passed, 0.0)

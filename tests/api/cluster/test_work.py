@@ -34,6 +34,14 @@ def test_a_function_that_looks_at_no_clock_frees_its_worker() -> None:
     assert float(asyncio.run(day()).content) > 0
 
 
+def test_what_was_noted_is_the_answer_of_work_that_is_ended() -> None:
+    async def day() -> WorkAnswer:
+        async with opened(workers=0, solves=1) as cluster:
+            return await cluster.work(work(works.noted_for_ever, 0.1), cancelled=asyncio.Event())
+
+    assert asyncio.run(day()).content == b"noted"
+
+
 def test_the_time_of_a_job_counts_from_when_a_worker_begins() -> None:
     async def day() -> list[WorkAnswer]:
         async with opened(workers=0, solves=1) as cluster:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
+from memplan.capabilities.capability import Control
 from memplan.capabilities.operations.order import CAPABILITY, OrderAnswer, OrderOptions, order
 from memplan.capabilities.operations.recompute import CAPABILITY as RECOMPUTE
 from memplan.capabilities.operations.recompute import RecomputeAnswer, RecomputeOptions, recompute
@@ -54,3 +55,13 @@ def test_a_bound_is_certified_where_that_is_asked_for(size: int) -> None:
     assert found is not None
     assert found.text is not None
     assert found.text.startswith("memplan-order/1")
+
+
+def test_of_a_long_graph_answers_are_noted_before_it_has_a_plan() -> None:
+    ops = [{"out": [0]}, {"out": [1]}, *({"in": [k], "out": [k + 2]} for k in range(1998))]
+    graph, noted = graph_from({"size": [8] * 2000, "ops": ops}), list[OrderAnswer]()
+    found = order(graph, OrderOptions(time_limit_s=0.2), Control(note=noted.append))
+    assert [each.placed_peak for each in noted] == [None, None]
+    assert noted[0].order == tuple(range(2000))
+    for each in (*noted, found):
+        assert wrong(read_again(each), OrderOptions(), graph) is None
