@@ -24,7 +24,7 @@ class Graph:
     def __init__(self, text):
         data = json.loads(text, object_pairs_hook=once)
         self.ops, apart = data.get("ops") or [], set(data.get("resident") or ())
-        self.size = [0 if t in apart else size for t, size in enumerate(data["size"])]
+        self.size = [0 if t in apart else size for t, size in enumerate(data.get("size") or ())]
         self.lasting, there = set(data.get("kept") or ()) | apart, set(data.get("given") or ()) | apart
         self.maker, self.users = [None] * len(self.size), [set() for _ in self.size]
         self.before = [set(op.get("after") or ()) for op in self.ops]

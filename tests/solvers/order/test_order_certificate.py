@@ -14,7 +14,7 @@ import pytest
 from lab.order_agreement import faults, is_accepted
 from memplan import certify_order, read_graph
 from memplan.api.cli.main import main
-from memplan.planner.operations.graph import write_graph
+from memplan.planner.operations.graph import graph_from, write_graph
 from memplan.solvers.order.solve import order_operations
 from tests.support.operation_graphs import least_peak, random_graph, with_pairs
 
@@ -79,6 +79,13 @@ def test_a_bound_by_a_complete_search_is_certified_state_by_state(name: str) -> 
     assert not is_accepted(text, [lines[0], f"least {result.peak + 1}", *lines[2:]])
     assert not is_accepted(text, lines[:-1])
     assert not is_accepted(text, [*lines, "all 1"])
+
+
+def test_operations_without_tensors_are_certified() -> None:
+    graph = graph_from({"ops": [{}]})
+    found = certify_order(graph, order_operations(graph, deterministic=True))
+    assert (found.least, found.reason) == (0, None)
+    assert is_accepted(write_graph(graph).decode(), found.text.splitlines())
 
 
 def test_a_search_that_is_too_large_to_be_written_says_so() -> None:
