@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
-from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
@@ -19,6 +19,9 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.rows import Value
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S, SolveControl
 from memplan.solvers.search.deadline import Deadline
+
+if TYPE_CHECKING:
+    from memplan.solvers.portfolio.limits import Limits
 
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
 A = TypeVar("A")
@@ -105,6 +108,14 @@ class Running:
         """Return the control of a part of the call that has so many seconds."""
         counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
         return replace(self, deadline=self.deadline.within(limit_s), counted_s=counted_s)
+
+    @property
+    def limits(self) -> Limits:
+        """What ends a search inside the call, beside its time."""
+        # The solvers are loaded by what runs them: a process that only reads options has no need of them.
+        from memplan.solvers.portfolio.limits import Limits
+
+        return Limits(cancelled=self.cancelled, deterministic=self.counted_s is not None)
 
     def searching(self, *, keeping_s: float = 0.0, **others: Any) -> SolveControl:
         """Return the control of a solve inside the call, which leaves so many seconds of the call to what follows."""

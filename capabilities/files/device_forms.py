@@ -59,7 +59,7 @@ class FormSearch:
             placed = order_and_place(
                 graph,
                 time_limit_s=self._share_s(),
-                cancelled=self.running.cancelled,
+                limits=self.running.limits,
                 alignment=_ALIGNMENT,
                 goal="placed",
             )

@@ -99,8 +99,8 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
         asked,
         on_order=note,
         time_limit_s=running.left_s * (1 - _CERTIFICATE_SHARE if is_cut else 1),
-        cancelled=running.cancelled,
-        **options.fields("deterministic", "alignment", "goal"),
+        limits=running.limits,
+        **options.fields("alignment", "goal"),
     )
     found = answer_of(asked, placed)
     if not options.with_certificate:

@@ -18,6 +18,7 @@ from memplan.planner.operations.graph import OperationGraph, read_graph
 from memplan.planner.operations.operations import Operations
 from memplan.solvers.order.placement.joint import PlacedOrder, order_and_place
 from memplan.solvers.order.placement.programs import reorder_program
+from memplan.solvers.portfolio.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,8 @@ def reorder(
         fields = _fields(data)
         if "ops" in fields:
             graph = read_graph(data)
-            placed = order_and_place(
-                graph, time_limit_s=time_limit_s, deterministic=deterministic, cancelled=cancelled, goal="placed"
-            )
+            limits = Limits(cancelled=cancelled, deterministic=deterministic)
+            placed = order_and_place(graph, time_limit_s=time_limit_s, limits=limits, goal="placed")
             return Reordered(graph, placed, None)
         if "functions" not in fields:
             raise OptionError("reorder: must be asked for a model, operations or a graph of them, got another file")

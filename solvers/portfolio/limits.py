@@ -36,3 +36,6 @@ class Limits:
         """Return the plan of a solve within these limits."""
         control = SolveControl(cancelled=self.cancelled, start=start)
         return solve(problem, time_limit_s=limit_s, accept=accept, deterministic=self.deterministic, control=control)
+
+
+UNLIMITED = Limits()

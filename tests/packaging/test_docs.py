@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,32 @@ BEFORE = {
 """The commands that a page takes for granted before one of its own."""
 
 
+def _shapes_files() -> None:
+    shutil.copy(ROOT / "tests" / "models" / "exported.pt2", "program.pt2")
+    rows = [onnx_models.value(name, ("batch", "sequence")) for name in "xy"]
+    Path("model.onnx").write_bytes(onnx_models.model([onnx_models.node("Relu", "x", "y")], rows[:1], rows[1:]))
+    row = {"id": "scores", "size": "3072*b*n", "start": 0, "end": 1}
+    symbols = {"b": {"min": 1, "max": 8}, "n": {"min": 1, "max": 64}}
+    Path("problem.json").write_text(json.dumps({"symbols": symbols, "buffers": [row, row | {"id": "mask"}]}))
+    Path("offsets.json").write_text(json.dumps({"offsets": {"scores": "3072*b*n", "mask": 0}, "arena": "6144*b*n"}))
+
+
+def _together_files() -> None:
+    for name in ("keyword.tflite", "image.tflite"):
+        shutil.copy("model.tflite", name)
+    shutil.copy("model.csv", "audio.csv")
+
+
+OWN_FILES: dict[str, Callable[[], object]] = {
+    # A model that has what can be taken apart.
+    "cascades.md": lambda: Path("model.onnx").write_bytes(image_models.mobilenet_v2(32, 0.35)),
+    "objects.md": lambda: Path("textures.json").write_text(blocks("objects.md", "json")[0]),
+    "shapes.md": _shapes_files,
+    "together.md": _together_files,
+}
+"""The files of a page that others do not have, or have otherwise."""
+
+
 PAGES = sorted(page.name for page in DOCS.glob("*.md") if page.name != "command.md")  # which runs with the README
 STAYING = {"bench", "keys", "scheduler", "serve", "worker"}
 """The commands that take hours, or that stay, or that write into the database: each has tests of its own."""
@@ -167,8 +194,7 @@ STAYING = {"bench", "keys", "scheduler", "serve", "worker"}
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_do_what_their_page_says(beside_a_model: Path, page: str) -> None:
     found = [line for language in ("", "sh") for line in commands(page, language)]
-    if page == "cascades.md":  # whose model has what can be taken apart
-        Path("model.onnx").write_bytes(image_models.mobilenet_v2(32, 0.35))
+    OWN_FILES.get(page, lambda: None)()
     for arguments in found:
         if arguments[0] in STAYING or {"packs.txt", "suite/", "FILE", "PROBLEM"} & set(arguments):
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.order.allowance import Allowance, allowance
 from memplan.solvers.order.nearness import cheaper, moves_of, nearby
 from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult, OrderSearch, check_limit, order_regions
-from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.portfolio.limits import UNLIMITED, Limits
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 
@@ -58,8 +57,7 @@ def order_and_place(
     graph: OperationGraph,
     *,
     time_limit_s: float = TIME_LIMIT_S,
-    deterministic: bool = False,
-    cancelled: threading.Event | None = None,
+    limits: Limits = UNLIMITED,
     alignment: int = 1,
     goal: Goal = "alive",
     cost: Cost | None = None,
@@ -75,13 +73,12 @@ def order_and_place(
     time limit below 0, OperationsError for an alignment below 1, InvalidPlanError for an order that a check rejects.
     """
     began = time.monotonic()
-    inside = order_regions(graph, time_limit_s, deterministic, cancelled)
+    inside = order_regions(graph, time_limit_s, limits.deterministic, limits.cancelled)
     ordered = inside.ordered.graph
 
     def pose(order: Sequence[int]) -> Problem:
         return problem_of_order(ordered, order, alignment=alignment)
 
-    limits = Limits(cancelled=cancelled, deterministic=deterministic)
     found = order_and_pose(
         ordered, pose, inside.rest_s, limits, goal, cost, lambda result: on_order(inside.result_of(result, began))
     )

@@ -97,9 +97,7 @@ def repairs_of_graph(
         found.append(repair)
         if len(found) >= wanted:
             break
-    placed = order_and_place(
-        graph, time_limit_s=0.3 * time_limit_s, deterministic=deterministic, cancelled=cancelled, goal="placed"
-    )
+    placed = order_and_place(graph, time_limit_s=0.3 * time_limit_s, limits=limits, goal="placed")
     order = list(placed.result.order)
     moved = tuple(k for k, operation in enumerate(order) if operation != k)
     inside = replace(search, graph=placed.result.graph)

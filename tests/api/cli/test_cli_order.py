@@ -156,7 +156,8 @@ def test_wrong_input_is_told_with_the_name_of_the_file(tmp_path: Path, capfd: Ca
     path.write_text('{"size": [1], "ops": [{"in": [1]}]}')
     assert main(["order", str(path)]) == 2
     assert capfd.readouterr().err == (
-        f"memplan: error: {path}: ops[0].in[0]: must be the position of one of the 1 tensors, got 1\n"
+        f"memplan: error: {path}: ops[0].in[0]: must be the position of one of the 1 tensors, got 1 "
+        "(positions count from 0)\n"
     )
     assert main(["order", RANDWIRE, "--time-limit", "-1"]) == 2
     assert "time-limit: must be greater than 0.0, got -1.0" in capfd.readouterr().err

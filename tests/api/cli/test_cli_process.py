@@ -41,7 +41,11 @@ def test_a_pipe_in_and_a_pipe_out() -> None:
     ("command", "reader", "sentence"),
     [
         ("$MEMPLAN plan - <&-", "", "standard input: is closed"),
-        ("$MEMPLAN plan - </dev/null", "", "standard input: must not be empty"),
+        (
+            "$MEMPLAN plan - </dev/null",
+            "",
+            "standard input: must not be empty (is it cut short, or still to be written? Make or fetch it again)",
+        ),
         ("$MEMPLAN plan - >&-", "", "standard output: is closed"),
         ("$MEMPLAN plan -", "| sleep 0", "standard output: broken pipe"),
     ],

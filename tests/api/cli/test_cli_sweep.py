@@ -137,7 +137,9 @@ def test_the_former_way_to_ask_works_with_a_word(one_pool: str, capfd: Captured)
 
 def test_sizes_are_needed(one_pool: str, capfd: Captured) -> None:
     assert main(["sweep", one_pool]) == 2
-    assert capfd.readouterr().err == "memplan: error: size: is required\n"
+    assert capfd.readouterr().err == (
+        "memplan: error: size: is required (The sizes of a pool, as 128KiB:1MiB:64KiB; for several pools, repeat it.)\n"
+    )
 
 
 def test_a_page_shows_each_size(one_pool: str, tmp_path: Path, capfd: Captured) -> None:

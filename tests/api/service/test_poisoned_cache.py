@@ -174,6 +174,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Pool.cost": (0.5, 3.0),
     "Pool.reserved": (((0, 1),), ((4, 2), (9, 1))),
     "Pool.bank_size": (2, 16),
+    "Pool.device": ("gpu", "gpu:1"),
     "BankUse.buffers": ((0, 1), (1, 2)),
     "BankUse.weight": (None, 5.0),
     "Problem.format": ("memplan/1",),

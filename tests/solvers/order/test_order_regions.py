@@ -16,6 +16,7 @@ from memplan.solvers.order.placement.joint import order_and_place
 from memplan.solvers.order.recompute.frontier import recompute_frontier
 from memplan.solvers.order.regions import RegionOrder, permuted
 from memplan.solvers.order.solve import order_operations
+from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.studies.repairs.orders import repairs_of_graph
 from tests.support.operation_graphs import ORDERED_INSIDE, least_peak, random_graph
 
@@ -61,7 +62,10 @@ def applied(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[
 
 
 def test_the_peak_is_that_of_the_best_orders_inside() -> None:
-    for found in (order_operations(CALL, deterministic=True), order_and_place(CALL, deterministic=True).result):
+    for found in (
+        order_operations(CALL, deterministic=True),
+        order_and_place(CALL, limits=Limits(deterministic=True)).result,
+    ):
         assert (found.given_peak, found.peak, found.lower_bound, found.status) == (206, 107, 107, "optimal")
         assert [region.path for region in found.regions] == [(0, 0)]
         assert peak_of(found.graph, found.order) == 107
@@ -103,7 +107,7 @@ def test_what_is_planned_has_the_orders_inside() -> None:
     for seed in range(12):
         rng = random.Random(seed)
         graph = with_regions(rng, random_graph(rng, 4), 1)
-        placed = order_and_place(graph, deterministic=True, time_limit_s=1)
+        placed = order_and_place(graph, limits=Limits(deterministic=True), time_limit_s=1)
         assert verify(placed.problem, placed.plan) == ()
         assert placed.problem == problem_of_order(placed.result.graph, placed.result.order)
         assert placed.result.peak == least_with_regions(graph), seed
