@@ -44,10 +44,14 @@ def _ratio(value: object) -> object:
     """Return a text such as +10% as a multiple of the multiplications layer by layer."""
     if not isinstance(value, str):
         return value
-    found = share_of(value.strip().removeprefix("+"))
-    if found is None:
-        raise _refuse(f"must be a share such as +10%, got {shown(value)}")
-    return 1 + found if value.strip().endswith("%") else found
+    text = value.strip()
+    found = share_of(text.removeprefix("+"))
+    if found is not None and text.endswith("%"):
+        return 1 + found
+    if found is None or "." not in text or text.startswith("+"):  # 10 is ten times as many, and hardly meant so
+        meant = "" if found is None else f" (did you mean +{text.removeprefix('+')}%?)"
+        raise _refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {shown(value)}{meant}")
+    return found
 
 
 MacsRatio = Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow_inf_nan=False)]

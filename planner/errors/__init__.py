@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
@@ -27,6 +27,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from memplan.planner.errors.field_hints import meant_list, meant_number, meant_value, unknown_field
 from memplan.planner.errors.option_words import unknown_option
+from memplan.planner.errors.ways import ways
 
 MAX_SHOWN = 100
 """The most sentences that an error carries; a million broken rows need no million sentences."""
@@ -43,6 +44,11 @@ class InputError(MemplanError):
     def __init__(self, *sentences: str) -> None:
         super().__init__("\n".join(sentences))
         self.sentences = sentences
+
+    @cached_property
+    def __notes__(self) -> list[str]:  # type: ignore[override]  # as it can be given more, too
+        """The hints that commands and the service give beside the sentences; Python shows them below the error."""
+        return list(ways(self.sentences))
 
 
 class FormatError(InputError):

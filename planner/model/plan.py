@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
@@ -16,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, PlanError, shown
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.parts import in_parts
@@ -207,11 +208,17 @@ class Plan(PlanValue):
     version: str | None = None
 
     def placement(self, buffer: int | str) -> Placement:
-        """Return the placement of a buffer, by its id; raises KeyError where the plan has none.
+        """Return the placement of a buffer, by its id; raises PlanError where the plan has none.
 
         `placements` is a sequence: `placements[0]` is the first one, whatever its id.
         """
-        return self.placements[self.placements.row_of[buffer]]
+        rows = self.placements.row_of
+        if buffer not in self:
+            known = {str(name): name for name in rows}
+            near = [shown(known[name]) for name in get_close_matches(str(buffer)[:60], known, n=3)]
+            hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+            raise PlanError(f"placements: must name a placed buffer, got {shown(buffer)}{hint}")
+        return self.placements[rows[buffer]]
 
     def __getitem__(self, buffer: int | str) -> Placement:
         """Return `placement(buffer)`: `plan["b3"]` is by the buffer's id, and so is `plan[3]`."""

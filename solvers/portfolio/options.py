@@ -72,7 +72,9 @@ class SolveOptions(WireValue):
     solver: SolverName = Field(
         "auto", description="Which solver; `memplan solvers` lists them. A planner of your own: MODULE:FUNCTION."
     )
-    accept: Accepted = Field(None, description="Be content with any plan that fits, or with this gap.")
+    accept: Accepted = Field(
+        None, description="Be content with any plan that fits (fit), or with this gap in percent: 5% or 5."
+    )
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(0, description="For what the search leaves to chance.")
     deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
     profile: Profile | None = Field(

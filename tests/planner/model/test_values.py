@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -118,5 +119,14 @@ def test_a_placement_is_found_by_its_buffer() -> None:
     assert PLAN.placement(7) == PLAN[7] == PLAN.placements[1]
     assert 7 in PLAN
     assert 0 not in PLAN
-    with pytest.raises(KeyError):
+    with pytest.raises(PlanError, match=r'got "7" \(did you mean 7\?\)'):
         PLAN.placement("7")
+    with pytest.raises(PlanError, match=r'^placements: must name a placed buffer, got "zz"$'):
+        PLAN["zz"]
+
+
+def test_python_shows_the_hints_of_commands_below_an_error() -> None:
+    with pytest.raises(InputError) as caught:
+        Problem(buffers=[Buffer(id="a", size=1), Buffer(id="a", size=1)])
+    assert str(caught.value) == 'buffers[1].id: must be unique, got "a" again (first at buffers[0])'
+    assert traceback.format_exception_only(caught.value)[-1] == "give each a name of its own, or leave one out\n"
