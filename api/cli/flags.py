@@ -40,6 +40,8 @@ _METAVARS = {
     "eps": "PERCENT%",
     "extra_cost": "PERCENT%",
     "macs": "+PERCENT%",
+    "max_slowdown": "PERCENT",
+    "minimise": "POOL=WEIGHT",
     "objectives": "peak,macs[,traffic]",
     "pin": "NAME=[POOL:]OFFSET",
     "pools": "NAME=SIZE",

@@ -72,6 +72,8 @@ def solve(
     deterministic: bool = False,
     seed: int = 0,
     profile: Profile | None = None,
+    minimise: Mapping[str, float] | None = None,
+    max_slowdown: float | None = None,
     explain_s: float = REASON_S,
     control: SolveControl = SolveControl(),
 ) -> Plan:
@@ -92,6 +94,8 @@ def solve(
         deterministic=deterministic,
         seed=seed,
         profile=profile,
+        minimise=minimise,
+        max_slowdown=max_slowdown,
         control=control if deterministic else replace(control, deadline=deadline),
     )
     cancelled = control.cancelled or threading.Event()

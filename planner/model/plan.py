@@ -172,11 +172,21 @@ class KeptPlaces(PlanValue):
     not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
 
 
+class WeightedUse(PlanValue):
+    """The bytes that pools use, times their weights, added up; no plan has a sum below `lower_bound`."""
+
+    weights: dict[Name, float]
+    sum: float
+    lower_bound: float | None = None
+
+
 class Plan(PlanValue):
     """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
 
     `gap` is by how much the first thing that the objective minimises, and that is not at its bound, is above it, as a
     part of the bound. `profile` is what several pools are for; costs and their bound are as it says.
+    `weighted` is the sum that was minimised where pools have weights; with a bound on slowdown, `cost_limit` is the
+    most that a plan may cost, and bounds are those of plans that cost no more.
 
     `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
@@ -196,6 +206,8 @@ class Plan(PlanValue):
     shared: Pairs = ()
     bank_clashes: Pairs = ()
     profile: Profile | None = None
+    weighted: WeightedUse | None = None
+    cost_limit: float | None = None
     solver: str | None = None
     proof: Proof | None = None
     explanation: Explanation | None = None

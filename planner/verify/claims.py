@@ -10,7 +10,7 @@ import numpy as np
 
 from memplan.planner.errors import shown
 from memplan.planner.model.duplicates import repeated
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import Plan, WeightedUse
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.proofs import claims_of_explanation, claims_of_proof
@@ -46,17 +46,39 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     if plan.gap is not None:
         yield from _claims_of_gap(problem, plan, used, plan.gap)
     yield from _claims_of_pools(problem, plan, used)
-    if plan.cost is not None and not isclose(plan.cost, cost := _cost(problem, placed), rel_tol=1e-9):
-        yield false_claim("cost", f"{cost}, the sum of traffic x cost and of weights", plan.cost)
-    if (least := plan.cost_lower_bound) is not None:
-        cost = _cost(problem, placed)
-        if least > cost and not isclose(least, cost, rel_tol=1e-9):
-            yield false_claim("cost_lower_bound", f"at most the cost ({cost})", least)
-        elif plan.status == "optimal" and not isclose(least, cost, rel_tol=1e-9):
-            yield false_claim("cost_lower_bound", f"the cost ({cost}) where the status is optimal", least)
+    if (plan.cost, plan.cost_lower_bound, plan.cost_limit) != (None, None, None):
+        yield from _claims_of_cost(plan, _cost(problem, placed))
+    if plan.weighted is not None:
+        yield from _claims_of_weights(plan, plan.weighted, used)
     yield from claims_of_proof(problem, plan, placed)
     if problem.may_share or problem.bank or plan.shared or plan.bank_clashes:
         yield from _claims_of_pairs(problem, plan, placed)
+
+
+def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
+    if plan.cost is not None and not isclose(plan.cost, cost, rel_tol=1e-9):
+        yield false_claim("cost", f"{cost}, the sum of traffic x cost and of weights", plan.cost)
+    least, most = plan.cost_lower_bound, plan.cost_limit
+    if least is not None and not isclose(least, cost, rel_tol=1e-9):
+        if least > cost:
+            yield false_claim("cost_lower_bound", f"at most the cost ({cost})", least)
+        elif plan.status == "optimal":
+            yield false_claim("cost_lower_bound", f"the cost ({cost}) where the status is optimal", least)
+    if most is not None and most < cost and not isclose(most, cost, rel_tol=1e-9):
+        yield false_claim("cost_limit", f"at least the cost ({cost})", most)
+
+
+def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) -> Iterator[Violation]:
+    if unknown := weighted.weights.keys() - used.keys():
+        yield false_claim("weighted.weights", "pools of the problem", min(unknown))
+    truth = fsum(weight * used.get(name, 0) for name, weight in weighted.weights.items())
+    if not isclose(weighted.sum, truth, rel_tol=1e-9):
+        yield false_claim("weighted.sum", f"{truth}, the sum of weight x used", weighted.sum)
+    least = weighted.lower_bound
+    is_equal = least is not None and isclose(least, truth, rel_tol=1e-9)
+    if least is not None and not is_equal and (least > truth or plan.status == "optimal"):
+        rule = "the" if plan.status == "optimal" else "at most the"
+        yield false_claim("weighted.lower_bound", f"{rule} sum ({truth})", least)
 
 
 def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
@@ -102,6 +124,8 @@ def _goals(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[flo
     """Return what a plan has of each goal, in their order, and the bound that it states for it."""
     known = {pool.name: pool.lower_bound for pool in plan.pools}
     ends = [(used[pool.name], known.get(pool.name)) for pool in reversed(problem.pools)]
+    if plan.weighted is not None:
+        return [(plan.weighted.sum, plan.weighted.lower_bound)]
     if plan.cost_lower_bound is None or plan.cost is None:
         return [*ends]
     cost = [(plan.cost, plan.cost_lower_bound)]

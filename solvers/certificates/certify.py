@@ -75,6 +75,9 @@ def certify(
         raise OptionError(f"time_limit_s: must be above 0 and finite, got {time_limit_s}")
     if plan.status not in ("optimal", "infeasible"):
         return Certificate("none", reason=f"the plan is {plan.status}, which claims no proof")
+    if plan.weighted is not None or plan.cost_limit is not None:
+        what = "weighted sums of pools" if plan.weighted is not None else "a bound on slowdown"
+        return Certificate("none", reason=f"certificates do not say {what}")
     kind, limit = kind_of(problem, plan), Limit(time.monotonic() + time_limit_s, cancelled)
     wanted = priced(problem, kind)
     instance = compile_problem(wanted)

@@ -120,8 +120,7 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
     found |= _of_explanation(plan, witness)
     if _facts(plan) is not None:
         found["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
-    if plan.kept is not None:
-        found["kept"] = None
+    found |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
     return found | {name: None for name in MADE if getattr(plan, name) not in (None, ())}
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from sys import float_info
 from typing import Annotated, get_args
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile, profile_of
-from memplan.planner.model.rows import WireValue
+from memplan.planner.model.rows import Name, WireValue
 from memplan.solvers.portfolio import registry
 from memplan.solvers.reference import table
 from memplan.solvers.reference.table import ReferencePlanner
@@ -55,6 +55,20 @@ Accepted = Annotated[
         }
     ),
 ]
+
+
+def _weights(given: object) -> object:
+    """Return weights that were given as texts, `fast=3`, as a mapping."""
+    pairs = [str(text).partition("=") for text in given] if isinstance(given, tuple | list) else []
+    try:
+        return {name: float(weight) for name, _, weight in pairs} if pairs else given
+    except ValueError:
+        raise PydanticCustomError(
+            "rule", "must be pools with weights, fast=3, got {shown}", {"shown": shown(given)}
+        ) from None
+
+
+Weights = Annotated[dict[Name, Annotated[float, Field(gt=0, le=1e9)]], Field(min_length=1), BeforeValidator(_weights)]
 SolverName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["auto", *registry.BY_NAME, *table.BY_NAME]})]
 
 
@@ -63,7 +77,9 @@ class SolveOptions(WireValue):
 
     `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
     `deterministic` gives the same plan on every machine. `profile` says what several pools are for: `speed`, `balanced`
-    (the default where the objective is the peak) or `size`.
+    (the default where the objective is the peak) or `size`. Of several pools, `minimise` makes the sum of what they
+    use, times their weights, as small as can be; `max_slowdown`, for `balanced`, lets the cost be so many percent above
+    the least one for a smaller last pool.
     """
 
     time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
@@ -81,6 +97,11 @@ class SolveOptions(WireValue):
         None, description="What several pools are for: speed, balanced (the default) or size."
     )
 
+    minimise: Weights | None = Field(None, description="The weight of a byte of each pool, fast=3: the least sum.")
+    max_slowdown: Annotated[float, Field(ge=0, le=1e6)] | None = Field(
+        None, description="The percent that costs may be above the least for less use of the last pool."
+    )
+
     def profile_of(self, problem: Problem) -> Profile | None:
         """Return the profile that a problem is planned by; solvers that are named get none by default.
 
@@ -88,7 +109,25 @@ class SolveOptions(WireValue):
         """
         if self.profile not in (None, *get_args(Profile)):
             raise OptionError(f"profile: must be speed, balanced or size, got {shown(self.profile)}")
-        return profile_of(problem, self.profile) if self.profile is not None or self.solver == "auto" else None
+        wanted = self.profile
+        if self.minimise is not None:
+            names = problem.pool_index
+            if unknown := [name for name in self.minimise if name not in names]:
+                raise OptionError(
+                    f"minimise: must name pools of the problem ({', '.join(names)}), got {shown(unknown[0])}"
+                )
+            wanted = self._only("minimise", "size")
+        if self.max_slowdown is not None:
+            wanted = self._only("max_slowdown", "balanced")
+        return profile_of(problem, wanted) if wanted is not None or self.solver == "auto" else None
+
+    def _only(self, name: str, profile: Profile) -> Profile:
+        """Return the profile that an option belongs to; raises OptionError where it comes with another."""
+        if self.profile not in (None, profile) or None not in (self.minimise, self.max_slowdown):
+            both = "max_slowdown" if name == "minimise" else "minimise"
+            other = both if self.profile in (None, profile) else f"profile {self.profile}"
+            raise OptionError(f"{name}: must come with profile {profile} or with none, got {other}")
+        return profile
 
     def check(self) -> None:
         """Raise OptionError for a wrong value.

@@ -8,15 +8,17 @@ filling the pools in their order makes, the largest buffers first, as Cadence's 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import Problem, Profile, with_profile
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import SolveResult
 from memplan.solvers.search.to_plan import gap_of
@@ -66,7 +68,12 @@ def solve_profile(problem: Problem, options: SolveOptions, control: SolveControl
 
 def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: Plan | None = None) -> Steps:
     """Yield the searches of a profile, each of which is to be answered by its result; return the profile's result."""
-    options = options.model_copy(update={"profile": None})
+    weights, percent = options.minimise, options.max_slowdown
+    options = options.model_copy(update={"profile": None, "minimise": None, "max_slowdown": None})
+    if weights is not None:
+        return (yield from _weighted(problem, options, weights))
+    if percent is not None:
+        return (yield from _within_slowdown(problem, options, percent, start))
     if profile == "speed":
         return (yield from _speed(problem, options, start))
     half = options.model_copy(update={"time_limit_s": options.time_limit_s / 2}) if options.deterministic else options
@@ -78,7 +85,11 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     if is_last or first.plan.status == "infeasible":
         return _of_one_search(problem, profile, first)
     plan = first.plan
-    second = yield ProfileSearch(_capped(problem, plan), half, plan if plan.placements else start)
+    second = yield ProfileSearch(
+        _ending_at(problem, plan.pools[-1].used) if plan.placements else with_profile(problem, "balanced"),
+        half,
+        plan if plan.placements else start,
+    )
     return _of_two_searches(problem, first, second)
 
 
@@ -113,6 +124,66 @@ def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> It
             yield ProfileSearch(wanted, usual.model_copy(update={"solver": name}), share=0.25)
 
 
+def _weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, float]) -> Steps:
+    """Search for the least weighted sum of what pools use; each search is of all ends within a region."""
+    search, target = WeightedEnds.of(problem, weights), options.target()
+    each = options if target is not None and target.gap is None else options.model_copy(update={"accept": None})
+    last: SolveResult | None = None
+    has_failures, limit_s = False, options.time_limit_s
+    for box, low, high in search.boxes():
+        if options.deterministic:
+            limit_s /= 2
+            each = each.model_copy(update={"time_limit_s": limit_s})
+        last = yield ProfileSearch(box, each, search.best, share=0.5)
+        search.take(last.plan, low, high)
+        has_failures |= last.has_failures
+        if last.stop_reason == "cancelled" or (target is not None and search.is_within(target.gap)):
+            break
+    assert last is not None, "all plans are in the first region"
+    plan = search.plan(problem)
+    if plan is None:
+        return _of_one_search(problem, "size", last)
+    reason = "proved" if plan.status == "optimal" else last.stop_reason
+    found = SolveResult(plan, stop_reason=reason, has_failures=has_failures)
+    return _of_one_search(problem, "size", found)
+
+
+def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, start: Plan | None) -> Steps:
+    """Find the least end of the last pool that costs so many percent above the least cost allow, then the least cost.
+
+    The ends in between are halved; with a smaller last pool no plan costs less.
+    """
+    quick = options.model_copy(update={"time_limit_s": options.time_limit_s / 8}) if options.deterministic else options
+    fast = yield from _speed(problem, quick, start)
+    best = fast
+    if not fast.plan.placements or fast.plan.cost is None or options.accept == "fit":
+        return _of_one_search(problem, "balanced", fast)
+    limit = fast.plan.cost * (1 + percent / 100)
+    only_last = quick.model_copy(update={"accept": options.accept or 0.0})
+    least = yield ProfileSearch(with_profile(problem, "size"), only_last, fast.plan, share=0.25)
+    step, n_open = compile_problem(problem).unit, 0
+    proved = low = least.plan.pools[-1].lower_bound or 0
+    end = least.plan.pools[-1].used or 0
+    while low < (high := best.plan.pools[-1].used or 0) and n_open < OPEN_AT_MOST:
+        found = yield ProfileSearch(_ending_at(problem, min(end, high - step)), quick, best.plan, share=0.5)
+        tried, cost = min(end, high - step), found.plan.cost_lower_bound
+        if found.plan.cost is not None and found.plan.cost <= limit:
+            best = found
+        else:
+            is_proved = found.plan.status == "infeasible" or (cost is not None and cost > limit)
+            n_open += not is_proved
+            proved = tried + step if is_proved and n_open == 0 else proved
+            low = tried + step
+        end = low + ((best.plan.pools[-1].used or 0) - low) // (2 * step) * step
+    pools = (*least.plan.pools[:-1], least.plan.pools[-1].model_copy(update={"lower_bound": proved}))
+    first = replace(least, plan=least.plan.model_copy(update={"pools": pools}), stop_reason=best.stop_reason)
+    result = _of_two_searches(problem, first, best)
+    said: dict[str, object] = {"cost_limit": limit}
+    if fast.plan.cost != fast.plan.cost_lower_bound:  # of which the bound on the slowdown is one
+        said |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
+    return replace(result, plan=result.plan.model_copy(update=said))
+
+
 def _has_choice(problem: Problem) -> bool:
     """Return True if there may be a buffer that may lie in more than one pool."""
     table = problem.buffers
@@ -121,12 +192,10 @@ def _has_choice(problem: Problem) -> bool:
     )
 
 
-def _capped(problem: Problem, plan: Plan) -> Problem:
-    """Return the problem of the least cost, in which the last pool ends where a plan does."""
+def _ending_at(problem: Problem, end: int | None) -> Problem:
+    """Return the problem of the least cost, in which the last pool has a size."""
     wanted = with_profile(problem, "balanced")
-    if not plan.placements:
-        return wanted
-    last = wanted.pools[-1].model_copy(update={"size": plan.pools[-1].used})
+    last = wanted.pools[-1].model_copy(update={"size": end})
     return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from memplan.planner.errors import OptionError, shown
@@ -27,6 +28,8 @@ def solve(
     deterministic: bool = False,
     seed: int = 0,
     profile: Profile | None = None,
+    minimise: Mapping[str, float] | None = None,
+    max_slowdown: float | None = None,
     control: SolveControl = _UNSTEERED,
 ) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
@@ -44,6 +47,8 @@ def solve(
         seed=seed,
         deterministic=deterministic,
         profile=profile,
+        minimise=None if minimise is None else dict(minimise),
+        max_slowdown=max_slowdown,
     )
     if not isinstance(problem, Problem):
         raise OptionError(f"problem: must be a Problem, as read_problem and Problem(...) make it, got {shown(problem)}")

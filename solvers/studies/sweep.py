@@ -83,7 +83,8 @@ def informed(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 
 def _informed_by(larger: Plan, plan: Plan) -> Plan:
-    if plan.profile == "balanced":  # whose costs are bounded among plans with no more of the last pool
+    # Costs of the one are bounded among plans with no more of the last pool.
+    if plan.profile == "balanced" or plan.weighted is not None:
         return plan
     if plan.cost is not None and larger.cost_lower_bound is not None:
         bound = max(larger.cost_lower_bound, plan.cost_lower_bound or 0.0)

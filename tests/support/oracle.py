@@ -34,7 +34,9 @@ def best_score(problem: Problem) -> tuple[float, ...] | None:
     """
     if _asks_for_orientations(problem):
         return orientations.best_score(problem)
-    scores = ((cost, *reversed(ends)) if problem.objective == "cost" else ends[::-1] for cost, ends in _fits(problem))
+    scores = (
+        (cost, *reversed(ends)) if problem.objective == "cost" else ends[::-1] for cost, ends in costs_that_fit(problem)
+    )
     return min(scores, default=None)
 
 
@@ -42,7 +44,7 @@ def least_total(problem: Problem) -> int | None:
     """The least sum of what is used over the pools, in bytes; None if nothing fits."""
     if _asks_for_orientations(problem):
         return orientations.least_total(problem)
-    return min((sum(ends) for _, ends in _fits(problem)), default=None)
+    return min((sum(ends) for _, ends in costs_that_fit(problem)), default=None)
 
 
 def _asks_for_orientations(problem: Problem) -> bool:
@@ -53,7 +55,7 @@ def _asks_for_orientations(problem: Problem) -> bool:
     return has_rules or any(getattr(problem, name) for name in entries - {"conflicts"})
 
 
-def _fits(problem: Problem) -> Iterator[tuple[float, tuple[int, ...]]]:
+def costs_that_fit(problem: Problem) -> Iterator[tuple[float, tuple[int, ...]]]:
     """Yield, for each choice of pools that fits, its cost and the least that each pool can end at.
 
     In a pool each order is tried, every family dropped to its lowest legal offset above nothing that it conflicts with.

@@ -1,0 +1,150 @@
+"""Trade-offs between pools: the least weighted sum of what they use, and the least slow pool for a bound on slowdown.
+
+Both are searches of the pools' ends one after another, each with smaller pools than before, so that every solver, every
+proof and the verifier serve them as they are.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil, inf
+
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan, PoolUse, WeightedUse
+from memplan.planner.model.problem import Problem
+
+Ends = tuple[float, ...]
+"""The ends of the pools, those of the least weight first; inf for one that nothing limits."""
+OPEN_AT_MOST = 4
+"""So many searches may stay without a proof, each of which takes half of the time that is left."""
+SEARCHES_AT_MOST = 256
+
+
+@dataclass(eq=False)
+class WeightedEnds:
+    """The least sum of weight x end over the pools, by regions of ends, each searched for the least ends in turn.
+
+    A region is what ends are from `low` to `high`. A better plan than one with the least ends of a region, the
+    heaviest pool's first, has a smaller end in some pool: it is in the region where that one is smaller, and those of
+    heavier pools are not. The best sum so far limits all ends.
+    """
+
+    problem: Problem
+    weights: tuple[Fraction, ...]
+    best: Plan | None = None
+    value: Fraction | float = inf
+    left: Fraction | float = inf
+    n_open: int = 0
+    regions: list[tuple[Fraction | float, Ends, Ends]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, problem: Problem, given: Mapping[str, float]) -> WeightedEnds:
+        """Return the search of a problem with its pools in the order of their weights, 0 for those without one."""
+        named = [(Fraction(str(given.get(pool.name, 0))), pool) for pool in problem.pools]
+        named.sort(key=lambda pair: pair[0])
+        fields = {name: getattr(problem, name) for name in Problem.model_fields}
+        pools = tuple(pool for _, pool in named)
+        ordered = Problem.model_construct(**fields | {"pools": pools, "objective": "peak"})
+        found = cls(ordered, tuple(weight for weight, _ in named))
+        ends = tuple(inf if pool.size is None else pool.size for pool in pools)
+        found.regions.append((Fraction(0), (0,) * len(pools), ends))
+        return found
+
+    def __post_init__(self) -> None:
+        instance = compile_problem(self.problem)
+        self.unit = instance.unit
+        self.total = lower_bound(instance).total * instance.unit
+
+    @property
+    def bound(self) -> Fraction | float:
+        """What no plan's sum is below."""
+        return min(self.value, self.left, *(value for value, _, _ in self.regions[:1]))
+
+    def is_within(self, gap: float | None) -> bool:
+        """Return True if there is a plan, and its sum is at most so far above the bound, as a part of that."""
+        return self.best is not None and (gap is None or self.value <= self.bound * (1 + Fraction(gap)))
+
+    def boxes(self) -> Iterator[tuple[Problem, Ends, Ends]]:
+        """Yield the problem of the next region, and the region, until none may hold anything better."""
+        for k in range(SEARCHES_AT_MOST):
+            if not self.regions or self.regions[0][0] >= self.value or self.n_open >= OPEN_AT_MOST:
+                return
+            _, low, high = heapq.heappop(self.regions)
+            high = self._limited(low, high)
+            if k == 0 or self._least(low, high) < self.value:
+                yield self._capped(high), low, high
+
+    def take(self, plan: Plan, low: Ends, high: Ends) -> None:
+        """Take the answer of a region's search."""
+        if plan.status == "infeasible":
+            return
+        self.n_open += plan.status != "optimal"
+        if not plan.placements:
+            self.left = min(self.left, self._least(low, high))
+            return
+        ends: Ends = tuple(row.used or 0 for row in plan.pools)
+        if (value := self._sum(ends)) < self.value:
+            self.best, self.value = plan, value
+        low = (*low[:-1], max(low[-1], plan.pools[-1].lower_bound or 0))
+        for q in reversed(range(len(ends))):
+            if self.weights[q]:
+                self._push(low, (*high[:q], ends[q] - self.unit, *high[q + 1 :]))
+                low = (*low[:q], max(low[q], ends[q]), *low[q + 1 :])
+
+    def _push(self, low: Ends, high: Ends) -> None:
+        if (value := self._least(low, high)) < self.value:
+            heapq.heappush(self.regions, (value, low, high))
+
+    def _sum(self, ends: Ends) -> Fraction:
+        return sum((weight * Fraction(end) for weight, end in zip(self.weights, ends, strict=True)), Fraction(0))
+
+    def _least(self, low: Ends, high: Ends) -> Fraction | float:
+        """Return what no sum in a region is below: all ends add up to no less than is alive at once."""
+        if any(least > most for least, most in zip(low, high, strict=True)):
+            return inf
+        missing, found = max(0.0, self.total - sum(low)), self._sum(low)
+        for weight, least, most in zip(self.weights, low, high, strict=True):
+            more = min(missing, most - least)
+            missing, found = missing - more, found + weight * Fraction(more)
+        return found if missing == 0 else inf
+
+    def _limited(self, low: Ends, high: Ends) -> Ends:
+        """Return how far each end may go with a sum below the best one."""
+        if self.value == inf:
+            return high
+        spare = Fraction(self.value) - self._sum(low)
+        return tuple(
+            most if weight == 0 else min(most, least + ceil(spare / weight) - 1)
+            for weight, least, most in zip(self.weights, low, high, strict=True)
+        )
+
+    def _capped(self, high: Ends) -> Problem:
+        sizes = [None if most == inf else int(most) for most in high]
+        pools = [pool.model_copy(update={"size": size}) for pool, size in zip(self.problem.pools, sizes, strict=True)]
+        return self.problem.model_copy(update={"pools": tuple(pools)})
+
+    def plan(self, problem: Problem) -> Plan | None:
+        """Return the best plan, with its pools as the problem has them; None where there is none."""
+        plan, bound = self.best, self.bound
+        if plan is None:
+            return None
+        is_best = bound >= self.value
+        used = {row.name: row.used for row in plan.pools}
+        weights = {pool.name: float(weight) for pool, weight in zip(self.problem.pools, self.weights, strict=True)}
+        said = {
+            "status": "optimal" if is_best else "feasible",
+            "lower_bound": plan.peak if is_best else min(int(self.total), plan.peak or 0),
+            "gap": 0.0 if is_best else float(self.value / bound) - 1 if bound else None,
+            "pools": tuple(PoolUse(name=pool.name, used=used[pool.name], size=pool.size) for pool in problem.pools),
+            "proof": plan.proof if is_best else None,
+            "weighted": WeightedUse(
+                weights={pool.name: weights[pool.name] for pool in problem.pools if weights[pool.name]},
+                sum=float(self.value),
+                lower_bound=float(bound),
+            ),
+        }
+        return plan.model_copy(update=said)
