@@ -78,6 +78,11 @@ class CostProof:
         self.base = sum(price[mine[0]][i] for i, mine in enumerate(homes) if mine)
         self.step = gcd(*(price[q][i] - price[mine[0]][i] for i, mine in enumerate(homes) for q in mine))
 
+    @property
+    def is_no_question_of_cost(self) -> bool:
+        """True where all plans would cost the same, and less than what is claimed: so there must be none."""
+        return self.step == 0 and self.base < self.prices.least
+
     def claim(self) -> ClaimText | None:
         """Return the claim with its lines, or None where the time was too short, or the search too deep."""
         found = self._refuted(self._known, {}, 0)
@@ -173,7 +178,7 @@ class CostProof:
     def _goal(self) -> int:
         """Return the cost that must be exceeded: the next one that a plan may have is that of the claim."""
         least = self.prices.least
-        if self.step == 0:
+        if self.step == 0:  # all plans cost that or more
             return least - 1
         # Costs differ by multiples of the step, so the next lower one is all that must be exceeded.
         return least + (self.base - least) % self.step - self.step

@@ -100,8 +100,10 @@ def _by_multipliers(
     except ValueError:  # a field that the checker's grammar does not have
         return _refused(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known.first(row)) for row in instance.source.tolist()]
+    search = CostProof(instance, prices, ends, first, lambda: limit.is_over, flag)
+    if search.is_no_question_of_cost:
+        return _by_lemmas(problem, instance, ends, limit)
     with limit.raising(flag):
-        search = CostProof(instance, prices, ends, first, lambda: limit.is_over, flag)
         claim = search.claim()
     if claim is not None:
         return claim

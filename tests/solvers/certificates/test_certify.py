@@ -219,3 +219,18 @@ def test_a_search_of_pools_that_ends_without_a_proof_does_not_say_that_the_plan_
     problem = random_problem(2, 5, frozenset({"pools", "cost"}))
     found = certify(problem, solve(problem))
     assert (found.kind, found.reason) == ("none", "no multipliers were found that bring the bound up to the cost")
+
+
+def test_where_all_plans_would_cost_the_same_and_less_lemmas_show_that_there_is_none() -> None:
+    rows = [
+        {"id": 0, "size": 4, "start": 2, "end": 3, "pools": ["slow"]},
+        {"id": 1, "size": 11, "start": 2, "end": 3, "pools": ["slow", "fast"]},
+        {"id": 2, "size": 10, "start": 0, "end": 1},
+        {"id": 3, "size": 10, "start": 2, "end": 3},
+    ]
+    fast, middle = ({"name": "fast", "size": 20}, {"name": "middle", "size": 40})
+    pools = [fast | {"reserved": [[1, 1], [8, 1]]}, middle | {"reserved": [[1, 3], [8, 1]]}, {"name": "slow"}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools})
+    found = certify(problem, solve(problem, profile="speed"))
+    assert (found.reason, found.left_open) == (None, None)
+    assert found.text.splitlines()[2] == "speed 18 1 20 19 4"
