@@ -18,9 +18,10 @@ INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
 
 
 @lru_cache(1 << 16)
-def lows_of(text):
-    """Return the lows of a buffer, one a pool."""
-    return tuple(INF if at == "-" else number(at) for at in text.split(","))
+def entry_of(word):
+    """Return a buffer of a state and its lows, one a pool."""
+    i, lows = word.split(":")
+    return number(i), tuple(INF if at == "-" else number(at) for at in lows.split(","))
 
 
 class Claim:
@@ -56,7 +57,7 @@ class Claim:
             return self.worths[number(ref[1:])](low)
         if ref[0] != "@":
             for i, lows in self.lemmas[number(ref)].items():
-                if not (mine := low(i)) or not all(map(int.__ge__, mine, lows)):
+                if (mine := low(i)) != lows and not (mine and all(map(int.__ge__, mine, lows))):
                     return False
             return True
         k, grain, rest, bits = map(number, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
@@ -85,7 +86,8 @@ class Claim:
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):
             raise Refused("a buffer that may be in a pool")
         if kind == "l":
-            (q,), rests = pools, {i: lows for i, lows in low.items() if i != b}
+            (q,), rests = pools, low.copy()
+            del rests[b]
             near, end = [j for j in rests if low[j][q] < INF and p.meets(b, j)], self.ends[q]
             for j in near:
                 above = max(low[j][q], p.legal(j, q, low[b][q] + p.size[b], end))
@@ -106,9 +108,9 @@ class Claim:
         elif word == "worth" and self.least is not None:
             self.worths.append(costs.worth(self, [[number(x, 2**127) for x in each.split(":")] for each in rest]))
         elif word in ("l", "s"):
-            refs, rows = rest[1 : (first := 3 if word == "l" else 1 + count)], [x.split(":") for x in rest[first:]]
-            low = {number(i, len(p.rows)): lows_of(text) for i, text in rows}
-            if len(low) < len(rows) or any(i not in p.solid or len(lows) != count for i, lows in low.items()):
+            refs, words = rest[1 : (first := 3 if word == "l" else 1 + count)], rest[first:]
+            low = dict(map(entry_of, words))
+            if len(low) < len(words) or not p.solid.issuperset(low) or {*map(len, low.values())} - {count}:
                 raise ValueError("a wrong state", *rest)
             self.add_lemma(word, number(rest[0]), refs, low)
         else:

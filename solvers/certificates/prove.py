@@ -32,8 +32,8 @@ _TAKEN = {"pages", "bank-weights", "together"}
 """The features of constraint kinds that certificates take, and `together`, which an instance says of several pools."""
 MOST_BUFFERS = 4_000
 """The most buffers of a lemma search: it lists the pairs that conflict."""
-_LONG = 8_000
-"""Of more lemmas than this a shorter proof is looked for, among the buffers that it names."""
+_LONG = 12_000
+"""Of more lemmas than this, about 0.9 MB, a shorter proof is looked for, among the buffers that it names."""
 _CHUNK = 20_000
 _LARGEST = 2**61
 

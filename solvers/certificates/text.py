@@ -85,9 +85,9 @@ def lines_of_lemmas(given: LemmaInput, store: LemmaStore, root: int, sets: SetNu
 
     for k in wanted:
         lows: dict[int, list[str]] = {}
-        for r in range(int(store.first[k]), int(store.first[k + 1])):
-            i, q = divmod(int(store.entry[r]), p)
-            value = int(store.value[r])
+        part = slice(*store.first[k : k + 2].tolist())
+        for entry, value in zip(store.entry[part].tolist(), store.value[part].tolist(), strict=True):
+            i, q = divmod(entry, p)
             lows.setdefault(i, ["-"] * p)[q] = "-" if value >= FAR else str(value * unit)
         branch = int(store.branch[k])
         refs = store.refs[k].tolist()
