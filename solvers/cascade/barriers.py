@@ -27,22 +27,16 @@ class Barrier:
 def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
     """Return the barriers of a graph, the most bytes first; `layers` are its operations run whole.
 
-    An operation that is accumulated over all rows may end a region, and what is read behind it, too, is whole then; so
-    is all that others read behind an output that nothing reads.
+    An operation that is accumulated over all rows may end a region, and what is read behind it, too, is whole then.
     """
     found = []
     for v, row in enumerate(graph.operations):
         whole, behind = int(layers[v, FOUND_PEAK]), int(tables.live[v + 1])
         if row.role == "barrier":
             found.append(Barrier(v, row.kind, row.reason, whole, whole == least))
-        elif v + 1 < len(graph.operations):
-            sums = int(tables.sums[v])
+        elif row.role == "sum" and v + 1 < len(graph.operations):
             # A sum is only made when all rows were read, so whatever runs behind it needs it whole.
-            if row.role == "sum":
-                reason, bytes_ = "is accumulated over all rows: a region ends with it", min(whole, behind + sums)
-            elif not graph.readers[row.outputs[0]]:
-                reason, bytes_ = "makes what nothing behind it reads: a region ends with it", behind
-            else:
-                continue
+            bytes_ = min(whole, behind + int(tables.sums[v]))
+            reason = "is accumulated over all rows: a region ends with it"
             found.append(Barrier(v, row.kind, reason, bytes_, bytes_ == least))
     return tuple(sorted(found, key=lambda barrier: (-barrier.bytes, barrier.operation)))

@@ -15,7 +15,7 @@ from memplan.solvers.cascade.front import Chain
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.solvers.kernels.tables import Rows
 from memplan.solvers.order.solve import order_operations
-from memplan.solvers.order.starts import breadth_first, depth_first
+from memplan.solvers.order.starts import breadth_first, depth_first, heads_early
 
 After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
@@ -52,6 +52,8 @@ def _orders(
         # By work, not by the clock: the same graph is searched in the same orders everywhere.
         placed = order_operations(_of_regions(graph, after, regions, peaks), time_limit_s=_LIMIT_S, deterministic=True)
         yield tuple(v for k in placed.order for v in regions[k])
+    # Heads of several outputs, made while a region still has the rows that they read.
+    yield tuple(heads_early(single))
     yield tuple(depth_first(single))
     yield order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
 

@@ -122,7 +122,12 @@ class _Scheduling:
         warms_up = (self.kind == "rows" and axis == 0) or (self.kind == "panels" and axis == 1)
         made = {last: _cut(size, stride, WARM_UP // stride if warms_up and stride < size else 0)}
         for v in range(last - 1, self.first - 1, -1):
-            made[v] = self._made(graph.operations[v].outputs[0], made, axis, is_whole_rows, self._mode(v))
+            tensor = graph.operations[v].outputs[0]
+            is_beside = not any(reader < self.end for reader in graph.readers[tensor]) and not is_whole_rows
+            if is_beside:
+                made[v] = self._beside(v, made)
+            else:
+                made[v] = self._made(tensor, made, axis, is_whole_rows, self._mode(v))
         for tensor in self.pieces:
             mode: Mode = "roll" if self.kind == "rows" else "recompute"
             made[-1 - tensor] = self._made(tensor, made, axis, is_whole_rows, mode)
@@ -141,13 +146,32 @@ class _Scheduling:
             return _rolled(low, high, up, size)
         return _again(low, high, up, size)
 
+    def _beside(self, v: int, made: dict[int, Made]) -> Made:
+        """Return the rows of what nothing in the region reads: all that others have read the rows for.
+
+        Where nothing else reads them, as much of them is made as of the last operation.
+        """
+        graph, ends = self.graph, list[I64]()
+        size = graph.tensors[graph.operations[v].outputs[0]].rows
+        for read in graph.operations[v].reads:
+            if any(reader in made for reader in graph.readers[read.tensor]):
+                ahead = _furthest(*self.need(read.tensor, made, 0)[1:])
+                ends.append(
+                    np.array([_end_made(read.rows, top, graph.tensors[read.tensor].rows, size) for top in ahead])
+                )
+        driver = made[self.end - 1].end
+        end: I64 = np.minimum.reduce(ends) if ends else size * driver // driver[-1]
+        end[-1] = size
+        first = np.concatenate([[0], end[:-1]])
+        return Made(first, end, end, int((end - first).max()))
+
     def need(self, tensor: int, made: dict[int, Made], axis: int) -> tuple[I64, I64, I64]:
         """Return the hull of what the region reads of a tensor in each step, and how far it goes without borders."""
         graph, size = self.graph, self.graph.tensors[tensor].sizes[axis]
         steps = len(made[self.end - 1].first)
         low, high, up = (np.full(steps, value, np.int64) for value in (NEVER, -1, -NEVER))
         for reader in graph.readers[tensor]:
-            if not self.first <= reader < self.end:
+            if reader not in made:
                 continue
             for read in graph.operations[reader].reads:
                 if read.tensor != tensor:
@@ -213,9 +237,21 @@ def _recomputed(low: I64, high: I64, up: I64) -> Made:
     return Made(np.where(some, low, 0), np.where(some, high, 0), up, int((high - low)[some].max(initial=0)))
 
 
+def _furthest(high: I64, up: I64) -> I64:
+    """Return up to where rows were needed by the end of each step."""
+    return np.maximum.accumulate(np.maximum(high, np.clip(up, 0, max(0, int(high.max())))))
+
+
+def _end_made(window: Window, read: int, size: int, made: int) -> int:
+    """Return the most rows, of those that are made, that read no more than the first `read` of `size` rows."""
+    if window.scale == 0 or read >= size:
+        return made
+    return min(max((read * window.divisor - 1 - window.high) // window.scale + 1, 0), made)
+
+
 def _rolled(low: I64, high: I64, up: I64, size: int | None) -> Made:
     # What rolls is made up to the furthest row that was ever needed, as no row is made twice.
-    top = np.maximum.accumulate(np.maximum(high, np.clip(up, 0, max(0, int(high.max())))))
+    top = _furthest(high, up)
     before = np.concatenate([[0], top[:-1]])
     if size is not None:
         # Outside all of it is wanted, so the last step makes what no reader inside needed.

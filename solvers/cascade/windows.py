@@ -67,7 +67,7 @@ class WindowKeys:
             if row.role == "barrier" or not (is_striped or graph.tensors[row.outputs[0]].channels in channels):
                 break
             readers = graph.readers[row.outputs[0]]
-            if not readers or readers[0] >= j:
+            if readers and readers[0] >= j:
                 break
             v -= 1
         return v

@@ -6,6 +6,9 @@ from heapq import heapify, heappop, heappush
 
 from memplan.planner.operations.graph import OperationGraph
 
+LONGEST_HEAD = 8
+"""The operations of a way to an output that runs as soon as it can."""
+
 
 def breadth_first(graph: OperationGraph) -> list[int]:
     """Return the order in which those operations come first whose predecessors ran earliest."""
@@ -45,6 +48,27 @@ def depth_first(graph: OperationGraph) -> list[int]:
                 stack.append(~v)
                 needs = (u for u in graph.predecessors[v] if not is_seen[u])
                 stack += sorted(needs, key=weight.__getitem__, reverse=True)
+    return order
+
+
+def heads_early(graph: OperationGraph) -> list[int]:
+    """Return the order in which short ways to an output run as soon as they can, the rest in the given order."""
+    n, following = len(graph.ops), _following(graph)
+    length = [n] * n
+    for v in reversed(range(n)):
+        ways = 1 + sum(length[w] for w in following[v])
+        length[v] = ways if ways <= LONGEST_HEAD else n
+    waits = [len(row) for row in graph.predecessors]
+    ready = [(length[v], v) for v, count in enumerate(waits) if count == 0]
+    heapify(ready)
+    order: list[int] = []
+    while ready:
+        _, v = heappop(ready)
+        order.append(v)
+        for w in following[v]:
+            waits[w] -= 1
+            if waits[w] == 0:
+                heappush(ready, (length[w], w))
     return order
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.tables import Rows, step
 
-ROLL, RECOMPUTE, FULL = range(3)
+ROLL, RECOMPUTE, FULL, BESIDE = range(4)
 NEVER = 1 << 60
 FARTHEST = 1 << 40
 """As far as ranges are followed beyond borders; further ones are cut, so that no product overflows."""
@@ -85,6 +85,17 @@ def end_read(access: Access, edge: int, axis: int, end: int) -> int:
     """Return where the range ends that an output up to `end` reads, cut to the input."""
     end = min(end, access.window[edge, N_WINDOW * axis + USED_END])
     return int(min(max(uncut_end(access, edge, axis, end), 0), access.size[access.source[edge], axis]))
+
+
+@step
+def end_made(access: Access, edge: int, axis: int, read: int) -> int:
+    """Return the most rows of an output that read no more than the first `read` rows of a tensor."""
+    at = N_WINDOW * axis
+    scale, size = access.window[edge, at + SCALE], access.size[access.out[access.reader[edge]], axis]
+    if scale == 0 or read >= access.size[access.source[edge], axis]:
+        return int(size)
+    end = (read * access.window[edge, at + DIVISOR] - 1 - access.window[edge, at + HIGH]) // scale + 1
+    return int(min(max(end, 0), size))
 
 
 @step

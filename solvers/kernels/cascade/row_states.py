@@ -12,6 +12,7 @@ from memplan.solvers.kernels.cascade.access import (
     Ranges,
     add_need,
     bytes_read,
+    end_made,
     end_read,
     first_read,
     make,
@@ -87,6 +88,40 @@ def need_of(access: Access, ranges: Ranges, search: RowSearch, at: int, tensor: 
             add_need(access, ranges, edge, search.slot[at, search.j - 1 - reader], 0, search.steps)
             latest = max(latest, reader)
     return latest
+
+
+@step
+def make_beside(access: Access, ranges: Ranges, search: RowSearch, at: int, v: int, slot: int) -> int:
+    """Write the ranges of what nothing in the region reads; return the most rows that are made in a step.
+
+    Each step makes all that others have read the rows for; where nothing else reads them, as much as of the last one.
+    """
+    size, steps, is_bound = access.size[access.out[v], 0], search.steps, False
+    for y in range(steps):
+        ranges.end[slot, y] = size
+    for edge in range(access.edge_first[v], access.edge_first[v + 1]):
+        if need_of(access, ranges, search, at, access.source[edge], v + 1) < 0:
+            continue
+        is_bound, most, top = True, 0, 0
+        for y in range(steps):
+            most = max(most, ranges.high[y])
+        for y in range(steps):
+            top = max(top, max(ranges.high[y], min(max(ranges.up[y], 0), most)))
+            ranges.end[slot, y] = min(ranges.end[slot, y], end_made(access, edge, 0, top))
+    total, runs, capacity, before = 0, 0, 0, 0
+    driver = ranges.end[search.slot[at, 0], steps - 1]
+    for y in range(steps):
+        if not is_bound:
+            ranges.end[slot, y] = size * ranges.end[search.slot[at, 0], y] // driver
+        if y == steps - 1:
+            ranges.end[slot, y] = size
+        ranges.first[slot, y], ranges.reach[slot, y] = before, ranges.end[slot, y]
+        made = ranges.end[slot, y] - before
+        capacity, total, before = max(capacity, made), total + made, ranges.end[slot, y]
+        if made > 0:
+            runs += 1
+    ranges.total[slot], ranges.runs[slot] = total, runs
+    return int(capacity)
 
 
 @step

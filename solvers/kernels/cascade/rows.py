@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from memplan.solvers.kernels.cascade.access import (
+    BESIDE,
     FULL,
     RECOMPUTE,
     ROLL,
@@ -31,6 +32,7 @@ from memplan.solvers.kernels.cascade.row_states import (
     RowSearch,
     copy_state,
     count_work,
+    make_beside,
     need_of,
     offer,
     stream_inputs,
@@ -69,11 +71,14 @@ def grow(access: Access, ranges: Ranges, search: RowSearch, parent: int, at: int
     j, state = search.j, search.state
     k = j - 1 - v
     tensor = access.out[v]
-    capacity = make(ranges, slot, mode, access.size[tensor, 0], search.steps)
+    if mode == BESIDE:
+        capacity = make_beside(access, ranges, search, parent, v, slot)
+    else:
+        capacity = make(ranges, slot, mode, access.size[tensor, 0], search.steps)
     copy_state(search, at, parent, k)
     search.slot[at, k], search.profile[at, k] = slot, state[at, LEAD]
     bytes_ = rounded(abs(capacity) * access.size[tensor, 1] * access.pixel[tensor], access.alignment)
-    if mode == FULL:
+    if access.last[tensor] >= j:
         state[at, INSIDE] += access.whole[tensor]
     elif capacity < 0:
         state[at, KEPT] += bytes_
@@ -170,10 +175,9 @@ def grow_rows(access: Access, ranges: Ranges, search: RowSearch) -> int:
         # 1. The operation must lead into the region, and run in parts.
         if access.role[v] != STRIPED:
             break
-        tensor = access.out[v]
-        if access.reader_first[tensor] == access.reader_first[tensor + 1]:
-            break
-        if access.reader[access.reading[access.reader_first[tensor]]] >= j:
+        tensor, first = access.out[v], access.reader_first[access.out[v]]
+        # What only others read later would be whole; an output that nothing reads may be made beside the rest.
+        if first < access.reader_first[tensor + 1] and access.reader[access.reading[first]] >= j:
             break
         base += access.macs[v] * access.size[tensor, 0] * access.size[tensor, 1]
         limit = int(search.worst * base) + 1
@@ -181,18 +185,19 @@ def grow_rows(access: Access, ranges: Ranges, search: RowSearch) -> int:
         # 2. Each state grows by it in each mode.
         candidates, k = 0, j - 1 - v
         for parent in range(states):
-            need_of(access, ranges, search, parent, tensor, v)
+            latest = need_of(access, ranges, search, parent, tensor, v)
+            only = BESIDE if latest < 0 else FULL if access.last[tensor] >= j else -1
             last_slot = -1
             for mode in (ROLL, RECOMPUTE):
                 is_wanted = search.can_roll if mode == ROLL else search.can_recompute
-                if access.last[tensor] >= j:
+                if only >= 0:
                     if last_slot >= 0:
                         continue
                     is_wanted = True
                 if not is_wanted:
                     continue
                 at, slot = beam + candidates, 1 + (k - 1) * 2 * beam + candidates
-                grow(access, ranges, search, parent, at, v, FULL if access.last[tensor] >= j else mode, slot)
+                grow(access, ranges, search, parent, at, v, mode if only < 0 else only, slot)
                 if search.state[at, MACS] > limit or (
                     last_slot >= 0 and is_same(ranges, last_slot, slot, search.steps)
                 ):

@@ -155,13 +155,20 @@ def test_a_global_pool_inside_a_block_is_told_as_the_barrier_that_binds() -> Non
     assert barrier.bytes <= result.points[-1].peak
 
 
-def test_an_output_in_the_middle_ends_a_region() -> None:
+@pytest.mark.parametrize("is_late", [False, True])
+def test_several_heads_end_one_region_whatever_their_order(is_late: bool) -> None:
     net = Network()
-    x = net.conv(net.input(12, 12, 2), 8)
-    net.conv(x, 1)
-    net.conv(net.conv(x, 8), 1)
-    (barrier,) = cascade(net.graph()).barriers
-    assert (barrier.operation, barrier.bytes) == (1, 12 * 12 * 9)
+    trunk = net.conv(net.conv(net.input(64, 64, 3), 16, 3, 2), 16, 3)
+    deep = net.conv(trunk, 32, 3, 2) if is_late else None
+    net.conv(trunk, 8, 1)
+    net.conv(net.conv(net.conv(trunk, 32, 3, 2) if deep is None else deep, 32, 3), 8, 1)
+    result = cascade(net.graph(), CascadeOptions(input="streamed", output="streamed"), check=True)
+    best = result.points[-1]
+    # Rings of the trunk and of the way to the deeper head, and a row of each head: no tensor is ever whole.
+    assert (best.peak, best.macs_ratio) == (6_720, 1.0)
+    assert [(region.first, region.end) for region in best.cascade.regions] == [(0, 6)]
+    assert result.checked == tuple(range(len(result.points)))
+    assert result.barriers == ()
 
 
 class _EnoughError(Exception):
