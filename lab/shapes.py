@@ -1,22 +1,28 @@
-"""Plans for all values of symbols: `python -m lab.shapes random COUNT [SEED]`, or `python -m lab.shapes FILE ...`.
+"""Plans for all values of symbols: `python -m lab.shapes random COUNT [SEED]`, `limits COUNT [SEED]`, or `FILE ...`.
 
 Drawn problems: no overlap at every value where there are at most 4,000, else at corners and 100 others; the peak within
-what is proved. Files: a line each with what is proved, the mean and the worst waste at 50 values, and seconds.
+what is proved.
+Limits: so many questions of one symbol, and stairs of two, against every value tried.
+Files: a line each with what is proved, the mean and the worst waste at 50 values, and seconds.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+from memplan.capabilities.capability import Control
+from memplan.capabilities.symbols.for_all_values import planned
 from memplan.capabilities.symbols.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.offset_programs import Evaluator, OffsetPrograms
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
 from memplan.planner.symbols.verify import verify_programs
+from memplan.solvers.symbolic.limits import SymbolLimits, bound_at
 from tests.support.symbolic import demand_at, drawn_problem, every_value
 
 
@@ -52,6 +58,44 @@ def check_drawn(count: int, seed: int, limit_s: float = 0.5) -> Counter[str]:
     return counts
 
 
+def check_limits(count: int, seed: int = 0) -> Counter[str]:
+    """Check so many limits, and the stairs of the problems with two symbols; prints each that is wrong."""
+    counts: Counter[str] = Counter()
+    while counts["limits"] < count:
+        problem, draw = drawn_problem(seed, most_buffers=12), random.Random(seed)
+        values, seed = every_value(problem, 400), seed + 1
+        if values is None:
+            continue
+        found = planned(problem, 4, Control().begun(ShapesOptions(time_limit_s=0.2)))
+        peaks = [Evaluator(problem, found.programs).peak, bound_at(found.sized, found.result.loads)]
+        at, names = draw.choice(values), list(problem.symbols)
+        for peak in peaks:
+            limits, within = SymbolLimits(found.sized, peak), peak(at)
+            fits = [row for row in values if peak(row) <= within]
+            for name in names:
+                others = {each: at[each] for each in names if each != name}
+                counts["limits"] += 1
+                if limits.largest(name, others, within) != max(
+                    row[name] for row in fits if others.items() <= row.items()
+                ):
+                    counts["wrong"] += 1
+                    print(f"{seed - 1}: {name} at {others} within {within}")
+            if len(names) == 2:
+                counts["stairs"] += 1
+                stairs = [tuple(row.values()) for row in limits.staircase((names[0], names[1]), {}, within)]
+                if stairs != corners([(row[names[0]], row[names[1]]) for row in fits]):
+                    counts["wrong"] += 1
+                    print(f"{seed - 1}: stairs within {within}")
+    return counts
+
+
+def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return those of some pairs that no pair is beyond in one number and equal to in the other."""
+    across = {a: max(y for x, y in pairs if x == a) for a, _ in pairs}
+    along = {b: max(x for x, y in pairs if y == b) for _, b in pairs}
+    return sorted((a, b) for a, b in pairs if across[a] == b and along[b] == a)
+
+
 def row(path: Path, limit_s: float) -> str:
     """Return the line of a file."""
     problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
@@ -77,6 +121,10 @@ def main(arguments: list[str]) -> int:
         counts = check_drawn(int(arguments[1]), int(arguments[2]) if len(arguments) > 2 else 0)
         print(dict(sorted(counts.items())))
         return 1 if counts["overlaps"] or counts["false proofs"] else 0
+    if arguments[:1] == ["limits"]:
+        counts = check_limits(int(arguments[1]), int(arguments[2]) if len(arguments) > 2 else 0)
+        print(dict(sorted(counts.items())))
+        return 1 if counts["wrong"] else 0
     for path in map(Path, arguments):
         print(row(path, 30), flush=True)
     return 0

@@ -67,7 +67,7 @@ def limits(
     capacity, free = _asked(problem, options)
     found = planned(problem, options.most, running)
     evaluator = Evaluator(problem, found.programs)
-    by_plan = SymbolLimits(found.sized, lambda values: evaluator.offsets(values)[0])
+    by_plan = SymbolLimits(found.sized, evaluator.peak)
     by_any = SymbolLimits(found.sized, bound_at(found.sized, found.result.loads))
     rows: list[Limit] = []
     stairs: list[tuple[dict[str, int], ...]] = [(), ()]

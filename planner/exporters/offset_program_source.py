@@ -9,7 +9,7 @@ from functools import partial, reduce
 from typing import Protocol
 
 from memplan.planner.symbols.offset_programs import OffsetPrograms, Terms
-from memplan.planner.symbols.polynomials import Polynomial
+from memplan.planner.symbols.polynomials import Monomial, Polynomial
 from memplan.planner.symbols.problem import Sized
 from memplan.planner.symbols.space import Floor
 
@@ -31,7 +31,7 @@ static inline int64_t over(int64_t a, int64_t d) {{ int64_t q = a / d; return q 
 
 
 _TAKEN = re.compile(
-    r"(_|[sa]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|Max|Symbol|which\d+|u?int\d+_t)$"
+    r"(_|[sam]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|Max|Symbol|which\d+|u?int\d+_t)$"
 )
 """The names that the function has for itself."""
 _KEPT = """auto break case char const continue default do double else enum extern float for goto if inline int long
@@ -161,6 +161,7 @@ class _Writer:
     def __init__(self, sized: Sized, found: OffsetPrograms, language: _Language) -> None:
         self.sized, self.found, self.language = sized, found, language
         self.atoms: dict[str, str] = {}
+        self.products: dict[Monomial, str] = {}
         self.written: list[str] = []
 
     def lines(self) -> list[str]:
@@ -180,9 +181,19 @@ class _Writer:
     def _polynomial(self, polynomial: Polynomial) -> str:
         terms = []
         for monomial, value in sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0])):
-            factors = [self._factor(name) for name in monomial]
+            factors = [self._product(monomial)] if monomial else []
             terms.append(self.language.product([str(value), *factors] if value != 1 or not factors else factors))
         return self.language.sum(terms)
+
+    def _product(self, monomial: Monomial) -> str:
+        """Return the name of a product, which many sizes have: it is computed once."""
+        if monomial not in self.products:
+            text = self.language.product([self._factor(name) for name in monomial])
+            self.products[monomial] = text
+            if not text.isidentifier():
+                self.products[monomial] = made = f"m{len(self.products)}"
+                self.written.append(self.language.define(made, text))
+        return self.products[monomial]
 
     def _factor(self, name: str) -> str:
         space = self.sized.space
@@ -242,9 +253,11 @@ def python_source(sized: Sized, found: OffsetPrograms) -> str:
     names = [argument(name) for name in sized.space.symbols]
     lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _python_ranges(sized))]
     lines += _Writer(sized, found, _Python()).lines()
-    runs = _runs(found)
-    least = runs[0] if len(runs) == 1 else f"min({', '.join(runs)}, key=lambda run: run[0])"
-    return "\n".join([*lines, f"    return {least}", ""])
+    *others, last = _runs(found)
+    peaks = [f"p{k}_peak" for k in range(len(found.programs))]
+    for k, run in enumerate(others):
+        lines += [f"    if {peaks[k]} == min({', '.join(peaks)}):", f"        return {run}"]
+    return "\n".join([*lines, f"    return {last}", ""])
 
 
 def _runs(found: OffsetPrograms) -> list[str]:

@@ -142,8 +142,12 @@ class Space:
 
     def value(self, polynomial: Polynomial, values: Values) -> int:
         """Return a polynomial's value, exactly, where each symbol has one."""
+        return self.values([polynomial], values)[0]
+
+    def values(self, polynomials: Iterable[Polynomial], values: Values) -> list[int]:
+        """Return the value of each polynomial; what they share is computed once."""
         steps = {name: values[name] // symbol.multiple_of for name, symbol in self.symbols.items()}
-        return self._value(polynomial, steps)
+        return [self._value(polynomial, steps) for polynomial in polynomials]
 
     def _value(self, polynomial: Polynomial, known: dict[str, int]) -> int:
         total = 0

@@ -95,17 +95,21 @@ class SymbolLimits:
         """Return the pairs of values that fit of which neither can grow alone, for two symbols; ValueError as above."""
         first, second = names
         symbol = self.sized.space.symbols[first]
-        step, most = symbol.steps[0], self.largest(first, {**at, second: _least(self.sized.space, second)}, capacity)
+        (step, high), is_smooth = symbol.steps, self.grows(first) and self.grows(second)
+        if is_smooth:  # else the largest value need not fit with the least of the other symbol
+            most = self.largest(first, {**at, second: _least(self.sized.space, second)}, capacity)
+            high = -1 if most is None else most // symbol.multiple_of
+        if high is None or high - step > MOST_SCANNED:
+            raise ValueError(f"{first}: must have at most {MOST_SCANNED} values, as sizes may fall while it grows")
         found: list[Mapping[str, int]] = []
-        while most is not None and step * symbol.multiple_of <= most:
+        while step <= high:
             value = step * symbol.multiple_of
             limit = self.largest(second, {**at, first: value}, capacity)
-            if limit is None:
-                break
             # The largest value of the first symbol at that limit: one step of the stairs.
-            widest = self.largest(first, {**at, second: limit}, capacity) or value
-            found.append({first: widest, second: limit})
-            step = widest // symbol.multiple_of + 1
+            widest = None if limit is None else self.largest(first, {**at, second: limit}, capacity)
+            if limit is not None and widest is not None and (is_smooth or widest == value):
+                found.append({first: widest, second: limit})
+            step = 1 + (widest // symbol.multiple_of if is_smooth and widest is not None else step)
         return found
 
 
@@ -116,4 +120,4 @@ def _least(space: Space, name: str) -> int:
 
 def bound_at(sized: Sized, loads: tuple[Polynomial, ...]) -> Peak:
     """Return the function from values to the bound: the largest of the sums of live sets."""
-    return lambda values: max(sized.space.value(load, values) for load in loads)
+    return lambda values: max(sized.space.values(loads, values))
