@@ -170,8 +170,9 @@ def seconds(_: int) -> None:
             )
 
 
-def _note(times: list[float], _: CascadePoint) -> None:
-    times.append(time.process_time())
+def _note(times: list[float], point: CascadePoint | None, _: object) -> None:
+    if point is not None:
+        times.append(time.process_time())
 
 
 COMMANDS = {

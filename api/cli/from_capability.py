@@ -15,7 +15,7 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.arguments import ListFormat, Quiet, ServerUrl
 from memplan.api.cli.flags import SELECTION, Selection, dashed, flags_of, keyword, options_given, selected, signed
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from memplan.api.cli.progress import ProgressLine, run_in_thread
+from memplan.api.cli.progress import ProgressLine, TimeGiven, run_in_thread
 from memplan.api.cli.reading import parameters_of_inputs, read_files
 from memplan.api.cli.streams import is_terminal, refuse_no_page, refuse_unwritable, say, wants_table, warnings, write
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, due
@@ -122,7 +122,10 @@ def command_of(capability: Capability[Any], local: Local | None = None) -> Calla
 
 
 def run(line: CommandLine, local: Local) -> int:
-    """Read files and flags, answer, and write the answer; return the exit status. Raises MemplanError."""
+    """Read files and flags, answer, and write the answer; return the exit status. Raises MemplanError.
+
+    Where a time limit was given, what looks at no clock is ended soon after it, with the last answer that was noted.
+    """
     capability, given, started = line.capability, line.given, time.monotonic()
     if not local.owns_output:
         refuse_unwritable(given["output"])
@@ -130,12 +133,20 @@ def run(line: CommandLine, local: Local) -> int:
     if (selection := selected(capability.answer, given)) is not None:
         given = {**given, "display": "json"}  # at a terminal, too
     options = options_given(capability.options, given)
+    is_ended = "time_limit_s" in options.model_fields_set and not options.counts_work
+    time_given = TimeGiven(options.time_limit_s if is_ended else None)
     reader = Reader(options_given(ReadOptions, given))
-    question = local.reads(reader, given)
-    question = read_files(line, reader) if question is None else question
+
     paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
-    found = Given(paths, given, reader, question, options, given["server"], line, selection)
-    local.prepare(found)
+
+    def read() -> Given:
+        question = local.reads(reader, given)
+        question = read_files(line, reader) if question is None else question
+        found = Given(paths, given, reader, question, options, given["server"], line, selection)
+        local.prepare(found)
+        return found
+
+    found = time_given.run(read)
     if not given["quiet"]:
         found.say(*warnings(reader.warnings))
     drawn = ProgressLine(
@@ -145,13 +156,14 @@ def run(line: CommandLine, local: Local) -> int:
     deadline = None if found.options.counts_work else due(found.options.time_limit_s, started)
     with graceful_interrupts() as cancelled:
         hear = _reporter(capability, drawn.take if local.draws_progress else _say_line, given["quiet"])
-        control = Control(deadline, cancelled, hear, is_local=True)
+        noted: list[Any] = []
+        control = Control(deadline, cancelled, hear, is_local=True, note=noted.append)
 
         def work() -> Any:
             local.begin(found, control)
             return answered(capability, found, control)
 
-        answer = run_in_thread(work, lambda: drawn.draw(time.monotonic() - started))
+        answer = run_in_thread(lambda: time_given.run(work, noted), lambda: drawn.draw(time.monotonic() - started))
         drawn.erase()
     show(capability, local, found, answer)
     return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer) or found.exit_status

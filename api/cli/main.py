@@ -40,7 +40,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     from memplan.api.cli.streams import UsageError, say
     from memplan.planner.errors import InputError
     from memplan.planner.errors.extras import missing
+    from memplan.solvers.processes.ending import hide_dropped_ends
 
+    if arguments is None:
+        hide_dropped_ends()
     given = as_now(sys.argv[1:] if arguments is None else arguments, lambda word: say(f"memplan: warning: {word}"))
     try:
         command = app(given)

@@ -1,14 +1,21 @@
-"""Work in a thread, so that signals are heard meanwhile, and a line that shows how far it is."""
+"""Work in a thread, so that signals are heard meanwhile, a line that shows how far it is, and the end of its time."""
 
 from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TextIO, TypeVar
 
+from memplan.capabilities.capability import due
+from memplan.planner.errors import OptionError
+from memplan.solvers.processes.ending import Ending, OverError
+
 Result = TypeVar("Result")
+_GRACE_S = 0.25
+"""The seconds after its limit when a command is ended; the rest of half a second is for the answer and its files."""
 _DRAW_EVERY_S = 0.1
 _ERASE = "\r\033[K"
 
@@ -59,3 +66,32 @@ def run_in_thread(work: Callable[[], Result], meanwhile: Callable[[], None]) -> 
         meanwhile()
         thread.join(_DRAW_EVERY_S)
     return done.result()
+
+
+class TimeGiven:
+    """The time of a command from now on, which ends what it does where that looks at no clock.
+
+    It is over a quarter of a second after its limit; on a machine that is busy, not before this process has had as much
+    of a processor. Without a limit nothing is ended.
+    """
+
+    def __init__(self, limit_s: float | None) -> None:
+        self._limit_s = limit_s
+        if limit_s is not None:
+            self._due, self._cpu_until = due(limit_s + _GRACE_S), time.process_time() + limit_s + _GRACE_S
+
+    def run(self, work: Callable[[], Result], noted: Sequence[Result] = ()) -> Result:
+        """Return what the work returns, in any thread; where its time is over before, what was noted last.
+
+        Raises OptionError where nothing was.
+        """
+        if self._limit_s is None:
+            return work()
+        ending = Ending(more_s=lambda: self._cpu_until - time.process_time())
+        ending.within(self._due.left_s)
+        try:
+            return ending.run(work)
+        except OverError:
+            if noted:
+                return noted[-1]
+            raise OptionError(f"time-limit: must be enough for an answer, got {self._limit_s:g}") from None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -25,11 +26,13 @@ from memplan.solvers.cascade.barriers import Barrier
 from memplan.solvers.cascade.options import CascadeOptions as SearchedFor
 from memplan.solvers.cascade.options import Delivery, Objective
 from memplan.solvers.cascade.points import CascadePoint
-from memplan.solvers.cascade.solve import TIME_LIMIT_S, with_point_alone
+from memplan.solvers.cascade.solve import TIME_LIMIT_S, CascadeResult, with_point_alone
 from memplan.solvers.cascade.solve import cascade as search
 
 _ANSWER_S = 0.5
 """The seconds of the time limit that are kept for the plans of the last points, and for the answer."""
+_NOTED_PART = 20
+"""Answers are noted at most every so many times as long as noting the last one took."""
 _STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
 _MOST_BARRIERS = 3
 _MOST_NAME = 40
@@ -154,10 +157,16 @@ def cascade(
 
     The points are the front of peaks and multiplications; each is reported when it is planned.
     """
-    running = control.begun(options)
+    running, noted_until = control.begun(options), 0.0
 
-    def report(point: CascadePoint) -> None:
-        running.report({"peak": point.peak, "macs": point.macs, "macs_ratio": round(point.macs_ratio, 6)})
+    def hear(point: CascadePoint | None, so_far: Callable[[], CascadeResult]) -> None:
+        nonlocal noted_until
+        if point is not None:
+            running.report({"peak": point.peak, "macs": point.macs, "macs_ratio": round(point.macs_ratio, 6)})
+        began = time.monotonic()
+        if running.note is not None and options.point is None and began >= noted_until:
+            running.note(answer_of(so_far()))
+            noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
 
     found = search(
         graph,
@@ -166,7 +175,7 @@ def cascade(
         check=options.check,
         time_limit_s=max(running.left_s / 2, running.left_s - _ANSWER_S),
         cancelled=running.cancelled,
-        on_point=report,
+        on_point=hear,
     )
     return answer_of(found if options.point is None or not found.points else with_point_alone(found, options.point))
 

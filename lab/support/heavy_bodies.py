@@ -42,7 +42,7 @@ def graph(count: int, seed: int = 0) -> Data:
 def convolutions(count: int, side: int) -> Data:
     """Return a chain of convolutions over images of some side."""
     tensors = [{"shape": [1, side, side, 1], "dtype": "int8"}] * (count + 1)
-    kind = {"kind": "conv2d", "attributes": {"kernel": [3, 3], "padding": [1, 1, 1, 1]}}
+    kind = {"kind": "conv2d", "attributes": {"kernel": [3, 3], "pads": [1, 1, 1, 1]}}
     ops = [{"in": [k], "out": [k + 1], **kind} for k in range(count)]
     return {"size": [side * side] * (count + 1), "kept": [count], "tensors": tensors, "ops": ops}
 

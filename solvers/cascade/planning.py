@@ -73,7 +73,7 @@ class Planning:
             for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
-        self.points = self._best()
+        self.points = self.best()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
         """Plan what is found where ever smaller tensors are in the slow memory, and take no bytes of the fast one."""
@@ -96,7 +96,7 @@ class Planning:
                         self.points.append(point)
                         self.on_point(point)
             self.cut_chains += cut + len(chains) - len(picked)
-        self.points = self._best()
+        self.points = self.best()
 
     def _in_order(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
         """Plan what is found in other orders; return the variant with the lowest peak."""
@@ -125,7 +125,7 @@ class Planning:
             if point is not None:
                 self.points.append(point)
                 self.on_point(point)
-        self.points = self._best()
+        self.points = self.best()
 
     def _in_turn(self, chains: Sequence[int]) -> Iterator[int]:
         """Yield chains until the time is over, and count those that are left."""
@@ -155,7 +155,8 @@ class Planning:
             return one.slow_traffic <= other.slow_traffic
         return one.traffic <= other.traffic or not self.has_traffic
 
-    def _best(self) -> list[CascadePoint]:
+    def best(self) -> list[CascadePoint]:
+        """Return the points so far of which no other is as good as one in all objectives; by falling peak."""
         best: list[CascadePoint] = []
         for point in sorted(self.points, key=lambda p: (p.peak, p.macs, p.slow_traffic, p.traffic)):
             if not any(self._is_as_good(other, point) for other in best):

@@ -26,8 +26,14 @@ from memplan.solvers.kernels.tables import Rows
 TIME_LIMIT_S = 60.0
 _SEARCH_SHARE = 0.6
 """The part of the time for search and plans, where points are checked by value in the rest."""
+_LEAST_PLAN_S = 0.5
+"""The seconds for the plan layer by layer, of which there must be one, where the time limit has no more."""
 MOST_CHECKED_BYTES, _CHECKED_A_BYTE = 2**30, 48
 """The bytes that a check by value may take in memory; those for each byte of the largest tensor are sums of 64 bits."""
+
+
+LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
+"""All that is looked at for points, and that the end of the time may cut off."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class Exhausted:
     operations run again that lowered the least peak, `orders` the other orders of the operations that were searched.
     `cut_chains` are those left out of a front of three objectives, `unplanned` those for which there was no time;
     `unchecked` are points to be executed by value that were not, as time was over. `cut_short` names what the end of
-    the time cut off: `regions`, `chains`, `points`, `orders`, `repeats`.
+    the time cut off, of what is `LOOKED_AT`.
     """
 
     intervals: bool
@@ -94,14 +100,15 @@ def cascade(
     check: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
     cancelled: threading.Event | None = None,
-    on_point: Callable[[CascadePoint], None] = lambda point: None,
+    on_point: Callable[[CascadePoint | None, Callable[[], CascadeResult]], None] = lambda point, so_far: None,
 ) -> CascadeResult:
     """Find regions of operations to run in stripes: the front of peak and multiplications, every point planned.
 
     `brick`: channels are padded to a multiple of it. `check` executes points by value, those with the fewest runs of
-    operations first, or the one of `options.checked` alone. `on_point` gets each point
-    when it is planned; a later one may be better in all. Raises OptionError for a wrong option, OperationsError for a
-    graph that has no access maps, and InvalidPlanError for a point that the check by value rejects.
+    operations first, or the one of `options.checked` alone. `on_point` gets each point when it is planned, and None for
+    that layer by layer, with a function that returns the result so far; a later point may be better in all. Raises
+    OptionError for a wrong option, OperationsError for a graph that has no access maps, and InvalidPlanError for a
+    point that the check by value rejects.
     """
     options = CascadeOptions() if options is None else options
     if not 0 <= time_limit_s < float("inf"):
@@ -116,20 +123,32 @@ def cascade(
     if options.sliding and access.layout != "NHWC":
         raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {access.layout}")
     search = RegionSearch(access, options)
-    layers = _planned_layers(access, options, search.layers())
+    layers = _planned_layers(access, options, search.layers(), min(PLAN_S, max(_LEAST_PLAN_S, time_limit_s / 2)))
     after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
     if check:
         _check_executable(access)
-    planning = Planning(access, options, partial(is_over, _SEARCH_SHARE if check else 1.0), on_point)
+
+    def result(points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeResult:
+        least = points[-1].estimate if points and not options.pools else None
+        barriers = barriers_of(access, search.tables, search.layers(), least)
+        kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
+        wanted = _wanted(kept, options.checked) if check else []
+        checked = _checked(kept, wanted, is_over) if is_ended else ()
+        effort = _exhausted(access, options, search, planning, unchecked=len(wanted) - len(checked))
+        effort = effort if is_ended else replace(effort, intervals=False, cut_short=LOOKED_AT)
+        passed_s = round(time.monotonic() - started, 6)
+        return CascadeResult(access, options, layers, kept, barriers, effort, checked, passed_s)
+
+    def so_far() -> CascadeResult:
+        return result(planning.best() or [layers], is_ended=False)
+
+    planning = Planning(
+        access, options, partial(is_over, _SEARCH_SHARE if check else 1.0), lambda point: on_point(point, so_far)
+    )
+    if not options.pools:
+        on_point(None, so_far)
     planning.run(search, after if any(after) else [])
-    points = planning.points
-    least = points[-1].estimate if points and not options.pools else None
-    barriers = barriers_of(access, search.tables, search.layers(), least)
-    kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
-    wanted = _wanted(kept, options.checked) if check else []
-    checked = _checked(kept, wanted, is_over)
-    effort = _exhausted(access, options, search, planning, unchecked=len(wanted) - len(checked))
-    return CascadeResult(access, options, layers, kept, barriers, effort, checked, round(time.monotonic() - started, 6))
+    return result(planning.points, is_ended=True)
 
 
 def with_point_alone(result: CascadeResult, position: int) -> CascadeResult:
@@ -141,11 +160,11 @@ def with_point_alone(result: CascadeResult, position: int) -> CascadeResult:
     return replace(result, points=(result.points[k],), checked=(0,) if k in result.checked else (), first=k)
 
 
-def _planned_layers(graph: AccessGraph, options: CascadeOptions, layers: Rows) -> CascadePoint:
-    """Plan the graph layer by layer."""
+def _planned_layers(graph: AccessGraph, options: CascadeOptions, layers: Rows, plan_s: float) -> CascadePoint:
+    """Plan the graph layer by layer, within some seconds."""
     rows = tuple(range(len(layers)))
     peak = int(layers[:, FOUND_PEAK].max(initial=0))
-    point = planned(graph, options, layers, Chain(rows, peak, graph.macs, 0), PLAN_S)
+    point = planned(graph, options, layers, Chain(rows, peak, graph.macs, 0), plan_s)
     if point is None:
         raise OptionError("time_limit_s: must be enough to plan the graph layer by layer")
     return point

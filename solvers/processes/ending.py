@@ -31,11 +31,11 @@ def hide_dropped_ends() -> None:
 class Ending:
     """Raises OverError in the thread that runs work once its time is over, unless that has ended. For one use.
 
-    `on_end` is called each time, by another thread.
+    `on_end` is called each time, by another thread. `more_s` says for how many seconds it is not yet to end then.
     """
 
-    def __init__(self, on_end: Callable[[], None] = lambda: None) -> None:
-        self._on_end = on_end
+    def __init__(self, on_end: Callable[[], None] = lambda: None, more_s: Callable[[], float] = lambda: 0.0) -> None:
+        self._on_end, self._more_s = on_end, more_s
         self._thread: int | None = None
         self._changing = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -73,7 +73,9 @@ class Ending:
 
     def _end(self) -> None:
         with self._changing:
-            if self._thread is not None:
+            if self._thread is not None and (more_s := self._more_s()) > 0:
+                self._end_in(more_s)
+            elif self._thread is not None:
                 _raise_in(self._thread, OverError)
                 self._end_in(_AGAIN_S)
                 self._on_end()

@@ -55,6 +55,10 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
             said.append(f"no certificate: {answer.certificate.reason}")
         else:
             write(given.flags["certificate"], answer.certificate.text.encode())
+    wanted = [given.flags[name] for name in ("page", "write") if given.flags[name] is not None]
+    if wanted and answer.placed is None:
+        given.exit_status = 1
+        return [*said, f"{', '.join(wanted)}: not written, as the time was over before the order had a plan"]
     if given.flags["page"] is not None:
         # Imported here: few orders are looked at.
         from memplan.api.reports.page.studies import order_page

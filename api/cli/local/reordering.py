@@ -42,7 +42,7 @@ def reordered(given: Given, control: Control) -> Mapping[str, Any]:
             reader.data,
             path,
             options=reader.options.of_model(),
-            time_limit_s=_SHARE * given.options.time_limit_s,
+            time_limit_s=_SHARE * control.begun(given.options).left_s,
             deterministic=given.options.counts_work,
             cancelled=control.cancelled,
         )

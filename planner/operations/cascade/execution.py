@@ -145,7 +145,7 @@ class _Run:
                     continue
                 operation = graph.operations[v]
                 if sums is not None and v == region.end - 1:
-                    add = summed(operation, rows, columns, fetch)
+                    add = summed(graph, operation, rows, columns, fetch)
                     sums[:] = np.resize((sums[: len(add)] + add) & 255, len(sums))
                     continue
                 value = run_part(graph, v, rows, columns, fetch)
@@ -185,7 +185,9 @@ class _Run:
                     sums[:] = np.resize((sums[: len(add)] + add) & 255, len(sums))
                     continue
                 if operation.role == "sum":
-                    value = finished(graph, v, summed(operation, *self._sizes(operation), fetch).astype(np.int64))
+                    value = finished(
+                        graph, v, summed(graph, operation, *self._sizes(operation), fetch).astype(np.int64)
+                    )
                 else:
                     value = run_part(graph, v, rows, columns, fetch)
                 some = self._range(tensor, made.channels[step])

@@ -6,7 +6,7 @@ difference. A channel that depends on the `same` one depends on no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -19,15 +19,20 @@ Bytes8: TypeAlias = npt.NDArray[np.uint8]
 Sums: TypeAlias = npt.NDArray[np.int64]
 Fetch: TypeAlias = Callable[[int, Span, Span], Bytes8]
 """The elements of a tensor in a range of rows and a range of columns."""
+_AT_ONCE = 2**20
+"""The elements that are summed at once, 30 ms of work: who fetches them may want to end it."""
 
 
 def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None] = lambda: None) -> list[Bytes8]:
     """Return the value of each tensor when the operations run whole, one after the other.
 
-    `pause` is called at each read of a tensor; what it raises ends the run.
+    Inputs are drawn. `pause` is called before each, and at each read of a tensor; what it raises ends the run.
     """
-    random = np.random.default_rng(seed)
-    values = [random.integers(0, 256, (*row.sizes, row.pixel), np.uint8) for row in graph.tensors]
+    random, values = np.random.default_rng(seed), dict[int, Bytes8]()
+    for tensor, (row, maker) in enumerate(zip(graph.tensors, graph.maker, strict=True)):
+        if maker is None:
+            pause()
+            values[tensor] = random.integers(0, 256, (*row.sizes, row.pixel), np.uint8)
 
     def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
         pause()
@@ -36,7 +41,7 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
     for v in range(len(graph.operations)):
         for tensor, value in run_whole(graph, v, fetch):
             values[tensor] = value
-    return values
+    return [values[tensor] for tensor in range(len(graph.tensors))]
 
 
 def _odd(first: int, end: int, salt: int) -> Sums:
@@ -69,10 +74,25 @@ def _pattern(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
     return pattern
 
 
+def _bands(rows: Span, elements: int) -> Iterator[Span]:
+    """Yield a range of rows in parts, at least one, where each row has so many elements."""
+    height = max(1, _AT_ONCE // max(1, elements))
+    for first in range(rows[0], max(rows[1], rows[0] + 1), height):
+        yield first, min(first + height, rows[1])
+
+
 def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
     """Return what an operation makes in a range of rows and of columns."""
-    total = pattern_of(graph, v, rows, columns) + read_part(graph, v, rows, columns, fetch)
-    return (total & 255).astype(np.uint8)
+    operation = graph.operations[v]
+    out, sources = graph.tensors[operation.outputs[0]], [graph.tensors[read.tensor] for read in operation.reads]
+    elements = max(row.rows * row.columns * row.pixel // max(1, out.rows) for row in (out, *sources))
+    bands = list(_bands(rows, elements))
+    for read, source in zip(operation.reads, sources, strict=True):
+        *parts, whole = (b - a for a, b in (read.windows[0].source(*span, source.rows) for span in (*bands, rows)))
+        if sum(parts) > 2 * whole:
+            bands = [rows]  # each part reads much of what all of them read
+    totals = (pattern_of(graph, v, band, columns) + read_part(graph, v, band, columns, fetch) for band in bands)
+    return np.concatenate([(total & 255).astype(np.uint8) for total in totals])
 
 
 def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
@@ -109,11 +129,18 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
     return found
 
 
-def summed(operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
+def summed(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
     """Return the part of a sum that a range of rows and of columns adds, for each channel of the input."""
-    value = _weighted(fetch(operation.reads[0].tensor, rows, columns), rows, columns, 0)
-    added: Bytes8 = (value.sum(axis=(0, 1)) & 255).astype(np.uint8)
-    return added
+    return (_total(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
+
+
+def _total(graph: AccessGraph, tensor: int, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
+    """Return the weighted sum of each channel of a tensor in a range of rows and of columns."""
+    pixel = graph.tensors[tensor].pixel
+    total = np.zeros(pixel, np.int64)
+    for band in _bands(rows, (columns[1] - columns[0]) * pixel):
+        total += _weighted(fetch(tensor, band, columns), band, columns, salt).sum(axis=(0, 1))
+    return total
 
 
 def finished(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
@@ -128,20 +155,21 @@ def run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes
     operation = graph.operations[v]
     if operation.role == "sum":
         source = graph.tensors[operation.reads[0].tensor]
-        sums = summed(operation, (0, source.rows), (0, source.columns), fetch)
+        sums = summed(graph, operation, (0, source.rows), (0, source.columns), fetch)
         return [(operation.outputs[0], finished(graph, v, sums.astype(np.int64)))]
     if operation.role == "striped":
         out = graph.tensors[operation.outputs[0]]
         return [(operation.outputs[0], run_part(graph, v, (0, out.rows), (0, out.columns), fetch))]
     made = []
     for k, tensor in enumerate(operation.outputs):
-        out = graph.tensors[tensor]
-        total = _pattern(graph.origin(v) + k, (0, out.rows), (0, out.columns), out.pixel)
+        out, columns = graph.tensors[tensor], (0, graph.tensors[tensor].columns)
+        added = np.zeros((1, 1, out.pixel), np.int64)
         for salt, read in enumerate(operation.reads):
             source = graph.tensors[read.tensor]
-            rows, columns = (0, source.rows), (0, source.columns)
-            value = _weighted(fetch(read.tensor, rows, columns), rows, columns, salt).sum(axis=(0, 1), keepdims=True)
+            total = _total(graph, read.tensor, (0, source.rows), (0, source.columns), salt, fetch)
             if source.pixel and out.pixel:
-                total = total + _folded(value, out.pixel)
-        made.append((tensor, (total & 255).astype(np.uint8)))
+                added = added + _folded(total.reshape(1, 1, -1), out.pixel)
+        bands = _bands((0, out.rows), out.columns * out.pixel)
+        totals = (_pattern(graph.origin(v) + k, band, columns, out.pixel) + added for band in bands)
+        made.append((tensor, np.concatenate([(total & 255).astype(np.uint8) for total in totals])))
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from memplan.api.reports.page.studies import point_labels
@@ -11,6 +12,8 @@ from memplan.planner.errors import OptionError
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.cascade.execution import check_by_value
+from memplan.planner.operations.cascade.regions import Span
+from memplan.planner.operations.cascade.values import Bytes8, run_part, run_whole, values_by_layers
 from memplan.planner.operations.graph import graph_from
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
@@ -187,6 +190,26 @@ def test_a_check_by_value_ends_where_its_pause_says_so() -> None:
     with pytest.raises(_EnoughError):
         check_by_value(point.cascade, *point.in_one_arena(), pause=pause)
     assert len(reads) == 41
+
+
+def test_large_tensors_are_read_in_parts_before_each_of_which_a_check_may_end() -> None:
+    net = Network()
+    x = net.conv(net.input(1200, 1000, 1), 1)
+    net.global_pool(x)
+    graph = access_graph(net.graph())
+    values, read = values_by_layers(graph), list[int]()
+
+    def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
+        read.append((rows[1] - rows[0]) * (columns[1] - columns[0]))
+        found: Bytes8 = values[tensor][slice(*rows), slice(*columns)]
+        return found
+
+    for v, row in enumerate(graph.operations):
+        assert np.array_equal(run_whole(graph, v, fetch)[0][1], values[row.outputs[0]])
+    assert len(read) == 4
+    assert max(read) <= 2**20 + 2000
+    (made,) = graph.operations[0].outputs
+    assert np.array_equal(run_part(graph, 0, (1040, 1060), (0, 1000), fetch), values[made][1040:1060])
 
 
 def test_points_that_no_time_was_left_to_check_are_counted() -> None:

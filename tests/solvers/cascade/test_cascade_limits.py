@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import threading
 
+from memplan.capabilities.capability import Control
 from memplan.capabilities.operations.cascade import CascadeOptions as Requested
 from memplan.capabilities.operations.cascade import cascade as requested
 from memplan.capabilities.operations.cascade import lines
+from memplan.capabilities.operations.cascade_answer import CascadeAnswer
 from memplan.planner.operations.access.from_graph import access_graph
+from memplan.planner.operations.cascade.execution import check_by_value
 from memplan.planner.operations.graph import graph_from
+from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.search import RegionSearch
-from memplan.solvers.cascade.solve import cascade
+from memplan.solvers.cascade.solve import LOOKED_AT, cascade
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_TO, KIND_WHOLE
 from tests.support.networks import NETWORKS, Network, two_convolutions
 
@@ -24,6 +28,20 @@ def test_what_the_end_of_the_time_cut_off_is_named() -> None:
     stopped = threading.Event()
     stopped.set()
     assert "regions" in cascade(two_convolutions(), cancelled=stopped).exhausted.cut_short
+
+
+def test_answers_are_noted_layer_by_layer_and_then_with_the_points_so_far() -> None:
+    noted: list[CascadeAnswer] = []
+    found = requested(two_convolutions(), Requested(), Control(note=noted.append))
+    first = noted[0]
+    assert (first.points[0].peak, first.points[0].macs_ratio) == (first.layers_peak, 1.0)
+    assert not first.exhausted.intervals
+    assert first.exhausted.cut_short == LOOKED_AT
+    assert first.result is not None
+    point = first.result.points[0]
+    verify(point.problem, point.plan)
+    assert check_by_value(point.cascade, *point.in_one_arena()) > 0
+    assert found.points[-1].peak < first.layers_peak
 
 
 def test_regions_across_the_highest_peak_are_looked_for_first() -> None:
