@@ -30,8 +30,10 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.studies.explanation.explain import explain
 from memplan.solvers.studies.repairs.repair import RepairOptions, repairs
 from memplan.solvers.studies.repairs.values import Repair, RepairChange
+from memplan.solvers.studies.replanning.replan import replan
 from tests.support import oracle, public_problems
 from tests.support.best_claims import best_goals, is_claim_of
 from tests.support.random_problems import random_problem
@@ -237,6 +239,30 @@ def plans_to_forge() -> Iterator[tuple[str, Problem, Plan, str | None]]:
         yield name, problem, plan, None
         if text:
             yield f"{name}, certified", problem, plan, text
+    yield from _plans_of_other_kinds(drawn["two pools"], drawn["search"])
+
+
+def _plans_of_other_kinds(two: Problem, one: Problem) -> Iterator[tuple[str, Problem, Plan, str | None]]:
+    """Yield plans by what else can be wanted, those of several pools with a certificate that is not about that."""
+    size, balanced = (solve(two, time_limit_s=10, profile=profile) for profile in ("size", "balanced"))
+    texts = [certify(two, plan, time_limit_s=10).text for plan in (size, balanced)]
+    speed = solve(two, time_limit_s=10, profile="speed")
+    yield "speed, certified", two, speed, certify(two, speed, time_limit_s=10).text
+    for k, text in enumerate(texts):
+        yield f"speed, certificate {k}", two, speed, text
+        yield f"weights, certificate {k}", two, solve(two, minimise={"fast": 3, "slow": 1}), text
+        yield f"slowdown, certificate {k}", two, solve(two, max_slowdown=5), text
+    yield "kept places", one, replan(one, solve(one, solver="greedy")), None
+    low = Problem.model_validate({"buffers": list(one.buffers), "pools": [{"name": "p", "size": 20}]})
+    plan = solve(low, time_limit_s=10)
+    yield "reason", low, plan.model_copy(update={"explanation": explain(low, plan=plan)}), None
+    rows = [{"id": k, "size": 4, "start": 0, "end": 3} for k in "abcd"]
+    rows[1] |= {"relative": {"to": "a", "offset": 8}}
+    bank = [{"buffers": ["c", "d"], "weight": 2}]
+    fields = {"buffers": rows, "may_share": [["c", "d"]], "bank": bank, "pools": [{"name": "p", "bank_size": 8}]}
+    ties = Problem.model_validate(fields)
+    yield "ties", ties, solve(ties, time_limit_s=10), None
+    yield "nothing", Problem.model_validate({"buffers": []}), solve(Problem.model_validate({"buffers": []})), None
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -291,11 +317,18 @@ def _is_still_true(problem: Problem, path: tuple[Any, ...], other: Any, data: Ro
     """Say whether a value that was put in place of another is so, too."""
     if path[-1] in ("lower_bound", "cost_lower_bound"):
         return isinstance(other, int) and other <= (least if path[-1] == "lower_bound" else 0)
-    # What is alive at a time conflicts pairwise.
+    if path == ("profile",):
+        best = best_goals(problem, other)
+        return best is not None and best[0] in (None, data["cost"]) and best[1] == [row["used"] for row in data["pools"]]
     part = data.get(path[0]) or {}
-    return (path == ("proof", "kind") and (part["kind"], other) == ("live-set", "clique")) or (
-        path[-1] == "time" and _is_alive(problem, part["buffers"], other)
-    )
+    if path[:2] == ("explanation", "buffers"):
+        named = set(part["buffers"])
+        load = sum(row.size for row in problem.buffers if row.id in named)
+        return _is_alive(problem, named, part["time"]) and load > (problem.pools[0].size or 0)
+    # What is alive at a time conflicts pairwise.
+    if path == ("proof", "kind") and other == "clique" and (part["kind"] == "live-set" or not part["buffers"]):
+        return True
+    return path[-1] == "time" and _is_alive(problem, part["buffers"], other)
 
 
 def above_the_best(problem: Problem, plan: Plan) -> Iterator[Plan]:

@@ -39,7 +39,9 @@ Ids = Annotated[tuple[Id, ...], WrapValidator(in_parts)]
 def _as_finding(value: object) -> object:
     """Return the finding that an object of JSON writes down; what is none as it is."""
     if isinstance(value, dict) and value.keys() <= _FINDING and all(type(value.get(key)) is str for key in _SAID):
-        return Finding(value["rule"], value["message"], tuple(value.get("buffers", ())))
+        buffers = value.get("buffers", ())
+        if isinstance(buffers, list | tuple) and {*map(type, buffers)} <= {int, str}:
+            return Finding(value["rule"], value["message"], tuple(buffers))
     return value
 
 

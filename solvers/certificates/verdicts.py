@@ -154,6 +154,8 @@ def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict
         return {}
     if plan.status == "infeasible" or proved.kind == "infeasible":
         return {"status": "certificate"} if plan.status == proved.kind == "infeasible" else {}
+    if plan.weighted is not None or plan.cost_limit is not None:
+        return {}  # certificates say nothing of plans for these
     found: dict[str, By] = {}
     truth = used_of(problem, plan)
     is_cost_right = proved.cost is None

@@ -11,6 +11,7 @@ import pytest
 from memplan import certify, solve
 from memplan.api.cli.main import main
 from memplan.capabilities.plans.verify import CAPABILITY, Verdict, lines, verify
+from memplan.planner.errors import InputError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import with_certificate
@@ -105,6 +106,28 @@ def test_what_a_plan_claims_of_its_infeasibility_is_checked_or_named() -> None:
     false = Plan.model_validate({"status": "infeasible", "explanation": {"message": "no", "needed": 1}})
     named = by(verify(problem.with_capacity(best), false))
     assert {named["status"], named["explanation.needed"], named["explanation.message"]} == {None}
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"weighted": {"weights": {"fast": 1000, "slow": 1}, "sum": 0.0}}, {"cost_limit": 1e9}],
+)
+def test_no_certificate_proves_what_plans_for_other_wants_claim(wanted: dict[str, Any]) -> None:
+    plan, text = certified_plan(TWO, profile="size")
+    if "weighted" in wanted:
+        used = {pool.name: pool.used or 0 for pool in plan.pools}
+        total = sum(weight * used[name] for name, weight in wanted["weighted"]["weights"].items())
+        wanted = {"weighted": wanted["weighted"] | {"sum": total, "lower_bound": total}}
+    data = json.loads(plan.model_dump_json()) | wanted
+    found = verify(TWO, Plan.model_validate(data), text)
+    assert found.valid, found.violations
+    assert {by(found)[name] for name in ("status", "profile", "lower_bound", *wanted)} == {None}
+
+
+@pytest.mark.parametrize("buffers", [0, "a", [["a"]], None])
+def test_buffers_of_a_finding_that_are_none_are_refused(buffers: object) -> None:
+    with pytest.raises(InputError, match="findings"):
+        Plan.model_validate({"findings": [{"rule": "r", "message": "m", "buffers": buffers}]})
 
 
 def test_an_optimal_plan_whose_cost_is_above_its_bound_is_none() -> None:
