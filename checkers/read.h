@@ -38,7 +38,11 @@ static int is_decimal(const Node *x) { /* a number that is not negative, of at m
     while (isdigit((unsigned char)*c)) c++;
     if (c == after || c > after + 3) return 0;
   }
-  return c == end && strtod(x->text, NULL) <= 1e30;
+  after = c;
+  double value = strtod(x->text, NULL); int first = 0, sum = 0;
+  for (c = x->text; c < end && *c != 'e' && *c != 'E'; c++) if (*c != '.') sum += *c - '0', first = first ? first : *c - '0';
+  /* All that lies near 1e30 is read as that: 9.9... is below it, and 1.0...1 above. */
+  return after == end && (value < 1e30 || (value == 1e30 && (first == 9 || sum == 1)));
 }
 static int is_whole(const Node *x, W low, W high) {
   const char *after, *digit = x->text + (*x->text == '-'); if (!isdigit((unsigned char)*digit)) return 0;

@@ -173,6 +173,7 @@ def test_what_memplan_refuses_the_checkers_refuse(program: str, tmp_path: Path, 
 STRICTER = {
     "minus 0": problem(PAIR[0] | {"start": 0}, PAIR[1]).replace('"start": 0', '"start": -0'),
     "a plus in a table": "id,lower,upper,size\na,0,2,4\nb,1,3,+4\n",
+    "a cost just above 1e30": problem(*PAIR, pools=[{"size": 7, "cost": 10**30 + 1}]),
     "a zero before others": "id,lower,upper,size\na,0,2,4\nb,1,3,04\n",
     "quotes": 'id,lower,upper,size\n"a",0,2,4\nb,1,3,4\n',
 }
