@@ -319,7 +319,8 @@ def _is_still_true(problem: Problem, path: tuple[Any, ...], other: Any, data: Ro
         return isinstance(other, int) and other <= (least if path[-1] == "lower_bound" else 0)
     if path == ("profile",):
         best = best_goals(problem, other)
-        return best is not None and best[0] in (None, data["cost"]) and best[1] == [row["used"] for row in data["pools"]]
+        used = [row["used"] for row in data["pools"]]
+        return best is not None and best[0] in (None, data["cost"]) and best[1] == used
     part = data.get(path[0]) or {}
     if path[:2] == ("explanation", "buffers"):
         named = set(part["buffers"])
