@@ -94,11 +94,14 @@ def written_in_parts(model: RewritableModel, result: CascadeResult, given: bytes
         return _least_arena(model, result, given, model.arena)
     best, data = _least_form(model, result.points)
     share = best.peak / layers if layers else 1.0
+    # A model in parts has more nodes, for which a runtime has memory of its own.
+    as_given = layers + model.cost.operation * len(model.access.operations)
     needs = (
         f"{len(best.found.steps)} operations on parts, {best.peak} bytes alive at once "
-        f"({share:.1%} of {layers} layer by layer), {best.point.macs_ratio - 1:+.2%} MACs"
+        f"({share:.1%} of {layers} layer by layer), {best.point.macs_ratio - 1:+.2%} MACs; "
+        f"about {best.needed:,} with what a runtime keeps of nodes, {as_given:,} as given"
     )
-    if best.peak >= layers:
+    if best.needed >= as_given:
         return Written(None, (f"{NOT_WRITTEN}: {needs}",))
     return Written(data, (needs,))
 

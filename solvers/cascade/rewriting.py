@@ -8,7 +8,7 @@ from math import inf
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.exporters.rewritten.write import NO_COST, RuntimeCost
-from memplan.planner.operations.cascade.regions import Cascade, Span, hull, runs_of
+from memplan.planner.operations.cascade.regions import Cascade, CascadeRegion, Span, hull, runs_of
 from memplan.planner.operations.cascade.unrolled import Unrolled, unrolled
 from memplan.solvers.cascade.points import CascadePoint
 
@@ -58,7 +58,7 @@ def rewritings(
                 last = None
                 continue
             try:
-                found = unrolled(cascade)
+                found = _unrolled(cascade)
             except OperationsError as error:
                 last = None if last is None else error
                 continue
@@ -66,6 +66,28 @@ def rewritings(
             yield Rewriting(position, found.live_peak, point, found, cost.bytes_of(found))
     if last is not None:
         raise last
+
+
+def _unrolled(cascade: Cascade) -> Unrolled:
+    """Return a cascade unrolled; regions whose joined parts make its peak run layer by layer, where that is lower.
+
+    Before an operation that runs whole, a tensor that is made in parts is there twice.
+    """
+    found = unrolled(cascade)
+    live = found.live()
+    while (at := live.index(max(live))) and at <= len(found.steps) and found.steps[at - 1].kind == "join":
+        maker = found.graph.maker[found.values[found.steps[at - 1].outputs[0]].tensor]
+        regions = list[CascadeRegion]()
+        for region in cascade.regions:
+            is_apart = maker is not None and region.first <= maker < region.end
+            alone = (CascadeRegion(v, v + 1, "whole") for v in range(region.first, region.end))
+            regions += alone if is_apart else (region,)
+        cascade = replace(cascade, regions=tuple(regions))
+        other = unrolled(cascade)
+        if max(other.live()) >= max(live):
+            break
+        found, live = other, other.live()
+    return found
 
 
 def coarser(cascade: Cascade) -> Iterator[Cascade]:

@@ -54,14 +54,14 @@ class Network:
             "DEPTHWISE_CONV_2D", [self.at, weights, self._bias(depth)], made, "DepthwiseConv2DOptions", options
         )
 
-    def max_pool(self, kernel: int, stride: int, padding: str = "VALID") -> None:
-        """Take the largest of each window."""
+    def max_pool(self, kernel: int, stride: int, padding: str = "VALID", name: str = "MAX_POOL_2D") -> None:
+        """Take the largest of each window, or what another pool takes."""
         _, rows, columns, depth = self.shape()
         options = self.schema.Pool2DOptionsT()
         self._window(options, stride, "NONE", padding)
         options.filterWidth = options.filterHeight = kernel
         made = (1, *self._sizes((rows, columns), kernel, stride, padding), depth)
-        self._operate("MAX_POOL_2D", [self.at], made, "Pool2DOptions", options)
+        self._operate(name, [self.at], made, "Pool2DOptions", options)
 
     def pad(self, before: int, behind: int) -> None:
         """Add rows and columns of zeros around."""

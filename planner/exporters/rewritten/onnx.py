@@ -228,6 +228,6 @@ def _cropping(window: Window, made: Span, read: Span) -> Span:
 def _with_pads(node: NodeProto, pads: Sequence[Span]) -> None:
     from onnx import helper
 
-    kept = [row for row in node.attribute if row.name not in ("pads", "auto_pad", "output_padding")]
+    kept = [row for row in node.attribute if row.name not in ("pads", "auto_pad", "output_padding", "ceil_mode")]
     del node.attribute[:]
     node.attribute.extend([*kept, helper.make_attribute("pads", [a for a, _ in pads] + [b for _, b in pads])])

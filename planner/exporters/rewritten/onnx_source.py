@@ -63,6 +63,8 @@ class OnnxSource:
             for row in node.attribute if node.op_type == "Constant" else ():
                 if row.name == "value":
                     self.constants[node.output[0]] = tuple(row.t.dims)
+            if node.op_type == "Identity" and node.input[0] in self.constants:
+                self.constants[node.output[0]] = self.constants[node.input[0]]
 
     def _names(self) -> dict[int, str]:
         """Return for each tensor the name of what makes it: that of a view of it may be another one."""
@@ -97,7 +99,8 @@ class OnnxSource:
             return False
         attributes = {row.name: row for row in node.attribute}
         if node.op_type in WINDOWS:
-            return not ("ceil_mode" in attributes and attributes["ceil_mode"].i)
+            # Averages count pads, but not what a size that is rounded up adds to them.
+            return not all(name in attributes and attributes[name].i for name in ("ceil_mode", "count_include_pad"))
         if node.op_type == "ConvTranspose":
             return not {"output_shape", "auto_pad"} & set(attributes)
         if node.op_type == "Resize":

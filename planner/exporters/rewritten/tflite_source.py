@@ -74,4 +74,8 @@ class TfliteSource:
         if operator.name == "PAD":
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any((pads[0], pads[3], pads[4], pads[7]))
+        if operator.name == "AVERAGE_POOL_2D":
+            # At a border it counts fewer, whatever is put there.
+            pads = row.attributes.get("pads")
+            return isinstance(pads, tuple) and not any(pads)
         return operator.name in PADDED

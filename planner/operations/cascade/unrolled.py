@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from memplan.planner.errors import OperationsError
@@ -85,15 +86,15 @@ class Unrolled:
     @property
     def live_peak(self) -> int:
         """The most bytes of values that are alive at once, no operation in place: a lower bound for each runtime."""
+        return max(self.live())
+
+    def live(self) -> list[int]:
+        """Return the bytes of values that are alive before the first step, in each step and behind the last one."""
         change = [0] * (len(self.steps) + 3)
         for value, (first, last) in enumerate(self.lifetimes()):
             change[first + 1] += self.bytes_of(value)
             change[last + 2] -= self.bytes_of(value)
-        peak = now = 0
-        for by in change:
-            now += by
-            peak = max(peak, now)
-        return peak
+        return list(accumulate(change))
 
 
 def unrolled(cascade: Cascade) -> Unrolled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from memplan.capabilities.operations.writing import written_in_parts
 from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.exporters.rewritten.write import rewritable
+from memplan.planner.exporters.rewritten.write import NO_COST, rewritable
 from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.operations.cascade.unrolled import Unrolled, unrolled
 from memplan.solvers.cascade.options import CascadeOptions
@@ -87,17 +88,53 @@ def whole_numbers(kind: str, seed: int, **attributes: Any) -> bytes:
         ("ConvTranspose", {"strides": [2, 2], "pads": [1, 0, 0, 1]}),
         ("MaxPool", {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}),
         ("AveragePool", {"kernel_shape": [2, 2], "strides": [1, 2], "pads": [1, 1, 0, 0]}),
+        ("MaxPool", {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+        ("AveragePool", {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [0, 1, 0, 0], "ceil_mode": 1}),
     ],
 )
 def test_every_point_of_an_operator_is_equal_to_the_bit(kind: str, attributes: dict[str, Any]) -> None:
     data = whole_numbers(kind, 3, **attributes)
     image = np.random.default_rng(2).integers(-3, 4, size=(1, 2, 24, 20)).astype(np.float32)
     found = rewritable(data, "model.onnx", read_model_graph(data, "model.onnx").graph)
+    assert all(row.role != "barrier" for row in found.access.operations)
     result = cascade(found.access, CascadeOptions(channels=False))
     expected = outputs(data, image)
     assert any(region.kind != "whole" for point in result.points for region in point.cascade.regions)
     for point in result.points[:: max(1, len(result.points) // 4)]:
         assert all(map(np.array_equal, outputs(found.write(unrolled(point.cascade)), image), expected))
+
+
+def test_a_convolution_whose_bias_is_behind_an_identity_runs_in_parts() -> None:
+    weights = {"a": np.ones((3, 2, 3, 3), np.float32), "b": np.arange(3, dtype=np.float32)}
+    nodes = [
+        node("Identity", "b", "c"),
+        node("Conv", "x a c", "y", pads=[1, 1, 1, 1]),
+        node("Conv", "y d", "out", pads=[1, 1, 1, 1]),
+    ]
+    weights["d"] = np.ones((2, 3, 3, 3), np.float32)
+    data = model(nodes, [value("x", (1, 2, 24, 20))], [value("out", None)], **weights)
+    found = rewritable(data, "model.onnx", read_model_graph(data, "model.onnx").graph)
+    result = cascade(found.access, CascadeOptions(channels=False))
+    written = found.write(unrolled(result.points[-1].cascade))
+    assert result.points[-1].peak < result.layers_peak
+    image = np.random.default_rng(2).integers(-3, 4, size=(1, 2, 24, 20)).astype(np.float32)
+    assert all(map(np.array_equal, outputs(written, image), outputs(data, image)))
+
+
+def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> None:
+    weights = {"a": np.ones((4, 2, 3, 3), np.float32), "b": np.ones((16, 4, 3, 3), np.float32)}
+    nodes = [
+        node("Conv", "x a", "y", pads=[1, 1, 1, 1]),
+        node("Conv", "y b", "z", pads=[1, 1, 1, 1]),
+        node("GlobalAveragePool", "z", "out"),
+    ]
+    data = model(nodes, [value("x", (1, 2, 24, 20))], [value("out", None)], **weights)
+    found = rewritable(data, "model.onnx", read_model_graph(data, "model.onnx").graph)
+    result = cascade(found.access, CascadeOptions(channels=False))
+    image, last = 24 * 20 * 4, result.points[-1]
+    # What is made in rows, and what it is joined to for the pool.
+    assert unrolled(last.cascade).live_peak == 2 * 16 * image
+    assert best_rewriting([last]).peak == result.layers_peak == (4 + 16) * image
 
 
 def test_a_model_of_an_older_opset_is_converted_and_computes_the_same() -> None:
@@ -128,10 +165,13 @@ def test_what_cannot_be_unrolled_or_written_is_told() -> None:
         rewritable(b'{"ops": []}', None, graph)
 
 
-def test_where_the_best_point_cannot_be_written_another_one_is() -> None:
+def test_of_points_the_best_that_can_be_written_is_if_it_needs_less_than_the_given_model() -> None:
     data = mobilenet_v1(32, 0.25)
     model = rewritable(data, "model.onnx", read_model_graph(data, "model.onnx").graph)
     result = cascade(model.access, CascadeOptions(macs=1.2, channels=False))
+    (refused,) = written_in_parts(model, result, data).sentences
+    assert re.search("not written, .* about 88,768 with what a runtime keeps of nodes, 88,768 as given", refused)
+    model = replace(model, cost=NO_COST)
     best = best_rewriting(result.points, model.cost)
 
     def write(found: Unrolled) -> bytes:

@@ -64,6 +64,20 @@ def test_points_give_the_same_bits(make: Any, side: int, is_int8: bool) -> None:
         assert np.array_equal(wanted, given) if is_int8 else np.allclose(wanted, given, rtol=1e-5, atol=1e-5)
 
 
+def test_an_average_pool_that_counts_fewer_at_borders_runs_whole() -> None:
+    net = Network(25, 3, seed=5)
+    net.convolution(6, 3, 1)
+    net.convolution(8, 3, 2)
+    net.max_pool(3, 2, "SAME", "AVERAGE_POOL_2D")
+    net.convolution(6, 3, 1)
+    data = net.data()
+    model, result = found_in(data)
+    assert [row.role == "barrier" for row in model.access.operations] == [False, False, True, False]
+    image = image_for(data, 25)
+    for point in result.points[:3]:
+        assert np.array_equal(outputs_of(data, image), outputs_of(model.write(unrolled(point.cascade)), image))
+
+
 @pytest.mark.slow
 def test_tflite_micro_needs_half_the_arena() -> None:
     micro = pytest.importorskip(
