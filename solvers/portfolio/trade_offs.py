@@ -61,7 +61,7 @@ class WeightedEnds:
 
     @property
     def bound(self) -> Fraction | float:
-        """What no plan's sum is below."""
+        """A number that no plan has a smaller sum than."""
         return min(self.value, self.left, *(value for value, _, _ in self.regions[:1]))
 
     def is_within(self, gap: float | None) -> bool:

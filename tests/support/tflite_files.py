@@ -28,6 +28,11 @@ CODES = {
     "ethos-u": 32,
     "my_op": 32,
     "NEG": 59,
+    "CONCATENATION": 2,
+    "FULLY_CONNECTED": 9,
+    "STRIDED_SLICE": 45,
+    "SHAPE": 77,
+    "PACK": 83,
 }
 """Operators by number; those of 32 but the first are custom ones of that name."""
 

@@ -90,12 +90,12 @@ def _reshape(given: NodeFacts) -> list[Shape]:
         wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
     if -1 in wanted:
         place = wanted.index(-1)
-        top, bottom = _cancelled(shape, [*wanted[:place], *wanted[place + 1 :]])
+        top, bottom = cancelled(shape, [*wanted[:place], *wanted[place + 1 :]])
         wanted[place] = product(top) // product(bottom)
     return [wanted]
 
 
-def _cancelled(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
+def cancelled(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
     """Leave out sizes that both have."""
     rest, found = list(top), []
     for size in bottom:

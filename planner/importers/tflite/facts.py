@@ -91,7 +91,7 @@ def operator_facts(
 ) -> OperationFacts:
     """Return the facts about an operator; raises FormatError for a broken file."""
     kind = None if operator.is_custom else kind_of(operator.name, _KINDS)
-    reader = _Reader(subgraph, operator, contents)
+    reader = OperatorReader(subgraph, operator, contents)
     attributes = reader.attributes()
     if kind == "reduce_mean" and attributes.get("axes") == (1, 2):
         kind = "global_average_pool"
@@ -123,7 +123,9 @@ def _quantization(row: Table | None) -> Quantization | None:
     return Quantization(scales=scales, zero_points=zero_points, axis=axis if len(scales) > 1 and axis >= 0 else None)
 
 
-class _Reader:
+class OperatorReader:
+    """The options and the constant operands of an operator."""
+
     def __init__(self, subgraph: Subgraph, operator: Operator, contents: Contents) -> None:
         self.operator, self.contents = operator, contents
         self.inputs = [subgraph.tensors[k] if k >= 0 else None for k in operator.inputs]
@@ -134,16 +136,16 @@ class _Reader:
         """Return what the operator's options and its constant operands say."""
         name = self.operator.name
         found: Attributes = {}
-        if name in _FUSED_AT and (fused := self._integer(_FUSED_AT[name], "fused_activation_function", "b")):
+        if name in _FUSED_AT and (fused := self.integer(_FUSED_AT[name], "fused_activation_function", "b")):
             found["activation"] = _FUSED.get(fused, str(fused))
         if name in ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"):
             found |= self._window(name)
         elif name == "TRANSPOSE_CONV":
             found |= self._transposed()
         elif name == "CONCATENATION":
-            found["axis"] = self._integer(0, "axis", "i")
+            found["axis"] = self.integer(0, "axis", "i")
         elif name in ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH"):
-            found["block"] = self._integer(0, "block_size", "i")
+            found["block"] = self.integer(0, "block_size", "i")
         elif name in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
             found |= self._resize(2 if name == "RESIZE_BILINEAR" else 0)
         elif name in ("MEAN", "SUM", "REDUCE_MAX"):
@@ -156,19 +158,20 @@ class _Reader:
                 found |= self._constant(word, k + 1)
         return found
 
-    def _integer(self, field: int, name: str, kind: Any, default: int = 0) -> int:
+    def integer(self, field: int, name: str, kind: Any, default: int = 0) -> int:
+        """Return an option; `kind` is its type, as in flatbuffer.Number."""
         return default if self.options is None else self.options.integer(field, name, kind, default)
 
     def _window(self, name: str) -> Attributes:
         is_pool = name.endswith("POOL_2D")
-        strides = self._integer(2, "stride_h", "i"), self._integer(1, "stride_w", "i")
+        strides = self.integer(2, "stride_h", "i"), self.integer(1, "stride_w", "i")
         dilations = (1, 1)
         image = self.inputs[0].shape if self.inputs and self.inputs[0] is not None else ()
         if is_pool:
-            kernel = self._integer(4, "filter_height", "i"), self._integer(3, "filter_width", "i")
+            kernel = self.integer(4, "filter_height", "i"), self.integer(3, "filter_width", "i")
         else:
             k = 4 if name == "CONV_2D" else 5
-            dilations = self._integer(k + 1, "dilation_h_factor", "i", 1), self._integer(k, "dilation_w_factor", "i", 1)
+            dilations = self.integer(k + 1, "dilation_h_factor", "i", 1), self.integer(k, "dilation_w_factor", "i", 1)
             weight = self.inputs[1].shape if len(self.inputs) > 1 and self.inputs[1] is not None else ()
             if len(weight) != 4:
                 return {}
@@ -176,7 +179,7 @@ class _Reader:
         if len(image) != 4 or min(*kernel, *strides, *dilations) < 1:
             return {}
         pads: tuple[int, ...] = (0, 0, 0, 0)
-        if self._integer(0, "padding", "b") == _SAME:
+        if self.integer(0, "padding", "b") == _SAME:
             pads = same_pads(image[1:3], kernel, strides, dilations, more_behind=True)
         found: Attributes = {"kernel": kernel, "strides": strides, "pads": pads, "layout": "NHWC"}
         if not is_pool:
@@ -188,7 +191,7 @@ class _Reader:
     def _transposed(self) -> Attributes:
         tensors = [self.inputs[1], self.inputs[2], self.outputs[0]] if len(self.inputs) > 2 and self.outputs else []
         weight, image, out = (tensor.shape if tensor is not None else () for tensor in tensors or [None] * 3)
-        strides = self._integer(2, "stride_h", "i"), self._integer(1, "stride_w", "i")
+        strides = self.integer(2, "stride_h", "i"), self.integer(1, "stride_w", "i")
         if not len(weight) == len(image) == len(out) == 4 or min(strides) < 1:
             return {}
         kernel = weight[1], weight[2]
@@ -198,14 +201,14 @@ class _Reader:
 
     def _resize(self, first: int) -> Attributes:
         place = "asymmetric"
-        if self._integer(first, "align_corners", "B"):
+        if self.integer(first, "align_corners", "B"):
             place = "align_corners"
-        elif self._integer(first + 1, "half_pixel_centers", "B"):
+        elif self.integer(first + 1, "half_pixel_centers", "B"):
             place = "half_pixel"
         return {"mode": "linear" if first else "nearest", "coordinates": place, "layout": "NHWC"}
 
     def _pads(self) -> Attributes:
-        numbers = self._numbers(1)
+        numbers = self.numbers(1)
         rank = len(self.inputs[0].shape) if self.inputs and self.inputs[0] is not None else 0
         if numbers is None or len(numbers) != 2 * rank:
             return {}
@@ -213,10 +216,10 @@ class _Reader:
         return {**found, "layout": "NHWC"} if rank == 4 else found
 
     def _constant(self, word: str, k: int) -> Attributes:
-        numbers = self._numbers(k)
+        numbers = self.numbers(k)
         return {} if numbers is None else {word: numbers}
 
-    def _numbers(self, k: int) -> tuple[int, ...] | None:
+    def numbers(self, k: int) -> tuple[int, ...] | None:
         """Return the numbers in a constant operand that is a short list of them; None for all others."""
         tensor = self.inputs[k] if k < len(self.inputs) else None
         kind = {2: "i", 4: "q"}.get(tensor.type) if tensor is not None and tensor.is_constant else None

@@ -87,12 +87,14 @@ class Subgraph:
 class Model:
     """A model: its subgraphs, the first of which is run, and its metadata by name.
 
-    `scratch` is what somebody says that kernels require, in bytes, by the names of operators.
+    `input_names` are the names of inputs in the first signature, by tensor. `scratch` is what somebody says that
+    kernels require, in bytes, by the names of operators.
     """
 
     subgraphs: tuple[Subgraph, ...]
     metadata: Mapping[str, bytes]
     buffers: tuple[Table, ...] = field(default=(), compare=False, repr=False)
+    input_names: Mapping[int, str] = field(default_factory=dict)
     scratch: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
@@ -132,7 +134,16 @@ def read_model(data: bytes) -> Model:
         tuple(_subgraph(graph, i, names, codes, has_content, len(graphs)) for i, graph in enumerate(graphs)),
         {entry.text(0, "name"): _content(entry, buffers) for entry in root.tables(6, "metadata")},
         tuple(buffers),
+        _input_names(root),
     )
+
+
+def _input_names(root: Table) -> dict[int, str]:
+    for signature in root.tables(7, "signature_defs"):
+        if signature.integer(4, "subgraph_index", "I") == 0:
+            rows = signature.tables(0, "inputs")
+            return {row.integer(1, "tensor_index", "I"): row.text(0, "name") for row in rows}
+    return {}
 
 
 def _has_content(buffer: Table) -> bool:

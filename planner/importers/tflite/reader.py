@@ -20,11 +20,13 @@ from memplan.planner.importers.tflite import ethos_u
 from memplan.planner.importers.tflite.facts import has_effects, operator_facts, tensor_facts
 from memplan.planner.importers.tflite.model import Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.planner.importers.tflite.names import BITS, UNSIZED
+from memplan.planner.importers.tflite.open_shapes import open_dimensions, with_sizes
 from memplan.planner.importers.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, scratch_of_model
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
+from memplan.planner.symbols.problem import SymbolRange
 
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "DELEGATE"}
@@ -35,12 +37,10 @@ _MOST_RUNNING = 64
 
 
 def read(data: bytes, options: ImportOptions) -> Imported:
-    """Read a model; raises FormatError, and OptionError for named dimensions, which TFLite has not."""
-    if options.dims:
-        raise OptionError(
-            f"dim: must not be given, as TFLite names no dimensions, got {shown(next(iter(options.dims)))}"
-        )
+    """Read a model, with sizes for open dimensions where options have them; raises FormatError and OptionError."""
     model = replace(read_model(data), scratch=options.scratch)
+    if options.dims:
+        model = with_sizes(model, options.dims)
     names = {operator.name for graph in model.subgraphs for operator in graph.operators}
     if other := next((name for name in options.scratch if name not in names), None):
         raise OptionError(f"scratch: must be of operators of the model ({_some(names)}), got {shown(other)}")
@@ -50,7 +50,13 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     own_peak = None if offline is None else max((offset + size for offset, size in offline.values()), default=0)
     own_offsets = None if offline is None else {name: offset for name, (offset, _) in offline.items()}
     imported = program.draft.imported(_open_dimensions(model), own_peak, own_offsets)
-    return ethos_u.with_regions(model, _with_scratch(model, imported, options))
+    # Other sizes than the file's are of runtimes with memory to allocate: their kernels' scratch is not TFLite Micro's.
+    return ethos_u.with_regions(model, imported if options.dims else _with_scratch(model, imported, options))
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the names of the open dimensions of a model's inputs, each with any value from 1; raises FormatError."""
+    return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
 
 
 def _some(names: Iterable[str]) -> str:
