@@ -18,6 +18,7 @@ MODULES = {
     "certificate": "plans.certificate",
     "order": "operations.order",
     "recompute": "operations.recompute",
+    "schedule": "operations.schedule",
     "cascade": "operations.cascade",
     "liveness": "operations.liveness",
     "shadow": "operations.shadow",

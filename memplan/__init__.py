@@ -59,6 +59,8 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "OrderOptions": "capabilities.operations.order",
     "RecomputeAnswer": "capabilities.operations.recompute",
     "RecomputeOptions": "capabilities.operations.recompute",
+    "ScheduleAnswer": "capabilities.operations.schedule",
+    "ScheduleOptions": "capabilities.operations.schedule",
     "Shadow": "capabilities.operations.shadow",
     "ShapesAnswer": "capabilities.symbols.shapes",
     "ShapesOptions": "capabilities.symbols.shapes",
@@ -92,8 +94,10 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Progress": "solvers.search.result",
     "RecomputeFrontier": "solvers.order.recompute.frontier",
     "Relative": "planner.model.rows",
+    "ScheduleProblem": "planner.schedules.contest",
     "SolveControl": "solvers.portfolio.options",
     "SymbolicProblem": "planner.symbols.problem",
+    "Target": "planner.schedules.target",
     "Violation": "planner.verify.violation",
     "WhatIf": "solvers.studies.what_if.values",
     "__version__": "planner",
@@ -143,6 +147,9 @@ if TYPE_CHECKING:
     from memplan.capabilities.operations.recompute import RecomputeAnswer as RecomputeAnswer
     from memplan.capabilities.operations.recompute import RecomputeOptions as RecomputeOptions
     from memplan.capabilities.operations.recompute import recompute as recompute
+    from memplan.capabilities.operations.schedule import ScheduleAnswer as ScheduleAnswer
+    from memplan.capabilities.operations.schedule import ScheduleOptions as ScheduleOptions
+    from memplan.capabilities.operations.schedule import schedule as schedule
     from memplan.capabilities.operations.shadow import Shadow as Shadow
     from memplan.capabilities.operations.shadow import shadow as shadow
     from memplan.capabilities.plans.audit import Audit as Audit
@@ -216,6 +223,8 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import Relative as Relative
     from memplan.planner.objects.problem import ObjectsProblem as ObjectsProblem
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
+    from memplan.planner.schedules.contest import ScheduleProblem as ScheduleProblem
+    from memplan.planner.schedules.target import Target as Target
     from memplan.planner.symbols.problem import SymbolicProblem as SymbolicProblem
     from memplan.planner.together import Application as Application
     from memplan.planner.verify.violation import Violation as Violation

@@ -1,0 +1,97 @@
+"""Graphs of operations on tensors of two dimensions, which are computed tile by tile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+Kind = Literal["product", "element-wise"]
+
+
+@dataclass(frozen=True)
+class TileTensor:
+    """A tensor of so many rows and columns, each element one byte."""
+
+    height: int
+    width: int
+
+    @property
+    def size(self) -> int:
+        """The bytes of the tensor."""
+        return self.height * self.width
+
+
+@dataclass(frozen=True)
+class TileOperation:
+    """An operation that makes one tensor of others: a product of two matrices, or one of elements in the same places.
+
+    `cost` is the time of one native tile of the output; that of a product counts the whole reduction.
+    """
+
+    kind: Kind
+    inputs: tuple[int, ...]
+    output: int
+    cost: int
+
+    @property
+    def is_product(self) -> bool:
+        """True for a product of two matrices."""
+        return self.kind == "product"
+
+
+@dataclass(frozen=True, eq=False)
+class TileGraph:
+    """Tensors, and the operations that make them; both are named by their positions."""
+
+    tensors: tuple[TileTensor, ...]
+    operations: tuple[TileOperation, ...]
+
+    @cached_property
+    def producer(self) -> dict[int, int]:
+        """The operation that makes each tensor that is made."""
+        return {operation.output: i for i, operation in enumerate(self.operations)}
+
+    @cached_property
+    def readers(self) -> dict[int, tuple[int, ...]]:
+        """The operations that read each tensor that is read."""
+        found: dict[int, list[int]] = {}
+        for i, operation in enumerate(self.operations):
+            for tensor in dict.fromkeys(operation.inputs):
+                found.setdefault(tensor, []).append(i)
+        return {tensor: tuple(readers) for tensor, readers in found.items()}
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The tensors that are read and not made: they lie in the slow memory at first."""
+        return tuple(sorted(self.readers.keys() - self.producer.keys()))
+
+    @cached_property
+    def outputs(self) -> tuple[int, ...]:
+        """The tensors that are made and not read: they are in the slow memory at last."""
+        return tuple(sorted(self.producer.keys() - self.readers.keys()))
+
+    @cached_property
+    def predecessors(self) -> tuple[frozenset[int], ...]:
+        """The operations that make what each operation reads."""
+        made = self.producer
+        return tuple(frozenset(made[t] for t in one.inputs if t in made) for one in self.operations)
+
+    @cached_property
+    def in_order(self) -> tuple[int, ...]:
+        """The operations, each after those whose outputs it reads; fewer than all where they depend on each other."""
+        waiting = [len(found) for found in self.predecessors]
+        ready = [i for i, count in enumerate(waiting) if not count]
+        found = []
+        while ready:
+            i = ready.pop()
+            found.append(i)
+            for reader in self.readers.get(self.operations[i].output, ()):
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    ready.append(reader)
+        return tuple(found)
+
+    def reduction(self, operation: int) -> int:
+        """Return the elements that each element of a product sums up."""
+        return self.tensors[self.operations[operation].inputs[0]].width

@@ -1,0 +1,29 @@
+"""Schedules: steps, each of which runs some operations tile by tile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: operations that run together, tile by tile, as one nest of loops.
+
+    Tiles of the outputs are `width` columns by `height` rows, and products sum up `depth` elements at a time. `order`
+    has the positions of the tiles, row by row, in the order in which they are made; None is row by row. `retained`
+    are tensors that the step makes and leaves in the fast memory for the next step, and does not write.
+    """
+
+    operations: tuple[int, ...]
+    width: int
+    height: int
+    depth: int
+    order: tuple[int, ...] | None = None
+    retained: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Steps that run one after the other."""
+
+    steps: tuple[Step, ...]

@@ -1,0 +1,252 @@
+"""One step of a schedule, run visit by visit: the part of the simulator that knows tiles, slices and slots."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import fsum
+
+from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.schedule import Step
+from memplan.planner.schedules.target import Target
+
+Region = tuple[str, str]
+"""Rows and columns of a tensor that a tile needs: `tile`, those of the tile; `slice`, of the reduction; or `whole`."""
+Slice = tuple[int, int, int, int, int]
+"""A tensor, and its first and last row and column, half-open."""
+TILE: Region = ("tile", "tile")
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """The figures of a step: its time, the bytes over the link, and the most bytes that it has in the fast memory.
+
+    `buffers` are those bytes: a word, a tensor and a size for each slot that the step needs.
+    """
+
+    latency: float
+    traffic: int
+    peak: int
+    buffers: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class StepRun:
+    """One step, with the tensors that lie in the fast memory when it begins and those that it writes."""
+
+    graph: TileGraph
+    target: Target
+    step: Step
+    resident: frozenset[int]
+    written: frozenset[int]
+
+    @cached_property
+    def made(self) -> frozenset[int]:
+        """The tensors that the step makes."""
+        return frozenset(self.graph.operations[o].output for o in self.step.operations)
+
+    @cached_property
+    def leaving(self) -> list[int]:
+        """The tensors that outlive the step, one at least."""
+        return sorted(self.written | set(self.step.retained))
+
+    @cached_property
+    def needed(self) -> list[tuple[int, Region]]:
+        """Every tensor with each region of it that a tile of what leaves needs, from the outputs back."""
+        found: dict[tuple[int, Region], None] = {}
+        waiting = [(tensor, TILE) for tensor in self.leaving]
+        while waiting:
+            tensor, region = waiting.pop()
+            if (tensor, region) in found:
+                continue
+            found[tensor, region] = None
+            if tensor not in self.made:
+                continue
+            operation = self.graph.operations[self.graph.producer[tensor]]
+            if operation.is_product:
+                along = "slice" if region == TILE else "whole"
+                waiting += [(operation.inputs[0], (region[0], along)), (operation.inputs[1], (along, region[1]))]
+            else:
+                waiting += [(read, region) for read in operation.inputs]
+        return list(found)
+
+    @cached_property
+    def runs(self) -> list[tuple[int, Region]]:
+        """Every operation with each region of its output that is computed."""
+        return [(self.graph.producer[t], region) for t, region in self.needed if t in self.made]
+
+    @cached_property
+    def reductions(self) -> set[int]:
+        """The lengths of what products of the step sum up slice by slice."""
+        of_tiles = [o for o, region in self.runs if region == TILE and self.graph.operations[o].is_product]
+        return {self.graph.reduction(o) for o in of_tiles}
+
+    @property
+    def reduction(self) -> int:
+        """The length of what is summed up slice by slice; 1 where nothing is."""
+        return max(self.reductions, default=1)
+
+    @property
+    def depth(self) -> int:
+        """The elements of a slice of the reduction."""
+        return self.step.depth if self.reductions else 1
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """The rows and columns of what leaves the step."""
+        first = self.graph.tensors[self.leaving[0]]
+        return first.height, first.width
+
+    @cached_property
+    def rows(self) -> list[tuple[int, int]]:
+        """The rows of each row of tiles."""
+        return _intervals(self.shape[0], self.step.height)
+
+    @cached_property
+    def columns(self) -> list[tuple[int, int]]:
+        """The columns of each column of tiles."""
+        return _intervals(self.shape[1], self.step.width)
+
+    @cached_property
+    def slices(self) -> list[tuple[int, int]]:
+        """The elements of each slice of the reduction."""
+        return _intervals(self.reduction, self.depth)
+
+    def violations(self) -> Iterator[str]:
+        """Yield the rules that the step breaks."""
+        engine, step, tensors = self.target.engine, self.step, self.graph.tensors
+        if step.width > engine.width or step.height > engine.height:
+            yield f"tile must be at most the native {engine.width} x {engine.height}, got {step.width} x {step.height}"
+        if any((tensors[t].height, tensors[t].width) != self.shape for t in self.leaving):
+            yield f"what leaves must have one shape, got tensors {self.leaving}"
+        if len(self.reductions) > 1:
+            yield f"products of a tile must sum up equally many elements, got {sorted(self.reductions)}"
+        if self.reductions and step.depth > min(engine.width, engine.height, self.reduction):
+            yield f"depth must be at most the native tile and the reduction, got {step.depth}"
+        if step.order is not None and sorted(step.order) != list(range(len(self.rows) * len(self.columns))):
+            yield "order must have every tile once"
+        if not self._is_connected():
+            yield "operations must be connected by tensors"
+        for o, region in self.runs:
+            operation, made = self.graph.operations[o], tensors[self.graph.operations[o].output]
+            if region == TILE:
+                if (made.height, made.width) != self.shape:
+                    yield f"operation {o} must have the shape of what leaves"
+            elif not operation.is_product:
+                tall = region[0] != "tile" and made.height > step.height
+                if tall or (region[1] != "tile" and made.width > step.width):
+                    yield f"operation {o} must fit a tile along the reduction that reads it"
+
+    def _is_connected(self) -> bool:
+        """Return True if operations hang together by tensors that one makes and another reads, or both read."""
+        touched = {o: {*self.graph.operations[o].inputs, self.graph.operations[o].output} for o in self.step.operations}
+        first, *rest = touched
+        reached, waiting = set(touched[first]), set(rest)
+        while grown := {o for o in waiting if touched[o] & reached}:
+            waiting -= grown
+            reached = reached.union(*(touched[o] for o in grown))
+        return not waiting
+
+    def figures(self) -> StepFigures:
+        """Visit the tiles in their order, and each slice of the reduction in each, and count."""
+        tiles = range(len(self.rows) * len(self.columns)) if self.step.order is None else self.step.order
+        work = [self._work(k) for k in range(len(self.slices))]
+        times, traffic = Counter[float](), 0
+        loaded: dict[tuple[int, Region], int] = {}
+        held: frozenset[Slice] = frozenset()
+        for tile in tiles:
+            i, j = divmod(tile, len(self.columns))
+            for k in range(len(self.slices)):
+                wanted = self._wanted(i, j, k)
+                moved = 0
+                for key, one in wanted.items():
+                    if one not in held:
+                        moved += _area(one)
+                        loaded[key] = loaded.get(key, 0) + 1
+                held = frozenset(wanted.values())
+                if k == len(self.slices) - 1:
+                    size = _area((0, *self.rows[i], *self.columns[j]))
+                    moved += size * len(self.written)
+                times[max(work[k], self.target.transfer_time(moved))] += 1
+                traffic += moved
+        latency = fsum(time * count for time, count in times.items())
+        buffers = tuple(self._buffers(loaded))
+        return StepFigures(latency, traffic, sum(size for _, _, size in buffers), buffers)
+
+    def _wanted(self, i: int, j: int, k: int) -> dict[tuple[int, Region], Slice]:
+        """Return the slices of tensors from outside that a part of a tile needs; equal ones are there once."""
+        found: dict[tuple[int, Region], Slice] = {}
+        seen = set()
+        for tensor, region in self.outside:
+            if region == TILE and k < len(self.slices) - 1:
+                continue
+            one = self._slice(tensor, region, i, j, k)
+            if one not in seen:
+                seen.add(one)
+                found[tensor, region] = one
+        return found
+
+    @cached_property
+    def outside(self) -> list[tuple[int, Region]]:
+        """The tensors with their regions that are loaded; those for a reduction before those for a tile's end."""
+        found = [one for one in self.needed if one[0] not in self.made and one[0] not in self.resident]
+        return sorted(found, key=lambda one: (one[1] == TILE, one))
+
+    def _slice(self, tensor: int, region: Region, i: int, j: int, k: int) -> Slice:
+        shape = self.graph.tensors[tensor]
+        rows = {"tile": self.rows[i], "slice": self.slices[k], "whole": (0, shape.height)}[region[0]]
+        columns = {"tile": self.columns[j], "slice": self.slices[k], "whole": (0, shape.width)}[region[1]]
+        return tensor, *rows, *columns
+
+    def _work(self, k: int) -> float:
+        """Return the time of the arithmetic of a tile's slice of the reduction."""
+        engine, total = self.target.engine, 0.0
+        length = self.slices[k][1] - self.slices[k][0]
+        for o, region in self.runs:
+            operation = self.graph.operations[o]
+            made = self.graph.tensors[operation.output]
+            if region == TILE:
+                if operation.is_product:
+                    total += operation.cost * length / self.reduction
+                elif k == len(self.slices) - 1:
+                    total += operation.cost
+            elif k == 0 or "slice" in region:
+                whole = -(-made.height // engine.height) / made.height, -(-made.width // engine.width) / made.width
+                rows = {"tile": 1.0, "slice": length * whole[0], "whole": -(-made.height // self.step.height)}
+                columns = {"tile": 1.0, "slice": length * whole[1], "whole": -(-made.width // self.step.width)}
+                total += operation.cost * rows[region[0]] * columns[region[1]]
+        return total
+
+    def _buffers(self, loaded: dict[tuple[int, Region], int]) -> Iterator[tuple[str, int, int]]:
+        """Yield the slots of the fast memory; one that is filled more than once has as many copies as the engine."""
+        rounded, copies = self.target.rounded, self.target.engine.copies
+        for tensor in sorted(self.resident):
+            yield "resident", tensor, rounded(self.graph.tensors[tensor].size)
+        for tensor in self.step.retained:
+            yield "retained", tensor, rounded(self.graph.tensors[tensor].size)
+        for tensor, region in self.outside:
+            if (tensor, region) in loaded:
+                size = _area(self._slice(tensor, region, 0, 0, 0))
+                for _ in range(copies if loaded[tensor, region] > 1 else 1):
+                    yield "input", tensor, rounded(size)
+        tile = rounded(self.rows[0][1] * self.columns[0][1])
+        for tensor in sorted(self.written):
+            for _ in range(copies if len(self.rows) * len(self.columns) > 1 else 1):
+                yield "output", tensor, tile
+        if len(self.slices) > 1:
+            for o, region in self.runs:
+                made = self.graph.operations[o].output
+                if region == TILE and self.graph.operations[o].is_product and made not in self.leaving:
+                    yield "accumulator", made, tile
+
+
+def _intervals(length: int, size: int) -> list[tuple[int, int]]:
+    """Return the half-open parts of a length, all but the last of the same size."""
+    return list(pairwise([*range(0, length, size), length]))
+
+
+def _area(one: Slice) -> int:
+    return (one[2] - one[1]) * (one[4] - one[3])

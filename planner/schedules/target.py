@@ -1,0 +1,98 @@
+"""Targets: the memories, the link between them and the engine that schedules are made for."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from memplan.planner.errors import Location, broken
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, Value, as_tuple
+
+MOST_SIDE = 2**20
+"""The largest side of a tensor or of a native tile."""
+Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
+Rate = Annotated[float, Field(gt=0, le=float(MAX_BYTES), allow_inf_nan=False, strict=False)]
+Time = Annotated[float, Field(ge=0, le=float(MAX_BYTES), allow_inf_nan=False, strict=False)]
+
+
+class Memory(Value):
+    """A memory: its bytes, without which it is endless, and the multiple that what lies in it is rounded up to."""
+
+    name: Name
+    capacity: Bytes | None = None
+    alignment: Alignment = 1
+
+
+class Link(Value):
+    """A way between two memories: bytes a unit of time, and the time that a transfer takes before its first byte."""
+
+    bandwidth: Rate
+    latency: Time = 0.0
+
+
+class Engine(Value):
+    """What computes: the width and height of its native tile, and how many copies of a streamed slice it works with.
+
+    With two copies, the next slice is loaded while the engine works on this one.
+    """
+
+    native: Annotated[tuple[Side, Side], BeforeValidator(as_tuple)]
+    copies: Annotated[int, Field(ge=1, le=2)] = 1
+
+    @property
+    def width(self) -> int:
+        """The columns of a native tile."""
+        return self.native[0]
+
+    @property
+    def height(self) -> int:
+        """The rows of a native tile."""
+        return self.native[1]
+
+
+class Target(Value):
+    """A machine: a fast memory, then a slow one, the link between them, and an engine."""
+
+    name: Name | None = None
+    memories: Annotated[tuple[Memory, ...], BeforeValidator(as_tuple)]
+    links: Annotated[tuple[Link, ...], BeforeValidator(as_tuple)]
+    engine: Engine
+
+    @model_validator(mode="after")
+    def _has_two_memories(self) -> Target:
+        breaks: list[tuple[Location, str]] = []
+        if len(self.memories) != 2:
+            breaks.append((("memories",), f"must be a fast one and a slow one, got {len(self.memories)}"))
+        elif self.memories[0].capacity is None:
+            breaks.append((("memories", 0, "capacity"), "is required, for the fast memory"))
+        elif self.memories[1].capacity is not None:
+            breaks.append((("memories", 1, "capacity"), "must be left out, as the slow memory has room for everything"))
+        if len(self.links) != 1:
+            breaks.append((("links",), f"must be one, between the two memories, got {len(self.links)}"))
+        if breaks:
+            broken(*breaks)
+        return self
+
+    @property
+    def capacity(self) -> int:
+        """The bytes of the fast memory."""
+        return self.memories[0].capacity or 0
+
+    @property
+    def alignment(self) -> int:
+        """The multiple that slices in the fast memory are rounded up to."""
+        return self.memories[0].alignment
+
+    @property
+    def link(self) -> Link:
+        """The way between the fast and the slow memory."""
+        return self.links[0]
+
+    def rounded(self, size: int) -> int:
+        """Return the bytes that so many take in the fast memory."""
+        return -(-size // self.alignment) * self.alignment
+
+    def transfer_time(self, size: int) -> float:
+        """Return the time that so many bytes take over the link; nothing takes none."""
+        return self.link.latency + size / self.link.bandwidth if size else 0.0

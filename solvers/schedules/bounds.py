@@ -1,0 +1,94 @@
+"""Lower bounds on the time and the traffic of every schedule, also of those that compute operations again."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import ceil
+
+from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.target import Target
+
+
+class LowerBounds:
+    """What no schedule of a graph on a target avoids: arithmetic, and bytes over the link."""
+
+    def __init__(self, graph: TileGraph, target: Target) -> None:
+        self.graph, self.target = graph, target
+        self._inner: dict[tuple[int, bool], bool] = {}
+
+    @cached_property
+    def arithmetic(self) -> list[float]:
+        """The least time of each operation: it is computed once at least, in tiles no larger than native."""
+        engine, tensors = self.target.engine, self.graph.tensors
+        made = [(one.cost, tensors[one.output]) for one in self.graph.operations]
+        return [
+            float(cost * ceil(tensor.height / engine.height) * ceil(tensor.width / engine.width))
+            for cost, tensor in made
+        ]
+
+    @cached_property
+    def traffic(self) -> int:
+        """The bytes that go over the link: inputs in, as often as a product loads them, and outputs out.
+
+        So does what an element-wise operation makes, where it is larger than the fast memory and a product reads it
+        slice by slice: it cannot be made where it is read.
+        """
+        graph, total = self.graph, sum(self.graph.tensors[t].size for t in self.graph.outputs)
+        for tensor in graph.inputs:
+            total += graph.tensors[tensor].size * max(self._loads(o, tensor) for o in graph.readers[tensor])
+        for tensor, maker in graph.producer.items():
+            if tensor not in graph.readers or graph.tensors[tensor].size <= self.target.capacity:
+                continue
+            if graph.operations[maker].is_product:
+                continue
+            forced = [self._loads(o, tensor) for o in graph.readers[tensor] if self._is_sliced(o)]
+            if forced:
+                total += graph.tensors[tensor].size * (1 + max(forced))
+        return total
+
+    @property
+    def latency(self) -> float:
+        """The least time: that of all arithmetic, and that of all traffic."""
+        return max(sum(self.arithmetic), self.traffic / self.target.link.bandwidth)
+
+    def _is_sliced(self, operation: int) -> bool:
+        """Return True if a product is always summed up slice by slice, and never whole inside another one."""
+        engine = self.target.engine
+        is_long = self.graph.reduction(operation) > min(engine.width, engine.height)
+        return self.graph.operations[operation].is_product and is_long and not self._is_inner(operation, True)
+
+    def _loads(self, operation: int, tensor: int) -> int:
+        """Return how often an operation loads a tensor at least.
+
+        Where a reduction has several slices, every tile loads all of its rows and columns.
+        """
+        if not self._is_sliced(operation):
+            return 1
+        engine, one = self.target.engine, self.graph.operations[operation]
+        made = self.graph.tensors[one.output]
+        as_left = ceil(made.width / engine.width) if one.inputs[0] == tensor else 1
+        as_right = ceil(made.height / engine.height) if one.inputs[1] == tensor else 1
+        return max(as_left, as_right)
+
+    def _is_inner(self, operation: int, by_product: bool) -> bool:
+        """Return True if an output may be made for a product in its own step, maybe by way of others in between.
+
+        `by_product` where the tensor on the way is that of a product: then it may be one strip of any length; what an
+        element-wise operation makes must fit a tile along the reduction.
+        """
+        key = operation, by_product
+        if key in self._inner:
+            return self._inner[key]
+        graph, engine = self.graph, self.target.engine
+        tensor, found = graph.operations[operation].output, False
+        for reader in graph.readers.get(tensor, ()):
+            one = graph.operations[reader]
+            if not one.is_product:
+                found = self._is_inner(reader, False)
+            else:
+                across = engine.width if one.inputs[0] == tensor else engine.height
+                found = by_product or graph.reduction(reader) <= across or self._is_inner(reader, True)
+            if found:
+                break
+        self._inner[key] = found
+        return found

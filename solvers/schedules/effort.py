@@ -1,0 +1,34 @@
+"""The effort of a search of schedules: time on a clock, or steps that are tried where work is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+WORK_PER_S = 200_000
+"""The steps that a search tries in a second where work is counted: about as many as one core tries."""
+_LOOK_EVERY = 64
+
+
+class Effort:
+    """What a search has spent of its limit; `share` is that of a clock, without which steps are counted."""
+
+    def __init__(
+        self, time_limit_s: float, share: Callable[[], float] | None, is_cancelled: Callable[[], bool]
+    ) -> None:
+        self._most = time_limit_s * WORK_PER_S
+        self._share, self._is_cancelled = share, is_cancelled
+        self._looked = 0.0
+        self.work = 0
+
+    def spend(self, work: int) -> None:
+        """Count steps that were tried."""
+        self.work += work
+
+    def is_over(self, share: float = 1.0) -> bool:
+        """Return True if the search was cancelled, or has spent this share of its limit."""
+        return self._is_cancelled() or self.share >= share
+
+    @property
+    def share(self) -> float:
+        """The part of the limit that is spent."""
+        return self.work / self._most if self._share is None else self._share()

@@ -1,0 +1,85 @@
+"""The ground of a search for schedules: costs and relations of a graph, values and prices of steps, and windows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from memplan.planner.errors import ProblemError
+from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.target import Target
+from memplan.solvers.schedules.bounds import LowerBounds
+from memplan.solvers.schedules.costs import Costs, Objective, StepCost
+from memplan.solvers.schedules.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, Window
+from memplan.solvers.schedules.effort import Effort
+from memplan.solvers.schedules.groups import Relations
+from memplan.solvers.schedules.nests import bits
+
+
+class Ground:
+    """What the searches of one graph share; its operations are in an order that respects them."""
+
+    def __init__(
+        self,
+        graph: TileGraph,
+        target: Target,
+        objective: Objective,
+        effort: Effort,
+        report: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        self.graph, self.effort, self.report = graph, effort, report
+        self.costs, self.relations = Costs(graph, target, objective), Relations(graph)
+        bounds = LowerBounds(graph, target)
+        is_time = objective == "latency"
+        self.lower_bound = bounds.latency if is_time else float(bounds.traffic)
+        self.least = dict(enumerate(bounds.arithmetic)) if is_time else {}
+        self.rng = random.Random(0)
+        self.all = (1 << len(graph.operations)) - 1
+
+    def wants_more(self, found: Found) -> bool:
+        """Return True unless nothing better can be found."""
+        return not found.is_complete and found.value > self.lower_bound + EPSILON
+
+    def alone(self, operations: int) -> list[PlannedStep]:
+        """Return a step for each of some operations, without residents; raises ProblemError."""
+        steps = []
+        for o in bits(operations):
+            step = PlannedStep(1 << o, 0, 1 << self.graph.operations[o].output, 0)
+            if self.costs.of(step.operations, 0, step.leaving, 0) is None:
+                sentence = f"must hold what an element of tensor {self.graph.operations[o].output} needs"
+                raise ProblemError(f"fast_memory_capacity: {sentence}, got {self.costs.target.capacity}")
+            steps.append(step)
+        return steps
+
+    def window(
+        self, window: Window, bounds: Bounds, below: float, prices: dict[int, float], share: float, extra: set[int]
+    ) -> Found | None:
+        """Return the best steps of a window below a value."""
+        search = DownsetSearch(
+            self.relations, self.costs, self.effort, window, bounds, below, prices, self.least, share
+        )
+        return search.found(extra)
+
+    def value(self, steps: Sequence[PlannedStep]) -> float:
+        """Return the value of steps."""
+        return sum(self.cost(step).value for step in steps)
+
+    def cost(self, step: PlannedStep) -> StepCost:
+        """Return the cost of a step that was found."""
+        found = self.costs.of(step.operations, step.resident, step.leaving, step.retained)
+        assert found is not None, "a step that was found has a cost"
+        return found
+
+    def prices(self, steps: Sequence[PlannedStep]) -> dict[int, float]:
+        """Return what each operation costs in some steps: that of its step, in parts by the bytes that it touches."""
+        found: dict[int, float] = {}
+        tensors = self.graph.tensors
+        for step in steps:
+            weights = {}
+            for o in bits(step.operations):
+                one = self.graph.operations[o]
+                read = sum(tensors[t].size for t in one.inputs)
+                weights[o] = tensors[one.output].size + read * (3 if one.is_product else 1)
+            rate = self.cost(step).value / sum(weights.values())
+            found |= {o: weight * rate for o, weight in weights.items()}
+        return found

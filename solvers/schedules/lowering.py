@@ -1,0 +1,40 @@
+"""Steps that were found, as the steps of a schedule: operations by their first positions, and tiles in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.schedule import Schedule, Step
+from memplan.solvers.schedules.costs import StepCost
+from memplan.solvers.schedules.downsets import PlannedStep
+from memplan.solvers.schedules.nests import bits
+
+
+def lowered(graph: TileGraph, order: Sequence[int], steps: Sequence[tuple[PlannedStep, StepCost]]) -> Schedule:
+    """Return the schedule of steps over a graph whose operations were taken in an order."""
+    return Schedule(tuple(_step(graph, order, step, cost) for step, cost in steps))
+
+
+def _step(graph: TileGraph, order: Sequence[int], step: PlannedStep, cost: StepCost) -> Step:
+    leaving = graph.tensors[next(bits(step.leaving))]
+    rows, columns = -(-leaving.height // cost.height), -(-leaving.width // cost.width)
+    return Step(
+        operations=tuple(order[o] for o in bits(step.operations)),
+        width=cost.width,
+        height=cost.height,
+        depth=cost.depth,
+        order=walk(rows, columns, cost.by_rows),
+        retained=tuple(bits(step.retained)),
+    )
+
+
+def walk(rows: int, columns: int, by_rows: bool) -> tuple[int, ...] | None:
+    """Return the tiles of a walk there and back, along rows or columns; None where that is row by row."""
+    if rows == 1 or columns == 1:
+        return None
+    if by_rows:
+        lines = [[i * columns + j for j in range(columns)] for i in range(rows)]
+    else:
+        lines = [[i * columns + j for i in range(rows)] for j in range(columns)]
+    return tuple(tile for k, line in enumerate(lines) for tile in (line[::-1] if k % 2 else line))

@@ -1,0 +1,55 @@
+"""The fast memory of a schedule: every slot of every step as a buffer, planned, and verified by the planner's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memplan.planner.errors import InvalidPlanError
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pool
+from memplan.planner.model.rows import Buffer
+from memplan.planner.schedules.step_run import StepFigures
+from memplan.planner.schedules.target import Target
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+
+
+@dataclass(frozen=True)
+class PlacedSlot:
+    """A part of the fast memory for what a word says of a tensor, in the steps from `start` to before `end`."""
+
+    kind: str
+    tensor: int
+    size: int
+    start: int
+    end: int
+    offset: int
+
+
+def slots_of(steps: Sequence[StepFigures]) -> list[tuple[str, int, int, int, int]]:
+    """Return a kind, a tensor, a size and a half-open lifetime for each slot; what is retained lives two steps."""
+    found = []
+    for i, step in enumerate(steps):
+        for kind, tensor, size in step.buffers:
+            if kind != "resident":  # the slot of the step that retained it
+                found.append((kind, tensor, size, i, i + 2 if kind == "retained" else i + 1))
+    return found
+
+
+def placed(steps: Sequence[StepFigures], target: Target, time_limit_s: float, deterministic: bool) -> list[PlacedSlot]:
+    """Return offsets for all slots within the fast memory; raises InvalidPlanError where the plan is no good.
+
+    What lives longer than a step alternates between two ends of the memory, so that a peak of the bytes alive exists.
+    """
+    rows = slots_of(steps)
+    buffers = [
+        Buffer(id=k, size=size, start=start, end=end, alignment=target.alignment)
+        for k, (_, _, size, start, end) in enumerate(rows)
+    ]
+    problem = Problem(buffers=buffers, pools=[Pool(name=target.memories[0].name, size=target.capacity)])
+    plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
+    if wrong := verify(problem, plan):
+        raise InvalidPlanError(*(each.message for each in wrong[:5]))
+    offsets = {each.id: each.offset for each in plan.placements}
+    return [PlacedSlot(*row, offset=offsets[k]) for k, row in enumerate(rows)]

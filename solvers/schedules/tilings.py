@@ -1,0 +1,121 @@
+"""Tilings: the sizes of tiles and slices that are tried, and how often a walk over tiles changes row or column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+MOST_VISITS = 2**17
+"""The most visits of a step that are tried where larger tiles exist: the simulator makes them in about 1 s."""
+
+
+def sizes(length: int, native: int) -> list[int]:
+    """Return the sizes of parts of a length: powers of two within the native one, and the largest that fits."""
+    most = min(length, native)
+    return sorted({most} | {2**i for i in range(most.bit_length()) if 2**i <= most})
+
+
+@dataclass(frozen=True, eq=False)
+class Tilings:
+    """All tilings of a grid as columns: the sides of a tile, and the depth of a slice of the reduction."""
+
+    grid: tuple[int, int]
+    reduction: int
+    height: Counts
+    width: Counts
+    depth: Counts
+
+    @classmethod
+    def of(cls, grid: tuple[int, int], reduction: int, native: tuple[int, int]) -> Tilings:
+        """Return the tilings of so many rows and columns by tiles within the native ones."""
+        axes = sizes(grid[0], native[0]), sizes(grid[1], native[1]), sizes(reduction, min(native))
+        height, width, depth = (axis.ravel() for axis in np.meshgrid(*map(np.array, axes), indexing="ij"))
+        visits = -(-grid[0] // height) * -(-grid[1] // width) * -(-reduction // depth)
+        few = visits <= max(MOST_VISITS, int(visits.min()))
+        return cls(grid, reduction, height[few], width[few], depth[few])
+
+    def chosen(self, where: NDArray[np.bool_]) -> Tilings:
+        """Return some of the tilings."""
+        return Tilings(self.grid, self.reduction, self.height[where], self.width[where], self.depth[where])
+
+    @cached_property
+    def n_rows(self) -> Counts:
+        """The rows of tiles."""
+        return -(-self.grid[0] // self.height)
+
+    @cached_property
+    def n_columns(self) -> Counts:
+        """The columns of tiles."""
+        return -(-self.grid[1] // self.width)
+
+    @cached_property
+    def n_slices(self) -> Counts:
+        """The slices of the reduction."""
+        return -(-self.reduction // self.depth)
+
+    @cached_property
+    def last(self) -> tuple[Counts, Counts, Counts]:
+        """The height of the last row of tiles, the width of the last column, and the depth of the last slice."""
+        return (
+            self.grid[0] - (self.n_rows - 1) * self.height,
+            self.grid[1] - (self.n_columns - 1) * self.width,
+            self.reduction - (self.n_slices - 1) * self.depth,
+        )
+
+    @cached_property
+    def is_even(self) -> bool:
+        """True if in all tilings all tiles have the same sides."""
+        return bool((self.last[0] == self.height).all() and (self.last[1] == self.width).all())
+
+    def visits(self, by_rows: bool) -> list[tuple[str, Counts, Counts, Counts]]:
+        """Return the kinds of tiles of a walk: what changed, the sides, and how many there are.
+
+        A walk goes through the first line of tiles, comes back through the second, and so on; lines are rows, or
+        columns. `changed` is "first" for the first tile, "column" where only the column changed, or "row".
+        """
+        lines, places = (self.n_rows, self.n_columns) if by_rows else (self.n_columns, self.n_rows)
+        found = [
+            (changed, is_last_line, is_last_place, count)
+            for changed, is_last_line, is_last_place, count in _walk(lines, places)
+            if count.any()
+        ]
+        along, across = ("column", "row") if by_rows else ("row", "column")
+        words = {"first": "first", "along": along, "across": across}
+        if self.is_even:
+            totals: dict[str, Counts] = {}
+            for changed, _, _, count in found:
+                totals[words[changed]] = totals.get(words[changed], 0) + count
+            return [(word, self.height, self.width, count) for word, count in totals.items()]
+        rows = []
+        for changed, is_last_line, is_last_place, count in found:
+            is_last_row, is_last_column = (is_last_line, is_last_place) if by_rows else (is_last_place, is_last_line)
+            height = self.last[0] if is_last_row else self.height
+            width = self.last[1] if is_last_column else self.width
+            rows.append((words[changed], height, width, count))
+        return rows
+
+
+def _walk(lines: Counts, places: Counts) -> list[tuple[str, bool, bool, Counts]]:
+    """Return how many tiles of each kind a walk has: what changed, whether in the last line, at the last place."""
+    one = np.ones_like(lines)
+    full = lines - 1  # lines before the last one
+    ahead, back = (full + 1) // 2, full // 2  # of these, those from the first place on, and those from the last
+    last_ahead = one - full % 2
+    more = (places > 1).astype(np.int64)
+    found = []
+    for is_last_line, from_first, from_last in ((False, ahead, back), (True, last_ahead, 1 - last_ahead)):
+        found.append(("along", is_last_line, True, from_first * more))
+        found.append(("along", is_last_line, False, from_first * (places - 2) * more + from_last * (places - 1) * more))
+        # A line is entered at its first place if it is walked ahead; that is the last place, too, where it is the only.
+        entered = from_first - ((full == 0) == is_last_line).astype(np.int64)
+        found.append(("across", is_last_line, True, from_last + entered * (1 - more)))
+        found.append(("across", is_last_line, False, entered * more))
+    for is_last_line in (False, True):
+        for is_last_place in (False, True):
+            here = ((full == 0) == is_last_line) & ((more == 0) == is_last_place)
+            found.append(("first", is_last_line, is_last_place, here.astype(np.int64)))
+    return found

@@ -1,0 +1,81 @@
+"""Schedules: the closed form is what the simulator says, and the search finds what trying all schedules finds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.schedule import Schedule, Step
+from memplan.planner.schedules.simulator import simulate
+from memplan.planner.schedules.target import Target
+from memplan.solvers.schedules.bounds import LowerBounds
+from memplan.solvers.schedules.costs import Costs
+from memplan.solvers.schedules.effort import Effort
+from memplan.solvers.schedules.lowering import walk
+from memplan.solvers.schedules.solve import SolvedSchedule, solve_schedule
+from tests.support.depth import seeds
+from tests.support.small_schedules import drawn_schedule, drawn_target, least_latency
+
+
+def solved(graph: TileGraph, target: Target) -> SolvedSchedule:
+    return solve_schedule(graph, target, "latency", Effort(0.05, None, lambda: False), is_counted=True)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(200))
+def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None:
+    problem = drawn_schedule(seed)
+    graph, target = problem.graph, drawn_target(problem, seed)
+    costs, everything = Costs(graph, target), (1 << len(graph.operations)) - 1
+    outputs = sum(1 << tensor for tensor in graph.outputs)
+    cost, nest = costs.of(everything, 0, outputs, 0), costs.nest(everything, outputs)
+    if cost is None or nest is None:
+        return
+    order = walk(-(-nest.height // cost.height), -(-nest.width // cost.width), cost.by_rows)
+    step = Step(tuple(range(len(graph.operations))), cost.width, cost.height, cost.depth, order)
+    found = simulate(graph, target, Schedule((step,)))
+    if not found.steps:
+        assert found.violations == ("steps[0]: operations must be connected by tensors",)
+        return
+    tensors = [tensor for tensor, _, _ in nest.held]
+    if len(set(tensors)) == len(tensors):
+        assert found.latency == pytest.approx(cost.latency)
+        assert (found.traffic, found.peak) == (cost.traffic, cost.peak)
+    else:  # slices of one tensor may be the same bytes by chance
+        assert found.latency <= cost.latency * (1 + 1e-9)
+        assert found.traffic <= cost.traffic
+        assert found.peak <= cost.peak
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(15))
+def test_the_search_finds_what_trying_all_schedules_finds(seed: int) -> None:
+    problem = drawn_schedule(seed, most=4, sides=(2, 4, 8))
+    graph, target = problem.graph, drawn_target(problem, seed)
+    least = least_latency(graph, target)
+    if least is None:
+        return
+    found = solved(graph, target)
+    assert found.simulation.latency == pytest.approx(least)
+    assert found.found.is_complete
+    assert LowerBounds(graph, target).latency <= least * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_slot_lies_in_the_fast_memory_apart_from_others(seed: int) -> None:
+    problem = drawn_schedule(seed, most=12, sides=(4, 8, 16))
+    target = drawn_target(problem, seed).model_copy(update={"engine": problem.target.engine})
+    slots = solved(problem.graph, target).slots
+    assert all(slot.offset + slot.size <= target.capacity for slot in slots)
+    for i, one in enumerate(slots):
+        for other in slots[:i]:
+            is_together = one.start < other.end and other.start < one.end
+            assert not is_together or one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
+
+
+def test_the_same_work_finds_the_same_schedule_wherever_it_runs() -> None:
+    problem = drawn_schedule(random.Random(7).randrange(10**6), most=30, sides=(8, 16))
+    first, second = (solved(problem.graph, problem.target) for _ in range(2))
+    assert first.schedule == second.schedule

@@ -1,0 +1,154 @@
+"""Small graphs of tiled operations, drawn, and the best schedule of each, found by trying all of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import combinations, product
+
+from memplan.planner.schedules.contest import ScheduleProblem
+from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.schedule import Step
+from memplan.planner.schedules.simulator import simulate_step
+from memplan.planner.schedules.target import Target
+
+SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
+
+
+def drawn_schedule(seed: int, most: int = 6, sides: tuple[int, ...] = SIDES) -> ScheduleProblem:
+    """Return a graph of up to so many operations on small tensors, and a small machine."""
+    rng = random.Random(seed)
+    pool = [rng.choice(sides) for _ in range(2)]
+    shapes: list[tuple[int, int]] = []
+
+    def tensor(shape: tuple[int, int], is_new: bool) -> int:
+        known = [] if is_new else [t for t, other in enumerate(shapes) if other == shape]
+        if known and rng.random() < 0.8:
+            return rng.choice(known)
+        shapes.append(shape)
+        return len(shapes) - 1
+
+    inputs, outputs, kinds = [], [], []
+    for _ in range(rng.randint(1, most)):
+        if shapes and rng.random() < 0.8:
+            first = rng.randrange(len(shapes))
+        else:
+            first = tensor((rng.choice(pool), rng.choice(pool)), is_new=True)
+        height, width = shapes[first]
+        if rng.random() < 0.5:
+            second = tensor((width, rng.choice(pool)), is_new=False)
+            kinds.append("MatMul")
+            inputs.append([first, second])
+            outputs.append([tensor((height, shapes[second][1]), is_new=True)])
+        else:
+            others = [tensor((height, width), is_new=False) for _ in range(rng.randint(0, 1))]
+            kinds.append("Pointwise")
+            inputs.append([first, *others])
+            outputs.append([tensor((height, width), is_new=True)])
+    fields = {
+        "widths": [width for _, width in shapes],
+        "heights": [height for height, _ in shapes],
+        "inputs": inputs,
+        "outputs": outputs,
+        "base_costs": [rng.randint(1, 40) for _ in kinds],
+        "op_types": kinds,
+        "fast_memory_capacity": rng.choice([40, 100, 300, 1000]),
+        "slow_memory_bandwidth": rng.choice([1, 2, 5]),
+        "native_granularity": [rng.choice([4, 8]), rng.choice([4, 8])],
+    }
+    return ScheduleProblem.model_validate(fields)
+
+
+def drawn_target(problem: ScheduleProblem, seed: int) -> Target:
+    """Return the machine of a problem, for some seeds with two copies, an alignment and a latency."""
+    rng = random.Random(seed)
+    fields = problem.target.model_dump()
+    if rng.random() < 0.5:
+        fields["engine"]["copies"] = 2
+        fields["memories"][0]["alignment"] = rng.choice([1, 4, 64])
+        fields["links"][0]["latency"] = rng.choice([0, 3])
+    return Target.model_validate(fields)
+
+
+def least_latency(graph: TileGraph, target: Target) -> float | None:
+    """Return the least time of all schedules in which each operation runs once, by the simulator alone.
+
+    Steps are tried in every order; a tensor may be retained for the next step; tiles have sides of powers of two, or
+    all of an axis.
+    """
+    best: dict[tuple[frozenset[int], frozenset[int]], float] = {}
+
+    def rest(done: frozenset[int], resident: frozenset[int]) -> float:
+        if len(done) == len(graph.operations):
+            return 0.0
+        key = done, resident
+        if key not in best:
+            found = float("inf")
+            left = sorted(set(range(len(graph.operations))) - done)
+            for size in range(1, len(left) + 1):
+                for chosen in combinations(left, size):
+                    group = frozenset(chosen)
+                    if any(graph.predecessors[o] - group - done for o in group):
+                        continue
+                    for retained in _retained(graph, group, done | group):
+                        time = _step_time(graph, target, done, (group, resident, retained))
+                        if time is not None:
+                            found = min(found, time + rest(done | group, frozenset(retained)))
+            best[key] = found
+        return best[key]
+
+    least = rest(frozenset(), frozenset())
+    return None if least == float("inf") else least
+
+
+def _retained(graph: TileGraph, group: frozenset[int], done: frozenset[int]) -> Iterator[tuple[int, ...]]:
+    """Yield what a group may leave for the next step: tensors that are read later, and are no outputs of the graph."""
+    made = [graph.operations[o].output for o in sorted(group)]
+    wanted = [t for t in made if set(graph.readers.get(t, ())) - done]
+    for size in range(len(wanted) + 1):
+        yield from combinations(wanted, size)
+
+
+def _step_time(
+    graph: TileGraph, target: Target, done: frozenset[int], step: tuple[frozenset[int], frozenset[int], tuple[int, ...]]
+) -> float | None:
+    """Return the least time of one step in all tilings; None where it is none.
+
+    What is resident must be read by this step alone, as it was not written; what others read, or nobody, is.
+    """
+    group, resident, retained = step
+    if any(not set(graph.readers[tensor]) - done <= group for tensor in resident):
+        return None
+    made = {graph.operations[o].output for o in group}
+    written = frozenset(
+        t for t in made - set(retained) if not set(graph.readers.get(t, ())) <= group or t in graph.outputs
+    )
+    tip = graph.tensors[min(written | set(retained))]
+    reduction = max((graph.reduction(o) for o in group if graph.operations[o].is_product), default=1)
+    engine, found = target.engine, []
+    for width in _sizes(tip.width, engine.width):
+        for height in _sizes(tip.height, engine.height):
+            for depth in _sizes(reduction, min(engine.native)):
+                for is_by_rows in (True, False):
+                    order = _there_and_back(-(-tip.height // height), -(-tip.width // width), is_by_rows)
+                    tiled = Step(tuple(sorted(group)), width, height, depth, order, retained)
+                    figures, wrong = simulate_step(graph, target, tiled, resident, written)
+                    if figures is not None and not wrong:
+                        found.append(figures.latency)
+    return min(found, default=None)
+
+
+def _sizes(length: int, native: int) -> list[int]:
+    most = min(length, native)
+    return sorted({most} | {2**i for i in range(most.bit_length())})
+
+
+def _there_and_back(rows: int, columns: int, is_by_rows: bool) -> tuple[int, ...]:
+    places = product(range(rows), range(columns)) if is_by_rows else product(range(columns), range(rows))
+    found = []
+    for line, place in places:
+        if is_by_rows:
+            found.append(line * columns + (place if line % 2 == 0 else columns - 1 - place))
+        else:
+            found.append((place if line % 2 == 0 else rows - 1 - place) * columns + line)
+    return tuple(found)
