@@ -15,11 +15,11 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.rows import Bytes
 from memplan.planner.schedules.contest import ScheduleProblem
-from memplan.planner.schedules.schedule import Schedule, Step
+from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.simulator import simulate
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
-from memplan.solvers.schedules.effort import Effort
+from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.solve import SolvedSchedule, solve_schedule
 
 _SEARCH = 0.75
@@ -74,7 +74,7 @@ class ScheduleAnswer(Answer):
     def schedule(self) -> Schedule:
         """The schedule of the rows."""
         rows = zip(self.subgraphs, self.granularities, self.traversal_orders, self.tensors_to_retain, strict=True)
-        return Schedule(tuple(Step(made, *tile, order, retained) for made, tile, order, retained in rows))
+        return Schedule(tuple(ScheduleStep(made, *tile, order, retained) for made, tile, order, retained in rows))
 
 
 def schedule(
@@ -92,7 +92,7 @@ def schedule(
     search = running.within(_SEARCH * running.left_s)
     limit_s = search.left_s
     is_counted = running.counted_s is not None
-    effort = Effort(
+    effort = ScheduleEffort(
         limit_s, None if is_counted else lambda: 1 - search.deadline.left_s / limit_s, running.cancelled.is_set
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Step:
+class ScheduleStep:
     """One step: operations that run together, tile by tile, as one nest of loops.
 
     Tiles of the outputs are `width` columns by `height` rows, and products sum up `depth` elements at a time. `order`
@@ -26,4 +26,4 @@ class Step:
 class Schedule:
     """Steps that run one after the other."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ScheduleStep, ...]

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from math import fsum
 
 from memplan.planner.schedules.graph import TileGraph
-from memplan.planner.schedules.schedule import Schedule, Step
+from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.step_run import StepFigures, StepRun
 from memplan.planner.schedules.target import Target
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a schedule does, step by step, and what is wrong with it."""
+    """The figures of a schedule, step by step, and the rules that it breaks."""
 
     steps: tuple[StepFigures, ...]
     violations: tuple[str, ...]
@@ -58,7 +58,7 @@ def simulate(graph: TileGraph, target: Target, schedule: Schedule) -> Simulation
 
 
 def simulate_step(
-    graph: TileGraph, target: Target, step: Step, resident: frozenset[int], written: frozenset[int]
+    graph: TileGraph, target: Target, step: ScheduleStep, resident: frozenset[int], written: frozenset[int]
 ) -> tuple[StepFigures | None, list[str]]:
     """Run one step, with what is resident when it begins and what it writes; return its figures and what is wrong."""
     run = StepRun(graph, target, step, resident, written)

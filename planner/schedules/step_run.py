@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import fsum
 
 from memplan.planner.schedules.graph import TileGraph
-from memplan.planner.schedules.schedule import Step
+from memplan.planner.schedules.schedule import ScheduleStep
 from memplan.planner.schedules.target import Target
 
 Region = tuple[str, str]
@@ -39,7 +39,7 @@ class StepRun:
 
     graph: TileGraph
     target: Target
-    step: Step
+    step: ScheduleStep
     resident: frozenset[int]
     written: frozenset[int]
 

@@ -32,7 +32,7 @@ class Link(Value):
 
 
 class Engine(Value):
-    """What computes: the width and height of its native tile, and how many copies of a streamed slice it works with.
+    """The width and height of the native tile of what computes, and the copies of a streamed slice it works with.
 
     With two copies, the next slice is loaded while the engine works on this one.
     """

@@ -10,7 +10,7 @@ from memplan.planner.schedules.target import Target
 
 
 class LowerBounds:
-    """What no schedule of a graph on a target avoids: arithmetic, and bytes over the link."""
+    """The arithmetic and the bytes over the link that no schedule of a graph on a target avoids."""
 
     def __init__(self, graph: TileGraph, target: Target) -> None:
         self.graph, self.target = graph, target

@@ -43,10 +43,10 @@ class _Load:
     same: int
 
 
-class Costs:
+class StepCosts:
     """The costs of steps of a graph on a target; those that look alike are computed once.
 
-    What is asked for are masks: the operations of a step, the tensors that are resident when it begins, those that
+    Steps are given as masks: the operations of a step, the tensors that are resident when it begins, those that
     leave it, and of these those that it retains. `evaluated` counts the nests that were computed.
 
     The closed form is exact where a step needs each tensor from outside in one region only; of a tensor in several

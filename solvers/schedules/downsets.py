@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from memplan.solvers.schedules.costs import Costs
-from memplan.solvers.schedules.effort import Effort
+from memplan.solvers.schedules.costs import StepCosts
+from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.groups import Group, Relations, group_of, grown, horizontal
 from memplan.solvers.schedules.nests import bits
 
@@ -30,7 +30,7 @@ class PlannedStep:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What keeps a search of a window small: groups and their size, states of a layer, and tensors retained at once."""
+    """The limits of a search of a window: groups and their size, states of a layer, and tensors retained at once."""
 
     groups: int = 600
     longest: int = 8
@@ -39,7 +39,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Window:
+class StepWindow:
     """Operations that are done one after the other, and the tensors that are resident before and after them."""
 
     operations: int
@@ -74,9 +74,9 @@ class DownsetSearch:
     """
 
     relations: Relations
-    costs: Costs
-    effort: Effort
-    window: Window
+    costs: StepCosts
+    effort: ScheduleEffort
+    window: StepWindow
     bounds: Bounds
     below: float = float("inf")
     prices: Mapping[int, float] = field(default_factory=dict)

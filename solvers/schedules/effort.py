@@ -9,8 +9,8 @@ WORK_PER_S = 200_000
 _LOOK_EVERY = 64
 
 
-class Effort:
-    """What a search has spent of its limit; `share` is that of a clock, without which steps are counted."""
+class ScheduleEffort:
+    """The part of its limit that a search has spent; `share` is that of a clock, without which steps are counted."""
 
     def __init__(
         self, time_limit_s: float, share: Callable[[], float] | None, is_cancelled: Callable[[], bool]

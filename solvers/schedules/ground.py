@@ -9,26 +9,26 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.schedules.graph import TileGraph
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.bounds import LowerBounds
-from memplan.solvers.schedules.costs import Costs, Objective, StepCost
-from memplan.solvers.schedules.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, Window
-from memplan.solvers.schedules.effort import Effort
+from memplan.solvers.schedules.costs import Objective, StepCost, StepCosts
+from memplan.solvers.schedules.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
+from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.groups import Relations
 from memplan.solvers.schedules.nests import bits
 
 
 class Ground:
-    """What the searches of one graph share; its operations are in an order that respects them."""
+    """The tables that the searches of one graph share; its operations are in an order that respects them."""
 
     def __init__(
         self,
         graph: TileGraph,
         target: Target,
         objective: Objective,
-        effort: Effort,
+        effort: ScheduleEffort,
         report: Callable[[float], None] = lambda _: None,
     ) -> None:
         self.graph, self.effort, self.report = graph, effort, report
-        self.costs, self.relations = Costs(graph, target, objective), Relations(graph)
+        self.costs, self.relations = StepCosts(graph, target, objective), Relations(graph)
         bounds = LowerBounds(graph, target)
         is_time = objective == "latency"
         self.lower_bound = bounds.latency if is_time else float(bounds.traffic)
@@ -52,7 +52,7 @@ class Ground:
         return steps
 
     def window(
-        self, window: Window, bounds: Bounds, below: float, prices: dict[int, float], share: float, extra: set[int]
+        self, window: StepWindow, bounds: Bounds, below: float, prices: dict[int, float], share: float, extra: set[int]
     ) -> Found | None:
         """Return the best steps of a window below a value."""
         search = DownsetSearch(

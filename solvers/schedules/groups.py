@@ -16,7 +16,7 @@ _HORIZONTAL = (4, 6, 8)
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Which operations of a graph, in an order that respects them, go before and beside others, as masks."""
+    """The operations before and beside others, as masks; those of the graph are in an order that respects them."""
 
     graph: TileGraph
 

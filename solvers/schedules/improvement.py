@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.solvers.schedules.downsets import EPSILON, Bounds, Found, PlannedStep, Window
+from memplan.solvers.schedules.downsets import EPSILON, Bounds, Found, PlannedStep, StepWindow
 from memplan.solvers.schedules.ground import Ground
 from memplan.solvers.schedules.groups import unions
 from memplan.solvers.schedules.nests import bits
@@ -43,7 +43,7 @@ class Improvement:
         operations = sum(step.operations for step in part)
         if not part or operations.bit_count() < 2:
             return
-        window = Window(operations, part[0].resident, part[-1].retained)
+        window = StepWindow(operations, part[0].resident, part[-1].retained)
         key = operations, window.resident, window.retained
         value = self.ground.value(part)
         if self.tried.get(key, float("inf")) <= value + EPSILON:

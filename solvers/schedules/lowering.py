@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.planner.schedules.graph import TileGraph
-from memplan.planner.schedules.schedule import Schedule, Step
+from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.solvers.schedules.costs import StepCost
 from memplan.solvers.schedules.downsets import PlannedStep
 from memplan.solvers.schedules.nests import bits
@@ -16,10 +16,10 @@ def lowered(graph: TileGraph, order: Sequence[int], steps: Sequence[tuple[Planne
     return Schedule(tuple(_step(graph, order, step, cost) for step, cost in steps))
 
 
-def _step(graph: TileGraph, order: Sequence[int], step: PlannedStep, cost: StepCost) -> Step:
+def _step(graph: TileGraph, order: Sequence[int], step: PlannedStep, cost: StepCost) -> ScheduleStep:
     leaving = graph.tensors[next(bits(step.leaving))]
     rows, columns = -(-leaving.height // cost.height), -(-leaving.width // cost.width)
-    return Step(
+    return ScheduleStep(
         operations=tuple(order[o] for o in bits(step.operations)),
         width=cost.width,
         height=cost.height,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memplan.planner.schedules.graph import TileGraph
 
 TILE, SLICE, WHOLE = range(3)
-"""What a tile holds of an axis: its own interval, the slice of the reduction, or all of it."""
+"""A hold of an axis by a tile: its own interval, the slice of the reduction, or all of it."""
 Held = tuple[int, int, int]
 """A tensor from outside the step, and what a tile holds of its rows and of its columns."""
 

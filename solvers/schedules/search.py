@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from memplan.planner.schedules.graph import TileGraph
 from memplan.solvers.schedules.costs import StepCost
-from memplan.solvers.schedules.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, Window
+from memplan.solvers.schedules.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
 from memplan.solvers.schedules.ground import Ground
 from memplan.solvers.schedules.groups import grown
 from memplan.solvers.schedules.improvement import Improvement
@@ -117,7 +117,7 @@ class ScheduleSearch:
         return best
 
     def _chunk(self, operations: int) -> list[PlannedStep]:
-        found = self.ground.window(Window(operations), Bounds(), float("inf"), {}, _START, set())
+        found = self.ground.window(StepWindow(operations), Bounds(), float("inf"), {}, _START, set())
         return self.ground.alone(operations) if found is None else found.steps
 
     def _passed(self, best: Found, bounds: Bounds, share: float) -> Found:
@@ -127,7 +127,7 @@ class ScheduleSearch:
             ground.relations,
             ground.costs,
             ground.effort,
-            Window(ground.all),
+            StepWindow(ground.all),
             bounds,
             below=best.value + EPSILON,
             prices=ground.prices(best.steps),

@@ -12,7 +12,7 @@ from memplan.planner.schedules.simulator import Simulation, simulate
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.downsets import EPSILON
-from memplan.solvers.schedules.effort import Effort
+from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.ground import Ground
 from memplan.solvers.schedules.lowering import lowered
 from memplan.solvers.schedules.placement import PlacedSlot, placed
@@ -36,7 +36,7 @@ def solve_schedule(
     graph: TileGraph,
     target: Target,
     objective: Objective,
-    effort: Effort,
+    effort: ScheduleEffort,
     report: Callable[[float], None] = lambda _: None,
     is_counted: bool = False,
 ) -> SolvedSchedule:

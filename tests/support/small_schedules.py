@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 from memplan.planner.schedules.contest import ScheduleProblem
 from memplan.planner.schedules.graph import TileGraph
-from memplan.planner.schedules.schedule import Step
+from memplan.planner.schedules.schedule import ScheduleStep
 from memplan.planner.schedules.simulator import simulate_step
 from memplan.planner.schedules.target import Target
 
@@ -131,7 +131,7 @@ def _step_time(
             for depth in _sizes(reduction, min(engine.native)):
                 for is_by_rows in (True, False):
                     order = _there_and_back(-(-tip.height // height), -(-tip.width // width), is_by_rows)
-                    tiled = Step(tuple(sorted(group)), width, height, depth, order, retained)
+                    tiled = ScheduleStep(tuple(sorted(group)), width, height, depth, order, retained)
                     figures, wrong = simulate_step(graph, target, tiled, resident, written)
                     if figures is not None and not wrong:
                         found.append(figures.latency)

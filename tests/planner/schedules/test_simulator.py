@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from memplan.planner.schedules.contest import ScheduleProblem
-from memplan.planner.schedules.schedule import Schedule, Step
+from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.simulator import simulate
 from memplan.planner.schedules.target import Target
 
@@ -32,8 +32,8 @@ def step(
     tile: tuple[int, int, int] = (128, 128, 1),
     retained: Sequence[int] = (),
     order: Sequence[int] | None = None,
-) -> Step:
-    return Step(tuple(operations), *tile, None if order is None else tuple(order), tuple(retained))
+) -> ScheduleStep:
+    return ScheduleStep(tuple(operations), *tile, None if order is None else tuple(order), tuple(retained))
 
 
 CHAIN = problem(128, [[0], [1]], [[1], [2]], [1000, 100], [POINT, POINT], 35000)
@@ -60,7 +60,7 @@ TWO_PRODUCTS = problem(128, [[0, 1], [3, 2]], [[3], [4]], [2000, 2000], [PRODUCT
     ],
 )
 def test_the_examples_of_the_document_take_the_time_that_it_says(
-    given: ScheduleProblem, steps: list[Step], latency: float
+    given: ScheduleProblem, steps: list[ScheduleStep], latency: float
 ) -> None:
     found = simulate(given.graph, given.target, Schedule(tuple(steps)))
     assert found.violations == ()
@@ -85,7 +85,9 @@ def test_the_fifth_example_does_not_fit_whole() -> None:
         (ONE_PRODUCT, [step([0], (64, 64, 256))], "steps[0]: depth must be at most the native tile"),
     ],
 )
-def test_a_schedule_that_breaks_a_rule_has_a_violation(given: ScheduleProblem, steps: list[Step], wrong: str) -> None:
+def test_a_schedule_that_breaks_a_rule_has_a_violation(
+    given: ScheduleProblem, steps: list[ScheduleStep], wrong: str
+) -> None:
     found = simulate(given.graph, given.target, Schedule(tuple(steps)))
     assert any(text.startswith(wrong) for text in found.violations), found.violations
 

@@ -7,12 +7,12 @@ import random
 import pytest
 
 from memplan.planner.schedules.graph import TileGraph
-from memplan.planner.schedules.schedule import Schedule, Step
+from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.simulator import simulate
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.bounds import LowerBounds
-from memplan.solvers.schedules.costs import Costs
-from memplan.solvers.schedules.effort import Effort
+from memplan.solvers.schedules.costs import StepCosts
+from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.lowering import walk
 from memplan.solvers.schedules.solve import SolvedSchedule, solve_schedule
 from tests.support.depth import seeds
@@ -20,7 +20,7 @@ from tests.support.small_schedules import drawn_schedule, drawn_target, least_la
 
 
 def solved(graph: TileGraph, target: Target) -> SolvedSchedule:
-    return solve_schedule(graph, target, "latency", Effort(0.05, None, lambda: False), is_counted=True)
+    return solve_schedule(graph, target, "latency", ScheduleEffort(0.05, None, lambda: False), is_counted=True)
 
 
 @pytest.mark.drawn
@@ -28,13 +28,13 @@ def solved(graph: TileGraph, target: Target) -> SolvedSchedule:
 def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None:
     problem = drawn_schedule(seed)
     graph, target = problem.graph, drawn_target(problem, seed)
-    costs, everything = Costs(graph, target), (1 << len(graph.operations)) - 1
+    costs, everything = StepCosts(graph, target), (1 << len(graph.operations)) - 1
     outputs = sum(1 << tensor for tensor in graph.outputs)
     cost, nest = costs.of(everything, 0, outputs, 0), costs.nest(everything, outputs)
     if cost is None or nest is None:
         return
     order = walk(-(-nest.height // cost.height), -(-nest.width // cost.width), cost.by_rows)
-    step = Step(tuple(range(len(graph.operations))), cost.width, cost.height, cost.depth, order)
+    step = ScheduleStep(tuple(range(len(graph.operations))), cost.width, cost.height, cost.depth, order)
     found = simulate(graph, target, Schedule((step,)))
     if not found.steps:
         assert found.violations == ("steps[0]: operations must be connected by tensors",)
