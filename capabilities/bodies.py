@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import to_json
 
 from memplan.capabilities.capability import Capability, CapabilityOptions
@@ -97,4 +97,5 @@ def request_model(capability: Capability[Any]) -> type[BaseModel]:
         each.name: each.wire if each.required else (each.wire | None, None) for each in capability.inputs
     }
     name = "".join(word.capitalize() for word in capability.name.split("-")) + "Request"
-    return create_model(name, **fields, options=(capability.options, capability.options()))
+    lazy = ConfigDict(defer_build=True)  # only the schema of the service is made of it
+    return create_model(name, __config__=lazy, **fields, options=(capability.options, capability.options()))

@@ -17,7 +17,7 @@ BIN = Path(sys.executable).parent
 CHECKS = (
     ("format", ["ruff", "format", "--check", "--quiet", "."]),
     ("lint", ["ruff", "check", "--quiet", "."]),
-    ("types", ["mypy"]),
+    ("types", ["mypy", "--num-workers=2"]),
     ("layers", ["lint-imports", "--no-cache"]),
     ("words", [sys.executable, "-m", "tests.words"]),
     ("tests", ["pytest", "--numprocesses=logical", "--maxprocesses=8", "--dist=loadgroup"]),

@@ -1,12 +1,11 @@
-"""Findings about lists of conflicts and plans of other systems, which their planners are known to get wrong."""
+"""Findings about plans of other systems, which their planners are known to get wrong."""
 
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from math import lcm
-from typing import TypeVar
 
 import numpy as np
 
@@ -16,31 +15,8 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Pool, Problem
 
 Id = int | str
-Name = TypeVar("Name", bound=Id)
 _LOOKS, _NEAREST = 1_000_000, 1_000
 """The numbers of buffers below others that are looked at, in all and for one."""
-
-
-def lint_adjacency(conflicts: Mapping[Name, Iterable[Name]]) -> tuple[Finding, ...]:
-    """Return where lists of what each buffer conflicts with are not symmetric, or name the buffer itself.
-
-    For readers of formats that have such lists; pairs, as a problem has them, are symmetric. What reads one list only,
-    as TVM's planners do, lets two buffers share bytes in one order of placing and not in the other.
-    """
-    lists = {name: dict.fromkeys(others) for name, others in conflicts.items()}
-    findings: list[Finding] = []
-    for name, others in lists.items():
-        for other in others:
-            if other == name:
-                message = f"conflicts of {shown(name)}: name the buffer itself, which says nothing"
-                findings.append(Finding("self-conflict", message, (name,)))
-            elif other not in lists:
-                message = f"conflicts of {shown(name)}: must name buffers that have a list, got {shown(other)}"
-                findings.append(Finding("unknown-conflict", message, (name, other)))
-            elif name not in lists[other]:
-                message = f"conflicts of {shown(name)}: name {shown(other)}, whose own do not name {shown(name)}"
-                findings.append(Finding("asymmetric-conflicts", message, (name, other)))
-    return tuple(findings)
 
 
 def lint_plan(problem: Problem, placements: PlacementTable) -> tuple[Finding, ...]:

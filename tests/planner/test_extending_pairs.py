@@ -116,7 +116,7 @@ for seed in seeds(16, 100):
     problem = tied_problem(seed, most=5)
     least = oracle.best_score(problem)
     for solver in ("greedy", "local-search", "auto"):
-        plan = solve(problem, solver=solver, time_limit_s=3 if solver == "auto" else 0.1)
+        plan = solve(problem, solver=solver, time_limit_s=1 if solver == "auto" else 0.1)
         assert verify(problem, plan) == (), (seed, solver)
         assert (plan.status == "infeasible") <= (least is None), (seed, solver)
         assert len(plan.placements) == 0 or oracle.check(problem, list(plan.placements)) == [], (seed, solver)
@@ -164,13 +164,13 @@ seen = dict.fromkeys(("explained", "repaired", "certified", "refused", "kept"), 
 for seed in seeds(10, 200):
     problem = tied_problem(seed, most=5)
     least = oracle.best_score(problem)
-    plan = solve(problem, time_limit_s=5)
+    plan = solve(problem, time_limit_s=1)
     certificate = certify(problem, plan, time_limit_s=2)
     seen["certified" if certificate.text else "refused"] += 1
     assert certificate.text or certificate.reason
     if plan.status == "infeasible":
         assert least is None
-        found = explain(problem, plan=plan, options=ExplainOptions(time_limit_s=5))
+        found = explain(problem, plan=plan, options=ExplainOptions(time_limit_s=2))
         if found.kind is not None:
             names = set(found.buffers)
             body = np.array([name in names for name in problem.buffers.ids])
@@ -183,14 +183,14 @@ for seed in seeds(10, 200):
                     (m := rule.member(problem)) and (m.rule, m.buffer, m.buffers, m.pool, m.value) not in members]
             assert oracle.best_score(part(problem, kept, gone)) is None, (seed, found)
             seen["explained"] += 1
-        mended = repairs(problem, options=RepairOptions(time_limit_s=3, most_changes=2))
+        mended = repairs(problem, options=RepairOptions(time_limit_s=1, most_changes=2))
         for repair in mended.repairs:
             changed = ChangedProblems(problem).after(repair.changes)
             assert oracle.best_score(changed) is not None, (seed, repair)
             seen["repaired"] += 1
     elif plan.status == "optimal" and problem.objective == "peak" and len(problem.pools) == 1:
         assert least == (plan.peak,), seed
-        found = what_if(problem, plan=plan, options=WhatIfOptions(time_limit_s=4))
+        found = what_if(problem, plan=plan, options=WhatIfOptions(time_limit_s=1))
         for row in found.rules:
             assert row.gain[0] <= row.gain[1]
             if row.exact and row.rule.rule == "distance":
@@ -201,7 +201,7 @@ for seed in seeds(10, 200):
                     problem.distance), (seed, row)
     if len(plan.placements):
         kept = replan(problem, solve(Problem.model_validate(problem.model_dump() | {"distance": []}), time_limit_s=2),
-                      eps=0.5, time_limit_s=3)
+                      eps=0.5, time_limit_s=1)
         assert verify(problem, kept) == (), seed
         seen["kept"] += 1
 assert min(seen.values()) > 0, seen

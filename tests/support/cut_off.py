@@ -40,8 +40,8 @@ def _run(others: list[Machine], front: Machine) -> dict[str, object]:
     with machines(*others, front):
         draw = random.Random(4)
         client = Client([front], draw)
-        for _ in range(6):
-            client.submit(hard(draw), time_limit_s=3.0)
+        for _ in range(4):
+            client.submit(hard(draw), time_limit_s=2.0)
         soon(lambda: len(client.call("GET", "/v1/jobs?state=running").json()["jobs"]) == 2, "both workers solve")
         _ip("link set hub2 down")
         began = time.monotonic()

@@ -131,16 +131,8 @@ def test_keys_and_no_keys_are_not_wanted_together(settings: dict[str, bool | str
 
 
 def test_a_server_that_others_can_reach_does_not_start_without_a_key(capfd: Captured) -> None:
-    done = subprocess.run(
-        [*MEMPLAN, "serve", "--host", "0.0.0.0", "--port", "0"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
+    assert main(["serve", "--host", "0.0.0.0", "--port", "0"]) == 2
+    assert capfd.readouterr().err.splitlines()[-1] == (
         "memplan: error: keys: there must be one where others can come in: "
         "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in every caller"
     )

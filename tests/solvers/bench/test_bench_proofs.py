@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memplan.solvers.bench.proofs import cell, members, table
+from lab.bench_proofs import cell, members, table
 from memplan.solvers.bench.results import Result, read_results
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,7 +41,7 @@ def test_the_table_has_a_row_for_each_solver_and_a_column_for_each_size() -> Non
 
 def test_it_runs_what_has_no_row_and_prints_the_table(tmp_path: Path) -> None:
     results = tmp_path / "rows.jsonl"
-    command = [sys.executable, "-m", "memplan.solvers.bench.proofs", str(results), "tight:n={n},height=99,live=3"]
+    command = [sys.executable, "-m", "lab.bench_proofs", str(results), "tight:n={n},height=99,live=3"]
     options = ["--sizes", "4", "--solvers", "greedy", "--limit", "5"]
     told = [subprocess.run([*command, *options], cwd=ROOT, check=True, capture_output=True, text=True) for _ in "ab"]
     assert [len(read_results(results)), told[0].stdout] == [1, told[1].stdout]

@@ -66,7 +66,7 @@ def test_what_is_optimal_is_certified_and_no_feasible_peak_is(feature: str) -> N
 @pytest.mark.parametrize("feature", ["", "reserved", "alignment", "conflicts", "holes", "cost"])
 def test_what_a_profile_claims_is_certified_and_nothing_better_is(feature: str) -> None:
     rng = random.Random(feature)
-    for seed in seeds(2):
+    for seed in seeds(1):
         problem = random_problem(seed, 5, frozenset({"pools", feature} - {""}))
         for profile in PROFILES:
             plan = solve(problem, profile=profile)

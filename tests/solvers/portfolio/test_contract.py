@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import get_context
 
 import pytest
@@ -19,11 +20,19 @@ from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Assignment
 from tests.support import oracle
+from tests.support.depth import DEPTH
 from tests.support.tiny import CONSTRAINED, FEATURES, random_tiny
 
 PROBLEMS = FEATURES | CONSTRAINED | {f"random {seed}": random_tiny(seed) for seed in range(12)}
 LIMITS_S = {"time enough": 10.0, "hardly any time": 0.001, "no time": 0.0, "cancelled": 10.0}
 INSTALLED = [row for row in registry.SOLVERS if row.is_installed]
+CASES = [
+    (name, when)
+    for k, name in enumerate(PROBLEMS)
+    for j, when in enumerate(LIMITS_S)
+    if when == "time enough" or j % 3 == k % 3 or DEPTH > 1
+]
+"""Each problem with time enough, and with one of the other limits; with all of them where `lab.deep` runs it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,13 @@ def test_every_constraint_is_asked_for() -> None:
     assert asked >= CONSTRAINTS.keys() - {"clearances"}, "no kind asks for clearances yet"
 
 
+@cache
+def read_and_solved(name: str) -> tuple[Problem, Instance, Score | None]:
+    """Return a problem, what solvers read of it, and its best score, which brute force finds once for all solvers."""
+    problem = PROBLEMS[name]
+    return problem, compile_problem(problem), oracle.best_score(problem)
+
+
 def in_bytes(problem: Problem, instance: Instance, score: Score) -> Score:
     is_cost = problem.objective == "cost"
     return (*score[:is_cost], *(end * instance.unit for end in score[is_cost:]))
@@ -78,11 +94,10 @@ def is_above(score: Score, other: Score) -> bool:
     return score > other and score != pytest.approx(other, rel=1e-12)
 
 
-@pytest.mark.parametrize("when", LIMITS_S)
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.drawn
+@pytest.mark.parametrize(("name", "when"), CASES)
 def test_a_solver_is_right_honest_and_in_time(child: ProcessPoolExecutor, row: SolverRow, name: str, when: str) -> None:
-    problem = PROBLEMS[name]
-    instance, least = compile_problem(problem), oracle.best_score(problem)
+    problem, instance, least = read_and_solved(name)
     if instance.features - row.can:
         pytest.skip(f"{row.name} cannot do {', '.join(sorted(instance.features - row.can))}")
     outcome = child.submit(_outcome, row, instance, when).result()

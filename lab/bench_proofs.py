@@ -1,4 +1,4 @@
-"""Up to which size engines prove: `python -m memplan.solvers.bench.proofs RESULTS [--limit S] [SUITE ...]`.
+"""Up to which size engines prove: `python -m lab.bench_proofs RESULTS [--limit S] [SUITE ...]`.
 
 `{n}` in a suite stands for each of the sizes. Prints a table: how many problems of a size each solver proved, and the
 median of the CPU times (a problem that it did not prove counts as infinite). What RESULTS holds is not run again.
@@ -52,7 +52,7 @@ def table(
 
 def main() -> None:
     """Run what has no row yet, one after the other, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m memplan.solvers.bench.proofs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m lab.bench_proofs", description=__doc__)
     parser.add_argument("results", type=Path, metavar="RESULTS")
     parser.add_argument("suites", nargs="*", metavar="SUITE", default=SUITES)
     parser.add_argument("--limit", type=float, default=60.0, metavar="S")
