@@ -1,10 +1,11 @@
-"""Measure what cascades must show: python -m lab.cascade_rows peaks|newer|long|exactness|fronts|time [N].
+"""Measure what cascades must show: python -m lab.cascade_rows COMMAND [N].
 
 `newer`: networks after 2019, at what is asked of them; with N above 0 each point is executed by value, for up to N
 seconds a network. `long`: N equal blocks (500) with a time limit of 60 s. `peaks`: the least peaks of known networks
-within bounds of multiplications, each placed and verified. `exactness`: N random regions (10,000) run by value, each
-of their buffers with one row or column less, which must fail. `fronts`: N random graphs (500), by two and by three
-objectives, against all chains. `time`: seconds of CPU.
+within bounds of multiplications, each placed and verified. `baselines`: the first N networks beside fusion blocks and
+patches. `exactness`: N random regions (10,000) run by value, each of their buffers with one row or column less, which
+must fail. `enumeration`: N random graphs (500) of up to six operations, against all intervals, heights and mixes of
+modes. `fronts`: N random graphs (500), by two and by three objectives, against all chains. `time`: seconds of CPU.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from memplan.solvers.cascade.options import CascadeOptions, Delivery
 from memplan.solvers.cascade.points import CascadePoint
 from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.solve import cascade
-from tests.support.cascade_fronts import fronts_differ
+from tests.support.cascade_baselines import fusion_blocks, patches
+from tests.support.cascade_fronts import beaten, fronts_differ
 from tests.support.networks import NETWORKS, Network
 from tests.support.newer_networks import NEWER, excited
 from tests.support.random_networks import (
@@ -147,6 +149,27 @@ def _fails(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool
     return False
 
 
+def enumeration(wanted: int) -> None:
+    """Compare what is found with all regions in stripes of rows that there are."""
+    wrong = [seed for seed in range(wanted) if beaten(seed)]
+    print(f"{wanted} graphs of up to six operations: {len(wrong)} have chains that beat those found {wrong}")
+    if wrong:
+        sys.exit(1)
+
+
+def baselines(count: int) -> None:
+    """Print the peaks of fusion blocks and of patches beside those found."""
+    for name, made in [*NETWORKS.items(), *NEWER.items()][:count]:
+        result = cascade(made(), time_limit_s=600)
+        blocks, patched = (way(result.graph, result.options) for way in (fusion_blocks, patches))
+        at_0, at_10 = (min(p.peak for p in result.points if p.macs_ratio <= most) for most in (1.0, 1.1))
+        verdict = "never above" if at_0 <= blocks and at_10 <= patched else "ABOVE"
+        print(
+            f"{name}: {at_0:,} of {blocks:,} in blocks at +0 %, {at_10:,} of {patched:,} in patches at +10 %", end=": "
+        )
+        print(verdict, flush=True)
+
+
 def fronts(wanted: int) -> None:
     """Compare fronts with all chains."""
     wrong = [told for seed in range(wanted) if (told := fronts_differ(5_000 + seed, 25))]
@@ -180,6 +203,8 @@ COMMANDS = {
     "newer": (newer, 0),
     "long": (long, 500),
     "exactness": (exactness, 10_000),
+    "enumeration": (enumeration, 500),
+    "baselines": (baselines, 99),
     "fronts": (fronts, 500),
     "time": (seconds, 0),
 }

@@ -32,6 +32,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "liveness": ("lab.liveness_agreement", 10_000),
     "exactness": ("lab.cascade_rows", "exactness", 10_000),
     "fronts": ("lab.cascade_rows", "fronts", 500),
+    "enumeration": ("lab.cascade_rows", "enumeration", 500),
     **{name: ("lab.fuzz_importers", name, 100_000) for name in SEEDS},
     "service": ("lab.fuzz_service", "--seconds", 3_600),
     "poison": ("lab.poison", "--pairs", 20_000),

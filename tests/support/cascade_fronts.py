@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations, product
 
+import numpy as np
+
+from memplan.planner.operations.access.access_graph import AccessGraph, driven
+from memplan.planner.operations.cascade.regions import CascadeRegion
 from memplan.solvers.cascade.front import front, front_of_three
-from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.options import WORST, CascadeOptions
+from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.search import RegionSearch
-from tests.support.random_networks import random_network
+from memplan.solvers.kernels.cascade.found import KIND_ROWS
+from tests.support.cascade_twin import peak_of_region
+from tests.support.random_networks import random_network, random_six
 
 Costs = tuple[int, ...]
 
@@ -39,6 +47,49 @@ def fronts_differ(seed: int, most: int) -> list[str]:
     told = [] if got == _best(of_two) else ["two"]
     by_three = [(chain.peak, chain.macs, chain.traffic) for chain in front_of_three(found, n, 2**62)[0]]
     return told if by_three == _best(whole) else [*told, "three"]
+
+
+def beaten(seed: int) -> list[Costs]:
+    """Return the chains of all regions in stripes of rows of a random graph that beat those found, by peak and MACs.
+
+    All intervals, all heights and all mixes of modes are laid out one by one, and counted from their ranges.
+    """
+    rng = random.Random(seed)
+    graph = random_six(rng)
+    options = CascadeOptions(input=rng.choice(["resident", "streamed"]), output=rng.choice(["resident", "streamed"]))
+    search, n = RegionSearch(graph, options), len(graph.operations)
+    got = [(chain.peak, chain.macs) for chain in front(search.run(), n)]
+    rows = search.layers().tolist()
+    for first, end in combinations(range(n + 1), 2):
+        inner = range(first, end - 1)
+        read_early = [graph.readers[graph.operations[v].outputs[0]] for v in inner]
+        is_striped = all(graph.operations[v].role == "striped" for v in inner)
+        if not is_striped or graph.operations[end - 1].role == "barrier" or any(r and r[0] >= end for r in read_early):
+            continue
+        size = driven(graph, end - 1).rows
+        free = [1 << (end - 1 - v) for v, r in zip(inner, read_early, strict=True) if r and r[-1] < end]
+        for height, *bits in product(range(1, size) or (1,), *((0, bit) for bit in free)):
+            row = [first, end, 0, 0, 0, 0, KIND_ROWS, height, sum(bits), 0]
+            region = region_of(graph, options, row)
+            if _is_within(graph, region):
+                peak, costs = peak_of_region(graph, options, row)
+                rows.append([first, end, peak, *costs, *row[6:]])
+    every = np.array(sorted(rows, key=lambda row: (row[1], row[0])), np.int64)
+    points = [(chain.peak, chain.macs) for chain in front(every, n)]
+    return [one for one in points if not any(other[0] <= one[0] and other[1] <= one[1] for other in got)]
+
+
+def _is_within(graph: AccessGraph, region: CascadeRegion) -> bool:
+    """Return True if a region, and what it grew from, multiplies no more than the search allows."""
+    macs = base = 0
+    for v in reversed(range(region.first, region.end)):
+        made, once = region.made[v], graph.macs_of(v)
+        area = sum(b - a for a, b in made.rows) * sum(b - a for a, b in made.columns)
+        macs += once if graph.operations[v].role == "sum" else area * graph.operations[v].macs
+        base += once
+        if macs > int(WORST * base) + 1:
+            return False
+    return True
 
 
 def _best(points: set[Costs]) -> list[Costs]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.from_graph import access_graph
+from memplan.planner.operations.access.repeated import repeated
 from memplan.planner.operations.access.splits import split_apart
 from memplan.planner.operations.cascade.regions import (
     Cascade,
@@ -67,6 +68,39 @@ def random_units(rng: random.Random) -> AccessGraph:
             x = net.pool(x)
     net.conv(x, 2, 1)
     return access_graph(split_apart(net.graph()))
+
+
+def random_six(rng: random.Random) -> AccessGraph:
+    """Draw a graph of up to six operations: splits, shuffles, heads, sums over rows, and some that run again."""
+    while True:
+        net = Network()
+        x = net.input(rng.randint(3, 8), rng.randint(2, 4), 2)
+        live = [x]
+        for _ in range(rng.randint(1, 5)):
+            kind, x = rng.random(), rng.choice(live[-2:])
+            channels = net.shapes[x][3]
+            alike = [t for t in live if t != x and net.shapes[t] == net.shapes[x]]
+            if kind < 0.15 and channels % 2 == 0:
+                live += halves(net, x)
+            elif kind < 0.25 and channels % 2 == 0:
+                live.append(shuffled(net, x))
+            elif kind < 0.45 and alike:
+                live.append(rng.choice([net.add, net.concat])(x, rng.choice(alike)))
+            elif kind < 0.55:
+                live.append(net.mul(x, net.global_pool(x)))
+            elif kind < 0.65:
+                net.conv(x, 1, rng.choice([1, 3]))
+            else:
+                live.append(net.conv(x, rng.choice([2, 4, 6]), rng.choice([1, 2, 3, 5]), rng.choice([1, 1, 2])))
+        graph = access_graph(split_apart(net.graph()))
+        late = [v for row in graph.readers if len(row) > 1 for v in row[1:]]
+        if late and rng.random() < 0.5:
+            at = rng.choice(late)
+            read = {one.tensor for one in graph.operations[at].reads}
+            makers = {v for t in read if (v := graph.maker[t]) is not None and graph.operations[v].role == "striped"}
+            graph = repeated(graph, frozenset([rng.choice(sorted(makers))]), at) if makers else graph
+        if 2 <= len(graph.operations) <= 6:
+            return graph
 
 
 def _random_operation(net: Network, rng: random.Random, x: int, others: list[int]) -> int | None:

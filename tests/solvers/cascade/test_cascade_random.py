@@ -15,9 +15,11 @@ from memplan.solvers.cascade.options import CascadeOptions, Delivery
 from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.solve import cascade
 from memplan.solvers.kernels.tables import Rows
-from tests.support.cascade_fronts import beats, fronts_differ
+from tests.support.cascade_baselines import fusion_blocks, patches
+from tests.support.cascade_fronts import beaten, beats, fronts_differ
 from tests.support.cascade_twin import peak_of_region
 from tests.support.depth import seeds
+from tests.support.networks import two_convolutions
 from tests.support.random_networks import random_cascade, random_network, shrunk, side_by_side
 
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
@@ -114,6 +116,19 @@ def test_every_mix_of_modes_of_small_networks_is_found_where_the_beam_is_wide() 
                 if costs[0] <= 2.5 * sum(graph.macs_of(v) for v in range(first, end)):
                     better = (mine[:, 2] <= peak) & (mine[:, 3] <= costs[0])
                     assert better.any(), (seed, first, end, mask, height, peak)
+
+
+@pytest.mark.drawn
+def test_no_regions_of_small_graphs_with_splits_heads_and_repeats_beat_those_found() -> None:
+    for seed in seeds(15):
+        assert beaten(seed) == []
+
+
+def test_points_are_never_above_fusion_blocks_and_patches() -> None:
+    result = cascade(two_convolutions())
+    by_blocks, by_patches = (way(result.graph, result.options) for way in (fusion_blocks, patches))
+    assert result.points[0].macs_ratio == 1
+    assert result.points[0].peak < by_patches < by_blocks < result.layers_peak
 
 
 def test_random_networks_are_planned_at_their_estimate_and_run_in_that_arena() -> None:
