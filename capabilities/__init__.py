@@ -10,6 +10,7 @@ MODULES = {
     "what-if": "reasons.what_if",
     "audit": "plans.audit",
     "verify": "plans.verify",
+    "inspect": "plans.inspect",
     "check": "plans.check",
     "diff": "plans.diff",
     "replan": "plans.replan",

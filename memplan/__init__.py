@@ -48,6 +48,7 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Exported": "capabilities.files.export",
     "ImportAnswer": "capabilities.files.import_",
     "ImportCallOptions": "capabilities.files.import_",
+    "Inspection": "capabilities.plans.inspect",
     "HeapsAnswer": "capabilities.plans.heaps",
     "HeapsOptions": "capabilities.plans.heaps",
     "LimitsAnswer": "capabilities.symbols.limits",
@@ -163,6 +164,8 @@ if TYPE_CHECKING:
     from memplan.capabilities.plans.heaps import HeapsAnswer as HeapsAnswer
     from memplan.capabilities.plans.heaps import HeapsOptions as HeapsOptions
     from memplan.capabilities.plans.heaps import heaps as heaps
+    from memplan.capabilities.plans.inspect import Inspection as Inspection
+    from memplan.capabilities.plans.inspect import inspect as inspect
     from memplan.capabilities.plans.objects import ObjectsAnswer as ObjectsAnswer
     from memplan.capabilities.plans.objects import ObjectsOptions as ObjectsOptions
     from memplan.capabilities.plans.objects import objects as objects

@@ -175,7 +175,7 @@ def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Con
     """Return the congruence that each named buffer's offset keeps to, each once."""
     table, pool = problem.buffers, problem.pools[0]
     if table.relatives or table.aliases or table.remainders:
-        return {_congruence(rules) for rules in _rules(problem, placed, named).values()}
+        return {congruence(rules) for rules in _rules(problem, placed, named).values()}
     steps = {lcm(step, pool.alignment) for step in table.alignment[named].tolist()}
     return {(step, -pool.base_address % step) for step in steps}
 
@@ -200,7 +200,7 @@ def _rules(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, lis
     return found
 
 
-def _congruence(rules: Iterable[Congruence]) -> Congruence:
+def congruence(rules: Iterable[Congruence]) -> Congruence:
     """Return the one congruence that says what several say; they contradict each other for no buffer with an offset."""
     step, rest = 1, 0
     for modulus, remainder in rules:
@@ -222,5 +222,5 @@ def _lowest_offset(problem: Problem, placed: PlacedBuffers, i: int) -> int:
     """Return the lowest offset of a buffer at which all that lies at a distance from it starts at 0 or above."""
     group, above = placed.group
     lowest = int(above[i]) - int(above[group == group[i]].min())
-    step, rest = _congruence(_rules(problem, placed, np.array([i]))[i])
+    step, rest = congruence(_rules(problem, placed, np.array([i]))[i])
     return lowest + (rest - lowest) % step

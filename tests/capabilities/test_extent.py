@@ -25,7 +25,7 @@ BANK = {
 NO_PLAN: dict[str, Any] = {"placements": []}
 ABOUT_PROBLEMS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("explain", "repairs", "what-if", "certificate", "check", "convert")},
-    **{name: {"plan": NO_PLAN} for name in ("verify", "audit", "replan", "export")},
+    **{name: {"plan": NO_PLAN} for name in ("verify", "inspect", "audit", "replan", "export")},
     "scenarios": {"grid": [[{"buffer": 0}]]},
     "sweep": {"sizes": {"a": [8]}},
 }

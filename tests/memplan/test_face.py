@@ -42,6 +42,7 @@ OFFERED = sorted(
         "ImportAnswer",
         "ImportCallOptions",
         "InputError",
+        "Inspection",
         "InvalidPlanError",
         "HeapsAnswer",
         "HeapsOptions",

@@ -10,12 +10,20 @@ import numpy.typing as npt
 
 from memplan.api.reports.page.document import PageDocument
 from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames
-from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.capabilities.plans.inspect import Inspection, inspected
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.places import MOST_PAIRS
 
 _NAMED_AT_MOST = 10_000
+_LISTED = 200
+"""The violations that a page lists."""
+
+
+MOST_PAIRS_OF_MANY = 50_000
+"""The pairs of buffers that are compared for one plan of a page with many."""
 
 
 def add_plan(
@@ -26,22 +34,31 @@ def add_plan(
 
 
 def plan_view(
-    document: PageDocument, problem: Problem, plan: Plan, *, title: str = "plan", names: ProgramNames = NO_NAMES
+    document: PageDocument,
+    problem: Problem,
+    plan: Plan,
+    *,
+    title: str = "plan",
+    names: ProgramNames = NO_NAMES,
+    most_pairs: int = MOST_PAIRS,
 ) -> dict[str, Any]:
-    """Return the view of a plan, whose columns are packed into the document.
+    """Return the view of a plan, with what `inspect` finds of it, whose columns are packed into the document.
 
-    Times are counted from the first of the problem; a buffer that has no lifetimes spans all of them. Buffers that are
-    not placed have the pool -1.
+    Times are counted from the first of the problem, or are positions in the list of all where they lie too far apart;
+    a buffer that has no lifetimes spans all of them, an alias those of what it lies in. Buffers that are not placed
+    have the pool -1.
     """
     table = problem.buffers
     placed = PlacedBuffers.by(problem, plan.placements)
     aliases = sorted(table.aliases)
     roots = [problem.roots[i] for i in aliases]
+    axis = _Axis(table)
     return {
         "kind": "plan",
         "title": title,
         "pools": _pools(problem, plan),
         "plan": _facts(plan),
+        "inspection": _inspection(document, inspected(problem, plan, most_pairs)),
         "ids": document.texts(table.ids),
         "size": document.column(table.size),
         "pool": document.column(placed.pool),
@@ -52,9 +69,9 @@ def plan_view(
             "distance": document.column([distance for _, distance in roots]),
         },
         "pins": document.column(np.flatnonzero(table.offset != ABSENT)),
-        **_lifetimes(document, problem),
+        **_lifetimes(document, problem, axis),
         **_optional(document, problem),
-        **_names(document, problem, names),
+        **_names(document, axis, names),
     }
 
 
@@ -87,34 +104,71 @@ def _exact(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {"exact": found} if found else {}
 
 
-def _lifetimes(document: PageDocument, problem: Problem) -> dict[str, Any]:
+def _inspection(document: PageDocument, found: Inspection) -> dict[str, Any]:
+    """Return what was found of a plan: times and what JavaScript's numbers are too coarse for as texts."""
+    answer: dict[str, Any] = found.model_dump(mode="json", exclude={"places"})
+    answer["count"] = len(found.violations)
+    answer["violations"] = answer["violations"][:_LISTED]
+    for pool in answer["pools"]:
+        pool["time"] = None if pool["time"] is None else str(pool["time"])
+        pool |= {key: str(value) for key, value in pool.items() if isinstance(value, int) and value > 2**53}
+        pool["without"] = [[name, str(left)] for name, left in pool["without"]]
+    if found.places is not None:
+        answer["places"] = {name: document.column(values) for name, values in found.places}
+    return answer
+
+
+class _Axis:
+    """The times of a page: steps after the first of the problem, or positions among all where those are too many."""
+
+    def __init__(self, table: BufferTable) -> None:
+        self.origin = int(table.start.min(initial=2**63 - 1)) if len(table.start) else 0
+        self.last = int(table.end.max()) if len(table.end) else self.origin + 1
+        self.known: I64 | None = None
+        if self.last - self.origin > 2**53:
+            self.known = np.unique(np.concatenate((table.start, table.end)))
+
+    def steps(self, times: I64) -> npt.NDArray[Any]:
+        """Return times as the page counts them."""
+        return times - self.origin if self.known is None else np.searchsorted(self.known, times)
+
+    def text(self, time: int) -> str:
+        """Return a time of the program, of which the page takes `origin` away."""
+        return str(time) if self.known is None else str(int(np.searchsorted(self.known, time)))
+
+    def fields(self, document: PageDocument) -> dict[str, Any]:
+        """Return what the page needs to write times as the problem does."""
+        if self.known is None:
+            return {"origin": str(self.origin)}
+        return {"origin": "0", "times": document.texts([str(time) for time in self.known.tolist()])}
+
+
+def _lifetimes(document: PageDocument, problem: Problem, axis: _Axis) -> dict[str, Any]:
     """Return lifetimes in the order of their starts: start, length, and the buffer that each is of."""
     table = problem.buffers
-    count = np.diff(table.first)
-    buffer = np.repeat(np.arange(len(table)), count)
-    start, end = table.start, table.end
-    origin = int(start.min()) if len(start) else 0
-    last = int(end.max()) if len(end) else origin + 1
-    rows = _relative(start, origin), _relative(end, origin)
-    if (timeless := np.flatnonzero(count == 0)).size:
-        buffer = np.concatenate((buffer, timeless))
-        zeros = np.zeros(len(timeless), dtype=np.uint64)
-        rows = np.concatenate((rows[0], zeros)), np.concatenate((rows[1], zeros + np.uint64(last - origin)))
-    order = np.argsort(rows[0], kind="stable")
+    start, end = axis.steps(table.start), axis.steps(table.end)
+    timeless, rows = [], [(np.arange(len(start)), np.repeat(np.arange(len(table)), np.diff(table.first)))]
+    for i in np.flatnonzero(np.diff(table.first) == 0).tolist():
+        root = problem.roots.get(i, (i, 0))[0]
+        lives = np.arange(table.first[root], table.first[root + 1])
+        if len(lives):
+            rows.append((lives, np.full(len(lives), i)))
+        else:
+            timeless.append(i)
+    row, buffer = (np.concatenate(column) for column in zip(*rows, strict=True))
+    whole = axis.steps(np.array([axis.origin, axis.last])).repeat(len(timeless)).reshape(2, -1)
+    start, end = np.concatenate((start[row], whole[0])), np.concatenate((end[row], whole[1]))
+    buffer = np.concatenate((buffer, np.array(timeless, dtype=np.int64)))
+    order = np.argsort(start, kind="stable")
     return {
-        "origin": str(origin),
+        **axis.fields(document),
         "life": {
-            "start": document.column(rows[0][order], is_sorted=True),
-            "length": document.column((rows[1] - rows[0])[order]),
+            "start": document.column(start[order], is_sorted=True),
+            "length": document.column((end - start)[order]),
             "buffer": document.column(buffer[order]),
         },
         "timeless": document.column(timeless),
     }
-
-
-def _relative(times: I64, origin: int) -> npt.NDArray[np.uint64]:
-    """Return times as steps after the origin: they are below 2^64, which passes int64."""
-    return times.astype(np.uint64) - np.uint64(origin % 2**64)
 
 
 def _optional(document: PageDocument, problem: Problem) -> dict[str, Any]:
@@ -124,24 +178,19 @@ def _optional(document: PageDocument, problem: Problem) -> dict[str, Any]:
         found["alignment"] = document.column(table.alignment)
     if (table.traffic != ABSENT).any():
         found["traffic"] = document.column(table.traffic)
-    if problem.may_share:
-        found["may_share"] = True
-    if problem.conflicts:
-        pairs = problem.conflicts[: 10 * _NAMED_AT_MOST]
-        found["conflicts"] = document.column([problem.index[name] for pair in pairs for name in pair])
     return found
 
 
-def _names(document: PageDocument, problem: Problem, names: ProgramNames) -> dict[str, Any]:
+def _names(document: PageDocument, axis: _Axis, names: ProgramNames) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if names.steps:
         steps = sorted(names.steps, key=lambda step: step.time)
         found["steps"] = {
-            "time": [str(step.time) for step in steps],
+            "time": [axis.text(step.time) for step in steps],
             "name": document.texts([step.name for step in steps]),
         }
     if names.spans:
-        found["spans"] = [[span.kind, span.name, str(span.start), str(span.end)] for span in names.spans]
+        found["spans"] = [[span.kind, span.name, axis.text(span.start), axis.text(span.end)] for span in names.spans]
     for key, values in (("roles", names.roles), ("operations", names.operations), ("types", names.types)):
         if values:
             known = {value: k for k, value in enumerate(dict.fromkeys(values))}

@@ -8,7 +8,7 @@ from typing import Any
 
 from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.file_page import file_page
-from memplan.api.reports.page.plan_view import plan_view
+from memplan.api.reports.page.plan_view import MOST_PAIRS_OF_MANY, plan_view
 from memplan.capabilities.files.program_names import NO_NAMES, NamedTime, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -58,7 +58,14 @@ def chart_page(title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoi
         if point.problem is not None and point.plan is not None and len(point.plan.placements):
             held += len(point.problem.buffers)
             if held <= _MOST_BUFFERS:
-                row["view"] = plan_view(document, point.problem, point.plan, title=point.label, names=point.names)
+                row["view"] = plan_view(
+                    document,
+                    point.problem,
+                    point.plan,
+                    title=point.label,
+                    names=point.names,
+                    most_pairs=MOST_PAIRS_OF_MANY,
+                )
         rows.append(row)
     axes = {"x": {"name": x.name, "unit": x.unit}, "y": {"name": y.name, "unit": y.unit}}
     document.add({"kind": "chart", "title": title, **axes, "points": rows})

@@ -26,7 +26,7 @@ export function openComparison(element, view, style) {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.which === which));
     const { moved, ghosts } = movesOf(view, which);
     const found = openPlan(stage, view[which], style, { title: view[which].title, moved });
-    found.colourBy("moved");
+    found.colourBy("moved", false);
     found.picture.extra = (/** @type {any} */ overlay) => {
       for (const ghost of ghosts.slice(0, ARROWS)) drawGhost(overlay, found.plan, ghost, which === "after");
     };

@@ -59,8 +59,8 @@ export function svgOf(picture) {
   });
   for (const lane of lanes.all) {
     const pool = plan.pools[lane.pool];
-    for (const [word, bytes, colour] of [["capacity", pool.size, picture.style("capacity")], ["bound", pool.lower_bound, picture.style("bound")]]) {
-      if (typeof bytes !== "number" || bytes > lane.bytes) continue;
+    for (const [word, bytes, colour] of [["capacity", pool.size, picture.style("capacity")], ["bound", Number(plan.verdict.pools[lane.pool]?.bound ?? NaN), picture.style("bound")]]) {
+      if (typeof bytes !== "number" || !(bytes <= lane.bytes)) continue;
       const at = f(y(lanes.y(lane.pool, bytes)));
       parts.push(`<path d="M${GUTTER.left} ${at}H${f(GUTTER.left + width)}" stroke="${colour}"/><text x="${f(GUTTER.left - 6)}" y="${at}" text-anchor="end">${word} ${sizeText(bytes)}</text>`);
     }

@@ -3,7 +3,6 @@
 
 import { h } from "./dom.js";
 import { bytesText, countText, nameText } from "./text.js";
-import { rivals } from "./why.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 
@@ -21,10 +20,9 @@ export function padded(plan, i) {
  * A list of the facts of a buffer.
  * @param {PlanModel} plan
  * @param {number} i
- * @param {boolean} isBrief  without what takes a search
  * @returns {HTMLElement}
  */
-export function factsOf(plan, i, isBrief) {
+export function factsOf(plan, i) {
   /** @type {[string, string | Node | null][]} */
   const rows = [
     ["size", bytesText(plan.sizeOf(i))],
@@ -40,7 +38,7 @@ export function factsOf(plan, i, isBrief) {
     ["pinned", plan.pins.has(i) ? "yes: the problem gives its offset" : null],
     ["alignment", plan.alignment && plan.alignment[i] > 1 ? countText(plan.alignment[i]) : null],
     ["traffic", plan.traffic && plan.traffic[i] >= 0 ? bytesText(plan.traffic[i]) : null],
-    ...(isBrief || plan.pool[i] < 0 ? [] : neighbours(plan, i)),
+    ...(plan.pool[i] < 0 ? [] : neighbours(plan, i)),
   ];
   const list = h("dl");
   for (const [term, value] of rows) if (value !== null) list.append(h("dt", {}, term), h("dd", {}, value));
@@ -69,18 +67,11 @@ function lives(plan, i) {
 
 /** @param {PlanModel} plan @param {number} i @returns {[string, string | null][]} */
 function neighbours(plan, i) {
-  const root = plan.root[i];
-  let under = -1;
-  let over = -1;
-  const low = plan.offset[root];
-  const high = low + plan.size[root];
-  for (const j of rivals(plan, root)) {
-    const end = plan.offset[j] + plan.size[j];
-    if (end <= low && (under < 0 || end > plan.offset[under] + plan.size[under])) under = j;
-    if (plan.offset[j] >= high && (over < 0 || plan.offset[j] < plan.offset[over])) over = j;
-  }
+  const found = plan.verdict.neighbours(i);
+  if (!found) return [];
+  const { under, over } = found;
   return [
     ["above it", over < 0 ? "nothing" : plan.name(over, 60)],
-    ["below it", under < 0 ? "the bottom" : plan.name(under, 60)],
+    ["below it", under >= 0 ? plan.name(under, 60) : under === -1 ? "the bottom" : "a reserved range"],
   ];
 }

@@ -6,17 +6,13 @@
 const MAX = 2n ** 63n;
 
 /**
- * What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline); else null.
+ * What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline); else null. Throws a
+ * SyntaxError for what is no JSON.
  * @param {string} text
  * @returns {Found | null}
  */
 export function recognised(text) {
-  let value;
-  try {
-    value = parsed(text);
-  } catch {
-    return null;
-  }
+  const value = parsed(text);
   if (!isObject(value)) return null;
   const problem = isProblem(value) ? value : isProblem(value.problem) ? value.problem : null;
   const plan = isPlan(value) ? value : isPlan(value.plan) ? value.plan : null;
@@ -71,6 +67,8 @@ export function planView(problem, plan, title, program = null) {
   const ids = problem.buffers.map((/** @type {any} */ row) => row.id);
   const index = new Map(ids.map((/** @type {any} */ id, /** @type {number} */ i) => [key(id), i]));
   const { pool, offset } = places(plan, index, names, ids.length);
+  const aliased = aliases(problem.buffers, index);
+  problem.buffers.forEach(sound);
   return {
     kind: "plan",
     title,
@@ -80,12 +78,18 @@ export function planView(problem, plan, title, program = null) {
     size: column(problem.buffers.map((/** @type {any} */ row) => row.size)),
     pool,
     offset: column(offset),
-    aliases: aliases(problem.buffers, index),
+    aliases: aliased,
     pins: positions(problem.buffers, (/** @type {any} */ row) => row.offset !== undefined && row.offset !== null),
-    ...lifetimes(problem),
-    ...optional(problem, index),
+    ...lifetimes(problem, aliased),
+    ...optional(problem),
     ...(program ? programNames(program) : {}),
   };
+}
+
+/** Refuse a buffer that cannot be drawn; what else is wrong with it, memplan says. @param {any} row @param {number} i */
+function sound({ id, size }, i) {
+  if (id === undefined || id === null) throw new Error(`buffers[${i}].id: is required`);
+  if (!(typeof size === "bigint" || Number.isSafeInteger(size)) || size < 0) throw new Error(`buffers[${i}].size: must be an integer of at least 0, got ${JSON.stringify(String(size))}`);
 }
 
 /** @param {any} names */
@@ -113,7 +117,7 @@ export function replanned(view, plan, title) {
   const index = new Map(view.ids.map((/** @type {any} */ id, /** @type {number} */ i) => [key(id), i]));
   const names = new Map(view.pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name, q]));
   const { pool, offset } = places(plan, index, names, view.ids.length);
-  return { ...view, title, plan: factsOf(plan), pool, offset: column(offset), pools: view.pools.map((/** @type {any} */ row) => poolRow(row, plan)) };
+  return { ...view, inspection: null, title, plan: factsOf(plan), pool, offset: column(offset), pools: view.pools.map((/** @type {any} */ row) => poolRow(row, plan)) };
 }
 
 /** What a plan claims, without what is absent. @param {any} plan */
@@ -187,25 +191,31 @@ function aliases(rows, index) {
   return found;
 }
 
-/** @param {any} problem */
-function lifetimes(problem) {
-  const last = problem.interval === "closed" ? 1 : 0;
+/** Lifetimes as `plan_view.py` packs them. @param {any} problem @param {any} aliased  from aliases to their roots */
+function lifetimes(problem, aliased) {
+  const last = problem.interval === "closed" ? 1n : 0n;
+  const own = problem.buffers.map((/** @type {any} */ row, /** @type {number} */ i) => {
+    const pairs = row.lifetimes ?? (row.start === undefined || row.start === null ? [] : [[row.start, row.end]]);
+    return pairs.map((/** @type {any[]} */ [start, end]) => [time(start, i, "start"), time(end, i, "end") + last]);
+  });
+  const root = new Map(aliased.buffer.map((/** @type {number} */ i, /** @type {number} */ k) => [i, aliased.root[k]]));
+  const known = [...new Set(own.flat(2))].sort((a, b) => (a < b ? -1 : Number(a > b)));
+  const [origin, most] = known.length ? [known[0], known[known.length - 1]] : [0n, 1n];
+  const isFar = most - origin > BigInt(Number.MAX_SAFE_INTEGER);
+  const rank = new Map(isFar ? known.map((at, k) => [at, k]) : []);
+  const step = (/** @type {bigint} */ at) => (isFar ? rank.get(at) ?? 0 : Number(at - origin));
   const rows = /** @type {[number, number, number][]} */ ([]);
   const timeless = /** @type {number[]} */ ([]);
-  problem.buffers.forEach((/** @type {any} */ row, /** @type {number} */ i) => {
-    const pairs = row.lifetimes ?? (row.start === undefined || row.start === null ? [] : [[row.start, row.end]]);
-    for (const [start, end] of pairs) rows.push([Number(start), Number(end) + last, i]);
-    if (!pairs.length) timeless.push(i);
+  own.forEach((/** @type {any[]} */ pairs, /** @type {number} */ i) => {
+    const lives = pairs.length ? pairs : own[root.get(i) ?? i];
+    if (!lives.length) timeless.push(i);
+    for (const [start, end] of lives.length ? lives : [[origin, most]]) rows.push([step(start), step(end), i]);
   });
-  const least = rows.reduce((found, [start]) => Math.min(found, start), Infinity);
-  const origin = least === Infinity ? 0 : least;
-  const most = rows.reduce((found, [, end]) => Math.max(found, end), origin + 1);
-  for (const i of timeless) rows.push([origin, most, i]);
   rows.sort((a, b) => a[0] - b[0]);
   return {
-    origin: String(BigInt(origin)),
+    ...(isFar ? { origin: "0", times: known.map(String) } : { origin: String(origin) }),
     life: {
-      start: Float64Array.from(rows, ([start]) => start - origin),
+      start: Float64Array.from(rows, ([start]) => start),
       length: Float64Array.from(rows, ([start, end]) => end - start),
       buffer: Int32Array.from(rows, ([, , i]) => i),
     },
@@ -213,16 +223,19 @@ function lifetimes(problem) {
   };
 }
 
-/** @param {any} problem @param {Map<any, number>} index */
-function optional(problem, index) {
+/** @param {any} value @param {number} i @param {string} name @returns {bigint} */
+function time(value, i, name) {
+  if (typeof value === "bigint" || Number.isSafeInteger(value)) return BigInt(value);
+  throw new Error(`buffers[${i}].${name}: must be an integer, got ${JSON.stringify(value)}`);
+}
+
+/** @param {any} problem */
+function optional(problem) {
   /** @type {any} */
   const found = {};
   const rows = problem.buffers;
   if (rows.some((/** @type {any} */ row) => (row.alignment ?? 1) !== 1)) {
     found.alignment = column(rows.map((/** @type {any} */ row) => row.alignment ?? 1));
-  }
-  if (problem.conflicts?.length) {
-    found.conflicts = Int32Array.from(problem.conflicts.flat(), (id) => index.get(key(id)) ?? 0);
   }
   return found;
 }

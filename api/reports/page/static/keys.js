@@ -18,7 +18,7 @@ export function bindKeys(bindings) {
     const isSearch = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f";
     if ((event.ctrlKey || event.metaKey || event.altKey) && !isSearch) return;
     const pressed = isSearch ? "/" : event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (pressed.startsWith("Arrow") && !(target instanceof HTMLCanvasElement)) return;
+    if ((pressed.startsWith("Arrow") || pressed === "Enter") && !(target instanceof HTMLCanvasElement)) return;
     const binding = bindings.find(({ keys }) => keys.includes(pressed));
     if (!binding) return;
     event.preventDefault();

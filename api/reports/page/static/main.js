@@ -52,7 +52,7 @@ const shown = {};
 async function take(page, known, files) {
   let view = known?.views.find(({ kind }) => kind === "plan");
   for (const file of files) {
-    const found = recognised(await file.text());
+    const found = read(await file.text(), file.name);
     if (!found) throw new Error(`${file.name}: must be a problem or a plan in JSON; memplan look and memplan serve read other files`);
     if (!found.problem && !view) throw new Error(`${file.name}: open the problem of this plan first`);
     const title = found.problem?.name ?? file.name;
@@ -62,6 +62,15 @@ async function take(page, known, files) {
   document.title = nameText(view.title, 60);
   show(page, { title: view.title, views: [view] });
   return { title: view.title, views: [view] };
+}
+
+/** @param {string} text @param {string} name */
+function read(text, name) {
+  try {
+    return recognised(text);
+  } catch (error) {
+    throw new Error(`${name}: is not JSON: ${/** @type {Error} */ (error).message}`);
+  }
 }
 
 async function start() {
@@ -76,7 +85,10 @@ async function start() {
     let known = found;
     droppable(document.body, (files) => {
       take(page, known, files).then((taken) => { known = taken; },
-        (error) => page.prepend(h("p", { role: "alert", class: "alarm" }, nameText(error.message, 1000))));
+        (error) => {
+          page.querySelector(":scope > .alarm")?.remove();
+          page.prepend(h("p", { role: "alert", class: "alarm" }, nameText(error.message, 1000)));
+        });
     });
     requestAnimationFrame(() => requestAnimationFrame(() => { shown.ready = performance.now(); }));
   } catch (error) {

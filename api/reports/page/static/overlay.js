@@ -82,7 +82,7 @@ export class Overlay {
       }
       if (pool.bank_size) this.banks(lane, pool);
       this.level(lane, pool.size, theme.capacity, [], "capacity");
-      this.level(lane, pool.lower_bound, theme.bound, [6, 4], "bound");
+      this.level(lane, known(plan.verdict.pools[lane.pool]?.bound), theme.bound, [6, 4], "bound");
       c.textBaseline = "top";
     }
   }
@@ -311,6 +311,11 @@ export class Overlay {
     c.stroke();
     c.setLineDash([]);
   }
+}
+
+/** @param {number | bigint | null | undefined} bytes */
+function known(bytes) {
+  return bytes === null || bytes === undefined ? undefined : Number(bytes);
 }
 
 /** @param {number} y @param {import("./lanes.js").Lane} lane */

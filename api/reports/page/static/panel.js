@@ -4,8 +4,9 @@
 import { fill, h } from "./dom.js";
 import { factsOf } from "./facts.js";
 import { BufferTable } from "./tables.js";
+import { aliveAt, endAbove, fullTimes } from "./live_bytes.js";
+import { readSize } from "./sizes.js";
 import { bytesText, countText, exactly, nameText, percentText, sizeText } from "./text.js";
-import { aliveAt, bottleneck, chainUnder, fits, lowestFit, readSize, without } from "./why.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void}} Actions */
@@ -33,36 +34,48 @@ export class Panel {
   showBuffer(i) {
     if (i < 0) return this.showPlan();
     const { plan } = this;
-    fill(this.selected, h("h2", {}, "Buffer ", h("b", { class: "name" }, plan.name(i, 200))), factsOf(plan, i, false), this.why(i));
+    fill(this.selected, h("h2", {}, "Buffer ", h("b", { class: "name" }, plan.name(i, 200))), factsOf(plan, i), this.why(i));
   }
 
   /** What the plan as a whole says, where no buffer is selected. */
   showPlan() {
-    const { facts } = this.plan;
+    const { facts, verdict } = this.plan;
     const found = facts.explanation;
     fill(this.selected,
+      verdict.badge === "not valid" && h("h2", {}, "What is wrong with the plan"),
+      verdict.badge === "not valid" && h("ul", {}, ...verdict.violations.slice(0, LISTED).map(({ rule, message, first, second }) =>
+        h("li", {}, h("b", {}, rule), ` ${nameText(message, 400)} `, ...[first, second].map((id) => this.plan.indexOf(id)).filter((i) => i >= 0).map((i) => this.button(i)))),
+      verdict.count > LISTED && h("li", {}, `and ${countText(verdict.count - LISTED)} more`)),
       found && h("h2", {}, facts.status === "infeasible" ? "Why nothing fits" : "Explanation"),
       found && h("p", { class: "alarm" }, nameText(found.message, 2000)),
-      found?.buffers && this.list(found.buffers.slice(0, LISTED).map((/** @type {any} */ id) => this.plan.ids.indexOf(id))),
-      !found && h("p", { class: "quiet" }, "Point at a buffer for its facts; click it to see why it is where it is. ? lists all keys."));
+      found?.buffers && this.list(found.buffers.slice(0, LISTED).map((/** @type {any} */ id) => this.plan.indexOf(id))),
+      !found && verdict.badge !== "not valid" && h("p", { class: "quiet" }, "Point at a buffer for its facts; click it to see why it is where it is. ? lists all keys."));
   }
 
   /** @param {number} i */
   why(i) {
     const { plan } = this;
+    const { verdict } = plan;
     if (plan.pool[i] < 0) return h("p", {}, "The plan has no place for it.");
-    const links = chainUnder(plan, i);
+    const head = h("h2", {}, "Why is it here?");
+    if (!verdict.places) {
+      const reason = verdict.badge === "verified" ? "Not computed for a plan of so many buffers alive together." : `Not known: the plan is ${verdict.badge}.`;
+      return h("div", { class: "why" }, head, h("p", {}, reason));
+    }
+    const { links, isOnReserved } = verdict.chain(i);
     const idle = links.reduce((sum, link) => sum + link.idle, 0);
-    const lowest = lowestFit(plan, plan.root[i]);
-    const own = plan.offset[plan.root[i]];
-    const verdict = plan.pins.has(i) ? "Its offset is given by the problem."
-      : own === 0 ? "It lies at the bottom."
-      : lowest.offset < own ? `Alone it could move down to offset ${countText(lowest.offset)}: nothing is in its way there.`
-      : `It cannot move down alone: the widest free range below it, while it is alive, has ${sizeText(lowest.widest)} of the ${sizeText(plan.size[plan.root[i]])} it needs.`;
+    const lowest = verdict.lowest(i);
+    const own = plan.offsetOf(plan.root[i]);
+    const says = plan.pins.has(i) || plan.pins.has(plan.root[i]) ? "Its offset is given by the problem."
+      : Number(own) === 0 ? "It lies at the bottom."
+      : lowest === null ? "How low it could lie was not found."
+      : Number(lowest) < Number(own) ? `Alone it could move down to offset ${countText(lowest)}: the verifier's rules are kept there.`
+      : "It cannot move down alone: every lower offset breaks a rule while all others stay.";
+    const end = isOnReserved ? "a reserved range" : "the bottom";
     const rows = links.slice(0, 200).map((link) => h("li", {}, this.button(link.i), ` ${sizeText(plan.size[link.i])} at ${countText(plan.offsetOf(link.i))}`,
       link.idle > 0 && h("span", { class: "alarm" }, ` ${sizeText(link.idle)} idle below`)));
-    return h("div", { class: "why" }, h("h2", {}, "Why is it here?"), h("p", {}, verdict),
-      links.length > 1 && h("p", {}, `It stands on ${links.length - 1} ${links.length === 2 ? "buffer" : "buffers"} down to the bottom, with ${bytesText(idle)} idle between them.`),
+    return h("div", { class: "why" }, head, h("p", {}, says),
+      (links.length > 1 || isOnReserved) && h("p", {}, `It stands on ${links.length === 1 ? end : `${links.length - 1} ${links.length === 2 ? "buffer" : "buffers"} down to ${end}`}, with ${bytesText(idle)} idle between.`),
       h("ol", { class: "chain" }, ...rows));
   }
 
@@ -82,16 +95,21 @@ export class Panel {
   showTime(time) {
     const { plan } = this;
     const buffers = aliveAt(plan, -1, time);
-    const bytes = buffers.reduce((sum, i) => sum + plan.size[i], 0);
-    const fullest = plan.fullest(-1);
     const step = plan.stepName(time);
-    const isPeak = bytes === fullest.bytes;
+    const placed = plan.pools.map((_, q) => q).filter((q) => plan.fullest(q).bytes > 0);
+    const lines = (placed.length > 1 ? placed : [-1]).map((q) => {
+      const inside = buffers.filter((i) => q < 0 || plan.pool[i] === q);
+      const bytes = inside.reduce((sum, i) => sum + plan.size[i], 0);
+      const exact = plan.exactSize ? inside.reduce((sum, i) => sum + BigInt(plan.sizeOf(i)), 0n) : bytes;
+      const fullest = plan.fullest(q);
+      return h("p", {}, q >= 0 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `), `${countText(inside.length)} ${inside.length === 1 ? "buffer" : "buffers"}, ${bytesText(exact)}`,
+        bytes >= fullest.bytes ? " (the most)" : `, ${percentText(bytes / fullest.bytes)} of the most `,
+        bytes < fullest.bytes && h("button", { type: "button", onclick: () => this.actions.lookAt(fullest.time) }, "go to the fullest time"));
+    });
     fill(this.alive,
-      h("h2", {}, `Alive at time ${plan.timeText(time)}`, step && `, ${nameText(step, 60)}`, isPeak && " (the fullest)"),
-      h("p", {}, `${countText(buffers.length)} buffers, ${bytesText(bytes)}`,
-        !isPeak && fullest.bytes > 0 && `, ${percentText(bytes / fullest.bytes)} of the most `,
-        !isPeak && h("button", { type: "button", onclick: () => this.actions.lookAt(fullest.time) }, "go to the fullest time")),
-      plan.timeless.size > 0 && h("p", { class: "quiet" }, `${countText(plan.timeless.size)} buffers have no times: pairs say what they may not overlap.`),
+      h("h2", {}, `Alive at time ${plan.timeText(time)}`, step && `, ${nameText(step, 60)}`),
+      ...lines,
+      plan.timeless.size > 0 && h("p", { class: "quiet" }, `${countText(plan.timeless.size)} ${plan.timeless.size === 1 ? "buffer has" : "buffers have"} no times: pairs say what they may not overlap.`),
       this.table.element);
     this.table.show(buffers, time);
   }
@@ -101,41 +119,48 @@ export class Panel {
     const { plan } = this;
     const parts = plan.pools.map((pool, q) => {
       const answer = h("div", { class: "answer", "aria-live": "polite" });
-      const isPlaced = plan.pool.some((of) => of === q);
       const field = /** @type {HTMLInputElement} */ (h("input", { type: "text", size: "9", placeholder: "256 KiB", "aria-label": `size to ask of pool ${nameText(pool.name, 60)}` }));
       const form = h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.answer(q, field.value, answer); } },
         h("span", {}, "Would it fit in "), field, " ", h("button", { type: "submit" }, "ask"));
-      return h("div", { class: "pool" }, h("h2", {}, `Pool ${nameText(pool.name, 60)}`), h("dl", {}, ...this.levels(pool)),
-        isPlaced && this.lowering(q), form, answer);
+      return h("div", { class: "pool" }, h("h2", {}, `Pool ${nameText(pool.name, 60)}`), h("dl", {}, ...this.levels(q)),
+        this.lowering(q), form, answer);
     });
     fill(this.pools, ...parts);
   }
 
-  /** @param {import("./plan_model.js").Pool} pool */
-  levels(pool) {
+  /** @param {number} q */
+  levels(q) {
+    const { plan } = this;
+    const pool = plan.pools[q];
     const exact = /** @type {any} */ (pool).exact ?? {};
-    /** @type {[string, any][]} */
-    const rows = [["peak", exact.used ?? pool.used], ["lower bound", exact.lower_bound ?? pool.lower_bound], ["capacity", exact.size ?? pool.size], ["bank size", pool.bank_size]];
-    return rows.flatMap(([term, value]) => (value === undefined ? [] : [h("dt", {}, term), h("dd", {}, bytesText(exactly(value)))]));
+    const found = plan.verdict.pools[q];
+    const isClaim = !found && plan.verdict.badge !== "nothing placed";
+    const claimed = isClaim ? " (claimed)" : "";
+    const bound = found ? found.bound : exact.lower_bound ?? pool.lower_bound;
+    /** @type {[string, any, string][]} */
+    const rows = [["peak", found || !plan.pool.some((of) => of === q) ? exact.used ?? pool.used ?? found?.used : plan.top(q), ""],
+      ["lower bound", bound, claimed], ["capacity", exact.size ?? pool.size, ""], ["bank size", pool.bank_size, ""]];
+    const list = rows.flatMap(([term, value, note]) => (value === undefined || value === null ? [] : [h("dt", {}, term), h("dd", {}, bytesText(exactly(value)) + note)]));
+    if (found?.gap !== null && found?.gap !== undefined) list.push(h("dt", {}, "gap"), h("dd", {}, percentText(found.gap)));
+    return list;
   }
 
   /** @param {number} q */
   lowering(q) {
     const { plan } = this;
-    const pool = plan.pools[q];
-    const peak = pool.used ?? plan.top(q);
-    const narrow = bottleneck(plan, q);
+    const found = plan.verdict.pools[q];
+    if (!found) return null;
     const details = h("details", {}, h("summary", {}, "What is in the way of a lower peak?"));
     details.addEventListener("toggle", () => {
       if (details.childElementCount > 1) return;
-      const best = without(plan, q, narrow.buffers).filter((row) => row.bytes < narrow.bytes);
+      const more = found.used - found.live;
       details.append(
-        h("p", {}, `At time ${plan.timeText(narrow.time)}, ${countText(narrow.buffers.length)} buffers with ${bytesText(narrow.bytes)} are alive together${plan.isShared ? "." : ": no plan with the same buffers in this pool has less."}`,
-          peak > narrow.bytes ? ` This plan takes ${bytesText(peak - narrow.bytes)} more.` : ""),
-        this.list(narrow.buffers),
-        best.length ? h("p", {}, "The most bytes alive would be, without one of them (moved to another pool, computed again, or made in parts):")
+        h("p", {}, `At time ${plan.timeText(found.time)}, ${countText(found.alive.length)} buffers with ${bytesText(found.live)} are alive together${found.liveBounds ? ": no plan with the same buffers in this pool has less." : "."}`,
+          more > 0 ? ` This plan takes ${bytesText(more)} more${found.reserved ? `, of which ${bytesText(found.reserved)} are reserved` : ""}.` : ""),
+        this.list(found.alive),
+        found.without.length ? h("p", {}, "The most bytes alive would be, without one of them (moved to another pool, computed again, or made in parts):")
           : h("p", {}, "No single one of them would lower the most bytes alive: other times are as full."),
-        h("ul", {}, ...best.map((row) => h("li", {}, this.button(row.i), ` ${sizeText(row.bytes)} (${sizeText(narrow.bytes - row.bytes)} less)`))),
+        h("ul", {}, ...found.without.map((row) => h("li", {}, this.button(row.i), ` ${sizeText(row.bytes)} (${sizeText(found.live - row.bytes)} less)`))),
       );
     });
     return details;
@@ -144,21 +169,43 @@ export class Panel {
   /** @param {number} q @param {string} text @param {HTMLElement} element */
   answer(q, text, element) {
     const { plan } = this;
-    const size = readSize(text);
-    if (size === null) return fill(element, h("p", { class: "alarm" }, `size: must be bytes, such as 256 KiB or 65536, got ${nameText(text, 40)}`));
-    const pool = plan.pool.some((of) => of === q) ? q : -1;
-    const { stretches, above } = fits(plan, pool, size);
-    const least = bottleneck(plan, pool);
-    const used = Math.max(plan.pools[q].used ?? 0, plan.top(q));
-    if (!stretches.length && pool < 0) return fill(element, h("p", {}, `Nothing is placed here. Never more than ${bytesText(least.bytes)} are alive; plan it with this capacity to know.`));
-    if (!stretches.length && !above.length) return fill(element, h("p", {}, `Yes: this plan ends at ${bytesText(used)}.`));
-    const say = stretches.length
-      ? `${plan.isShared ? "Too much is alive" : pool < 0 ? "No plan fits" : plan.pools.length > 1 ? "No plan with these buffers here fits" : "No plan fits"}: ${bytesText(least.bytes)} are alive at time ${plan.timeText(least.time)}, ${bytesText(least.bytes - size)} too much.`
-      : `This plan does not: it ends at ${bytesText(used)}. The live bytes, ${bytesText(least.bytes)}, would; plan it with this capacity to know.`;
-    fill(element, h("p", { class: "alarm" }, say),
+    let size = 0;
+    try {
+      size = Number(readSize(text));
+    } catch (error) {
+      return fill(element, h("p", { class: "alarm" }, nameText(/** @type {Error} */ (error).message, 200)));
+    }
+    const [says, isYes] = this.fits(q, size);
+    const stretches = isYes ? [] : fullTimes(plan, plan.pool.some((of) => of === q) ? q : -1, size);
+    const above = isYes ? [] : endAbove(plan, q, size);
+    fill(element, h("p", { class: isYes ? null : "alarm" }, says),
       stretches.length > 0 && h("p", {}, `In the way: ${countText(stretches.length)} ${stretches.length === 1 ? "stretch" : "stretches"} of time `,
         ...stretches.sort((a, b) => b.most - a.most).slice(0, 8).flatMap((stretch) => [
           h("button", { type: "button", onclick: () => this.actions.lookAt(stretch.at) }, `${plan.timeText(stretch.start)} to ${plan.timeText(stretch.end)}: ${sizeText(stretch.most)}`), " "])),
-      above.length > 0 && h("p", {}, `${countText(above.length)} buffers end above it:`), above.length > 0 && this.list(above));
+      above.length > 0 && h("p", {}, `${countText(above.length)} ${above.length === 1 ? "buffer ends" : "buffers end"} above it:`), above.length > 0 && this.list(above));
+  }
+
+  /** The answer about a capacity, and if it is yes: the numbers of the verdict, compared. @param {number} q @param {number} size @returns {[string, boolean]} */
+  fits(q, size) {
+    const { plan } = this;
+    const { verdict, facts } = plan;
+    const pool = plan.pools[q];
+    const found = verdict.pools[q];
+    const reason = facts.explanation;
+    if (verdict.isValid && facts.status === "infeasible" && pool.size !== undefined && size <= Number(pool.size)) {
+      return [`No: nothing fits ${bytesText(exactly(/** @type {any} */ (pool).exact?.size ?? pool.size))}, by the reason above.`, false];
+    }
+    if (verdict.isValid && reason?.pool === pool.name && Number(reason.needed ?? 0) > size) return [`No: at least ${bytesText(reason.needed)} are needed.`, false];
+    if (!found) return [`Not known: the plan is ${verdict.badge === "nothing placed" ? "empty" : verdict.badge}. Plan it with this capacity to know.`, false];
+    if (found.used <= size) return [`Yes: this plan ends at ${bytesText(found.used)}.`, true];
+    const isOnly = plan.pools.length === 1;
+    if (found.liveBounds && found.live > size) {
+      return [`No plan${isOnly ? "" : " with these buffers here"} fits: ${bytesText(found.live)} are alive at time ${plan.timeText(found.time)}, ${bytesText(found.live - size)} too much.`, false];
+    }
+    if (found.bound !== null && Number(found.bound) > size) {
+      const by = found.provedBy === null ? "as a search found, which is not repeated here" : "which is proved";
+      return [`No: no plan ${isOnly ? "" : "that is as good in what is minimised before "}uses less than ${bytesText(found.bound)}, ${by}.`, false];
+    }
+    return [`This plan does not: it ends at ${bytesText(found.used)}. Nothing rules it out; plan it with this capacity to know.`, false];
   }
 }

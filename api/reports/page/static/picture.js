@@ -24,7 +24,8 @@ const REST = 160;
  * @property {number} selected  a buffer, or -1
  * @property {number} hovered
  * @property {number[]} chain  buffers under the selected one
- * @property {number[]} peak  buffers of the peak's bottleneck
+ * @property {number[]} peak  buffers that decide the peaks
+ * @property {number[]} wrong  buffers that break a rule
  * @property {number | null} time  the time that is looked at
  * @property {Uint8Array | null} found  1 for buffers that a search found
  * @property {Uint8Array | null} moved
@@ -46,7 +47,7 @@ export class Picture {
     for (let i = 0; i < plan.count && this.aliases.length < 2000; i++) if (plan.isAlias(i)) this.aliases.push(i);
     this.row = row;
     /** @type {Look} */
-    this.look = { by: "buffer", selected: -1, hovered: -1, chain: [], peak: [], time: null, found: null, moved: null };
+    this.look = { by: "buffer", selected: -1, hovered: -1, chain: [], peak: [], wrong: [], time: null, found: null, moved: null };
     /** @type {(overlay: Overlay) => void} */ this.extra = () => {};
     /** @type {((picture: Picture) => void)[]} */ this.listeners = [];
     this.base = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "base", "aria-hidden": "true" }));
@@ -199,6 +200,7 @@ export class Picture {
     for (const i of this.aliases) overlay.outline(i, theme.ink, 1, [3, 2]);
     for (const i of [...plan.pins].slice(0, 2000)) overlay.pin(i);
     for (const i of look.peak.slice(0, 2000)) overlay.outline(i, theme.bound, 1.5);
+    for (const i of look.wrong.slice(0, 2000)) overlay.outline(i, theme.capacity, 2.5);
     for (const i of look.chain) overlay.outline(i, theme.chain, 2.5);
     if (look.hovered >= 0) overlay.outline(look.hovered, theme.ink, 1.5);
     if (look.selected >= 0) overlay.outline(look.selected, theme.select, 3);

@@ -2,6 +2,7 @@
 // One plan as columns, and what follows from them: lifetimes by time, live bytes, who lies under whom.
 
 import { nameText } from "./text.js";
+import { Verdict } from "./verdict.js";
 
 /**
  * @typedef {Object} Pool
@@ -41,9 +42,7 @@ export class PlanModel {
     this.timeless = new Set(view.timeless);
     /** @type {Float64Array | null} */ this.alignment = view.alignment ? plain(view.alignment) : null;
     /** @type {Float64Array | null} */ this.traffic = view.traffic ? plain(view.traffic) : null;
-    /** True where pairs of buffers may share bytes: then live bytes bound nothing. */
-    this.isShared = Boolean(view.may_share);
-    this.conflicts = view.conflicts ?? [];
+    /** @type {string[] | null} */ this.times = view.times ?? null;
     this.roles = view.roles ?? guessedRoles(this);
     this.operations = view.operations ?? null;
     this.types = view.types ?? null;
@@ -52,6 +51,8 @@ export class PlanModel {
       kind, name, start: Number(BigInt(start) - this.origin), end: Number(BigInt(end) - this.origin),
     }));
     /** @type {Map<number, Load>} */ this._loads = new Map();
+    /** @type {Map<string, number> | null} */ this._index = null;
+    this.verdict = new Verdict(this, view.inspection ?? null, view.isPending);
   }
 
   get count() {
@@ -107,7 +108,29 @@ export class PlanModel {
    * @returns {string}
    */
   timeText(time) {
-    return String(this.origin + BigInt(Math.round(time)));
+    const at = Math.round(time);
+    if (this.times) return this.times[Math.max(0, Math.min(this.times.length - 1, at))];
+    return String(this.origin + BigInt(at));
+  }
+
+  /**
+   * The time of the page that the problem counts so.
+   * @param {string | number | bigint} time
+   * @returns {number}
+   */
+  timeOf(time) {
+    return this.times ? this.times.indexOf(String(time)) : Number(BigInt(time) - this.origin);
+  }
+
+  /**
+   * The buffer of an id, -1 for none; 1 and "1" are two.
+   * @param {string | number | bigint | null | undefined} id
+   * @returns {number}
+   */
+  indexOf(id) {
+    const key = (/** @type {any} */ name) => (typeof name === "string" ? `s${name}` : `n${name}`);
+    this._index ??= new Map(this.ids.map((name, i) => [key(name), i]));
+    return this._index.get(key(id)) ?? -1;
   }
 
   /**
@@ -151,20 +174,6 @@ export class PlanModel {
   /** @param {number} i @returns {string} */
   role(i) {
     return this.isAlias(i) ? "alias" : this.roles.names[this.roles.of[i]];
-  }
-
-  /**
-   * The buffers that pairs of the problem keep from sharing bytes with one.
-   * @param {number} i
-   * @returns {number[]}
-   */
-  conflictsOf(i) {
-    const found = [];
-    for (let k = 0; k < this.conflicts.length; k += 2) {
-      if (this.conflicts[k] === i) found.push(this.conflicts[k + 1]);
-      if (this.conflicts[k + 1] === i) found.push(this.conflicts[k]);
-    }
-    return found;
   }
 
   /**

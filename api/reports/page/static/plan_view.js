@@ -6,15 +6,17 @@ import { fill, h } from "./dom.js";
 import { saveCsv, savePng, saveSvg } from "./exporting.js";
 import { factsOf } from "./facts.js";
 import { bindKeys, showHelp } from "./keys.js";
+import { legendOf } from "./legend.js";
 import { readLink, writeLink } from "./link.js";
+import { aliveAt } from "./live_bytes.js";
 import { Minimap } from "./minimap.js";
 import { Panel } from "./panel.js";
 import { Picture } from "./picture.js";
 import { PlanModel } from "./plan_model.js";
 import { Search } from "./search.js";
-import { bytesText, countText, exactly, percentText, sizeText } from "./text.js";
+import { bytesText, countText, exactly, nameText, percentText } from "./text.js";
 import { onTheme, switchTheme } from "./theme.js";
-import { bottleneck, chainUnder } from "./why.js";
+import { Verdict } from "./verdict.js";
 
 const STEP = 0.12;
 const CLICK_PIXELS = 4;
@@ -47,14 +49,15 @@ export class PlanView {
     this.legend = h("div", { class: "legend", "aria-label": "legend" });
     this.card = h("div", { class: "card", hidden: true, role: "tooltip" });
     this.bindings = this.keyBindings();
+    this.said = h("div", { class: "sentences", "aria-label": "what decides the peak" });
+    this.head = h("div", { class: "facts" });
     fill(element, this.bar(), h("div", { class: "body" },
-      h("div", { class: "stage" }, this.picture.element, this.minimap.element, this.legend), this.panel.element), this.card);
+      h("div", { class: "stage" }, this.said, this.picture.element, this.minimap.element, this.legend), this.panel.element), this.card);
     this.ends = [bindKeys(this.bindings), onTheme(() => this.recolour())];
     this.bindPointer();
-    const narrow = bottleneck(this.plan, -1);
-    this.picture.look.peak = narrow.buffers.slice(0, PEAK_MARKED);
-    this.panel.showPlan();
-    this.lookAt(narrow.time, false);
+    /** @type {number} */ this.peakOf = -1;
+    this.judged();
+    this.lookAt(this.peakTime(this.nextPool()), false);
     if (this.plan.count > MANY) this.colourBy("size", false);
     this.restore();
     this.showLegend();
@@ -62,28 +65,81 @@ export class PlanView {
   }
 
   bar() {
-    const { facts } = this.plan;
     const option = (/** @type {string} */ by) => h("option", { value: by, disabled: !this.knows(by) }, by);
     this.menu = /** @type {HTMLSelectElement} */ (h("select", { onchange: () => this.colourBy(this.menu?.value ?? "buffer") }, ...COLOUR_BY.map(option)));
     this.field = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "name or /pattern/", "aria-label": "search buffers by name or pattern",
       oninput: () => this.find(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event) }));
     this.told = h("span", { class: "quiet", role: "status" });
-    const told = [["status", facts.status], ["peak", facts.peak === undefined ? null : bytesText(exactly(facts.exact?.peak ?? facts.peak))],
-      ["bound", facts.lower_bound === undefined ? null : bytesText(exactly(facts.exact?.lower_bound ?? facts.lower_bound))],
-      ["gap", facts.gap === undefined || facts.gap === 0 ? null : percentText(facts.gap)],
-      ["buffers", countText(this.plan.count)]];
     const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ run) => h("button", { type: "button", title, onclick: run }, text);
     const name = this.title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "plan";
     return h("div", { class: "bar", role: "toolbar", "aria-label": "plan" },
-      h("div", { class: "facts" }, ...told.filter(([, value]) => value).map(([term, value]) => h("span", {}, `${term} `, h("b", {}, value)))),
+      this.head,
       h("label", {}, "colour", this.menu), this.field, this.told,
       button("whole", "show all (0)", () => this.picture.camera.all()),
-      button("peak", "show the fullest time (P)", () => this.toPeak()),
+      button("peak", "show the peak, or that of the next pool (P)", () => this.toPeak()),
       button("PNG", "save the picture as PNG", () => savePng(this.picture, name)),
       button("SVG", "save the picture as SVG", () => saveSvg(this.picture, name)),
       button("CSV", "save the buffers in sight as CSV", () => saveCsv(this.picture, name)),
       button("theme", "light or dark", switchTheme),
       button("?", "keys", () => showHelp(this.bindings)));
+  }
+
+  /** Take the verdict on the plan that came later. @param {any} inspection  null: there is none */
+  judge(inspection) {
+    this.plan.verdict = new Verdict(this.plan, inspection);
+    this.judged();
+    this.select(this.picture.look.selected);
+    this.showLegend();
+  }
+
+  /** Show the verdict: the badge, the facts as far as they hold, a sentence for each pool, and the outlines. */
+  judged() {
+    const { plan } = this;
+    const { facts, verdict } = plan;
+    const { badge } = verdict;
+    const isBad = badge === "not valid";
+    const [only, ...others] = verdict.pools;
+    const exact = facts.exact ?? {};
+    const top = plan.pools.reduce((sum, _, q) => sum + plan.top(q), 0);
+    const peak = exact.peak ?? facts.peak;
+    /** @type {[string, string | null][]} */
+    const told = [[isBad || badge === "not checked" ? "claims" : "status", facts.status ?? null],
+      ["peak", badge === "verified" && peak !== undefined ? bytesText(exactly(peak)) : top > 0 ? bytesText(top) : null],
+      ["bound", only && !others.length && only.bound !== null ? bytesText(only.bound) : null],
+      ["gap", only && !others.length && only.gap ? percentText(only.gap) : null],
+      ["cost", badge === "verified" && facts.cost ? countText(facts.cost) : null],
+      ["least cost", badge === "verified" && facts.cost && facts.cost_lower_bound !== undefined ? countText(facts.cost_lower_bound) : null],
+      ["buffers", countText(plan.count)]];
+    fill(/** @type {HTMLElement} */ (this.head),
+      h("button", { type: "button", class: `badge ${isBad ? "wrong" : badge === "verified" ? "right" : ""}`, title: "what is wrong with the plan, if anything", onclick: () => this.select(-1) }, verdict.text),
+      ...told.filter(([, value]) => value).map(([term, value]) => h("span", {}, `${term} `, h("b", {}, value))));
+    fill(/** @type {HTMLElement} */ (this.said),
+      facts.explanation && h("p", { class: "alarm" }, nameText(facts.explanation.message, 400)),
+      isBad && h("p", { class: "alarm" }, nameText((verdict.violations.find(({ rule }) => rule === "overlap") ?? verdict.violations[0])?.message ?? "", 400)),
+      ...verdict.pools.map((pool, q) => pool && h("p", {}, plan.pools.length > 1 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `), nameText(pool.sentence, 600))));
+    this.picture.look.peak = verdict.deciding.slice(0, PEAK_MARKED);
+    this.picture.look.wrong = verdict.wrong;
+    this.panel.showPools();
+    this.panel.showPlan();
+    this.picture.changed();
+  }
+
+  /** The next pool with something in it, after the one whose peak was shown last. */
+  nextPool() {
+    const count = this.plan.pools.length;
+    for (let k = 1; k <= count; k++) {
+      const q = (this.peakOf + k) % count;
+      if (this.plan.fullest(q).bytes > 0) return (this.peakOf = q);
+    }
+    return -1;
+  }
+
+  /** The time of a pool's peak. @param {number} q */
+  peakTime(q) {
+    const found = q >= 0 ? this.plan.verdict.pools[q] : null;
+    const decides = found?.decides[0];
+    if (!found || decides === undefined) return this.plan.fullest(q).time;
+    return found.decides.every((i) => this.plan.isAlive(i, found.time)) ? found.time : this.plan.birth(decides);
   }
 
   /** @param {string} by */
@@ -107,19 +163,7 @@ export class PlanView {
   }
 
   showLegend() {
-    const entries = (this.picture.legend ?? []).slice(0, 12).map(({ name, ink }) => {
-      const square = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-      square.setAttribute("width", "11");
-      square.setAttribute("height", "11");
-      const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-      rect.setAttribute("width", "11");
-      rect.setAttribute("height", "11");
-      rect.setAttribute("fill", `#${ink.toString(16).padStart(6, "0")}`);
-      square.append(rect);
-      return h("span", {}, square, this.picture.look.by === "size" ? sizeText(Number(name)) : name);
-    });
-    fill(this.legend, ...entries, h("span", {}, "purple outline: alive at the fullest time"),
-      this.plan.pins.size > 0 && h("span", {}, "◣ pinned"), this.plan.root.some((root, i) => root !== i) && h("span", {}, "dashed: alias"));
+    fill(this.legend, ...legendOf(this.picture));
   }
 
   /**
@@ -129,8 +173,9 @@ export class PlanView {
   select(i) {
     const { look } = this.picture;
     look.selected = i;
-    look.chain = i >= 0 && this.plan.pool[i] >= 0 ? chainUnder(this.plan, i).slice(1).map((link) => link.i) : [];
+    look.chain = i >= 0 && this.plan.pool[i] >= 0 ? this.plan.verdict.chain(i).links.slice(1).map((link) => link.i) : [];
     this.panel.showBuffer(i);
+    this.showLegend();
     if (i >= 0) {
       const time = look.time ?? -1;
       if (!this.plan.isAlive(i, time)) this.lookAt(this.plan.birth(i));
@@ -160,9 +205,11 @@ export class PlanView {
   }
 
   toPeak() {
-    const { time, buffers } = bottleneck(this.plan, -1);
+    const q = this.nextPool();
+    const time = this.peakTime(q);
     this.lookAt(time);
-    const box = this.picture.boxOf(buffers);
+    const found = q < 0 ? null : this.plan.verdict.pools[q];
+    const box = this.picture.boxOf(found ? found.decides : aliveAt(this.plan, q, time));
     if (box) this.picture.camera.fit({ ...box, left: (time - 4) / this.plan.span, right: (time + 5) / this.plan.span }, 0.1);
   }
 
@@ -182,10 +229,18 @@ export class PlanView {
       this.picture.over.focus();
       event.stopPropagation();
     } else if (event.key === "Enter") {
-      const hit = this.search.next(event.shiftKey ? -1 : 1);
-      fill(/** @type {HTMLElement} */ (this.told), this.search.told);
-      if (hit >= 0) this.select(hit);
+      event.stopPropagation();
+      this.hit(event.shiftKey ? -1 : 1);
     }
+  }
+
+  /** Select what the search found next; keys then are the picture's. @param {1 | -1} step */
+  hit(step) {
+    const hit = this.search.next(step);
+    fill(/** @type {HTMLElement} */ (this.told), this.search.told);
+    if (hit < 0) return;
+    this.select(hit);
+    this.picture.over.focus({ preventScroll: true });
   }
 
   bindPointer() {
@@ -219,7 +274,7 @@ export class PlanView {
     const i = place ? this.picture.bufferAt(place) : -1;
     this.card.hidden = i < 0;
     if (event && i >= 0) {
-      if (i !== this.picture.look.hovered) fill(this.card, h("b", {}, this.plan.name(i, 120)), factsOf(this.plan, i, this.plan.count > 200_000));
+      if (i !== this.picture.look.hovered) fill(this.card, h("b", {}, this.plan.name(i, 120)), factsOf(this.plan, i));
       const { offsetWidth, offsetHeight } = this.card;
       this.card.style.left = `${Math.max(4, Math.min(event.clientX + 16, window.innerWidth - offsetWidth - 4))}px`;
       this.card.style.top = `${Math.max(4, Math.min(event.clientY + 16, window.innerHeight - offsetHeight - 4))}px`;
@@ -283,12 +338,13 @@ export class PlanView {
       { keys: ["e"], says: "to lower offsets", run: () => camera.shift(0, -STEP) },
       { keys: ["0"], says: "show all", run: () => camera.all() },
       { keys: ["f"], says: "fit the selected buffer; again: with all that it stands on", run: () => this.fit() },
-      { keys: ["p"], says: "to the fullest time", run: () => this.toPeak() },
+      { keys: ["p"], says: "to the peak; again: to that of the next pool", run: () => this.toPeak() },
       { keys: [",", "ArrowLeft"], says: "the buffer before in time", run: () => this.neighbour(-1) },
       { keys: [".", "ArrowRight"], says: "the next buffer in time", run: () => this.neighbour(1) },
       { keys: ["ArrowUp"], says: "the buffer above", run: () => this.stacked(1) },
       { keys: ["ArrowDown"], says: "the buffer below", run: () => this.stacked(-1) },
       { keys: ["/"], says: "search (also Ctrl F); Enter the next hit, Shift Enter the one before", run: () => this.field?.focus() },
+      { keys: ["Enter"], says: "the next buffer that the search found; with Shift the one before", run: (event) => this.hit(event.shiftKey ? -1 : 1) },
       { keys: ["Escape"], says: "end the search, or select nothing", run: () => this.escape() },
       { keys: ["?"], says: "these keys", run: () => showHelp(this.bindings) },
     ];

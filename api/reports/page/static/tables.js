@@ -3,7 +3,7 @@
 
 import { fill, h } from "./dom.js";
 import { padded } from "./facts.js";
-import { countText, sizeText } from "./text.js";
+import { countText, nameText, sizeText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 
@@ -14,6 +14,7 @@ const COLUMNS = {
   size: { title: "size", value: (plan, i) => plan.size[i], text: sizeText },
   age: { title: "age", value: (plan, i, time) => time - plan.birth(i), text: countText },
   padding: { title: "padding", value: (plan, i) => padded(plan, i) - plan.size[i], text: sizeText },
+  pool: { title: "pool", value: (plan, i) => plan.pool[i], text: (value, plan) => (value < 0 ? "-" : nameText(plan.pools[value].name, 16)) },
   offset: { title: "offset", value: (plan, i) => (plan.pool[i] < 0 ? -1 : plan.offset[i]), text: (value) => (value < 0 ? "-" : countText(value)) },
 };
 
@@ -58,12 +59,13 @@ export class BufferTable {
     const sign = this.isUp ? 1 : -1;
     const value = COLUMNS[by].value;
     const sorted = [...this.buffers].sort((a, b) => sign * (value(plan, a, time) - value(plan, b, time)) || a - b);
-    const heads = Object.entries(COLUMNS).map(([key, { title }]) =>
+    const columns = Object.entries(COLUMNS).filter(([key]) => key !== "pool" || plan.pools.length > 1);
+    const heads = columns.map(([key, { title }]) =>
       h("th", { scope: "col", "aria-sort": key === by ? (this.isUp ? "ascending" : "descending") : undefined },
         h("button", { type: "button", "data-by": key, onclick: () => this.sort(key) }, title)));
     const rows = sorted.slice(0, this.most).map((i) =>
       h("tr", {}, h("td", {}, h("button", { type: "button", title: plan.name(i, 400), onclick: () => this.choose(i) }, plan.name(i, 40))),
-        ...Object.values(COLUMNS).map((column) => h("td", {}, column.text(column.value(plan, i, time), plan)))));
+        ...columns.map(([, column]) => h("td", {}, column.text(column.value(plan, i, time), plan)))));
     const more = sorted.length > this.most
       && h("button", { type: "button", onclick: () => { this.most *= 4; this.draw(); } },
         `show more of ${countText(sorted.length)}`);

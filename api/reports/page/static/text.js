@@ -40,7 +40,7 @@ export function bytesText(bytes) {
 
 /**
  * A number as it is, or the integer that a text says where numbers are too coarse.
- * @param {number | string} value
+ * @param {number | bigint | string} value
  * @returns {number | bigint}
  */
 export function exactly(value) {

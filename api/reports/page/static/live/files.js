@@ -17,7 +17,7 @@ export async function opened(file, service) {
   if (file.size <= READ_HERE) {
     const start = new Uint8Array(await file.slice(0, 64).arrayBuffer());
     const first = start.find((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf);
-    const found = first === 0x7b ? recognised(await file.text()) : null;
+    const found = first === 0x7b ? recognisedIn(await file.text()) : null;
     if (found) return { name: found.problem?.name ?? name, problem: found.problem, plan: found.plan, notes: [] };
   }
   const read = await service.imported(file.name, file);
@@ -26,18 +26,11 @@ export async function opened(file, service) {
   return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, names: read.names, notes };
 }
 
-/**
- * Bytes as people write them: 256KiB, 1.5 MiB, 64K, 4096; null for nothing. Throws an Error.
- * @param {string} text
- * @returns {number | null}
- */
-export function sizeOf(text) {
-  if (!text.trim()) return null;
-  const found = /^([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?b)?$/i.exec(text.trim());
-  if (!found) throw new Error(`capacity: must be bytes such as 256KiB or 65536, got ${JSON.stringify(text)}`);
-  const power = ["", "k", "m", "g", "t"].indexOf(found[2].toLowerCase());
-  const base = (found[3] ?? "").toLowerCase() === "b" && power ? 1000 : 1024;
-  const bytes = Number(found[1]) * base ** power;
-  if (!Number.isInteger(bytes)) throw new Error(`capacity: must be whole bytes, got ${JSON.stringify(text)}`);
-  return bytes;
+/** What a text holds; null for what the service is to read, which says what is wrong. @param {string} text */
+function recognisedIn(text) {
+  try {
+    return recognised(text);
+  } catch {
+    return null;
+  }
 }

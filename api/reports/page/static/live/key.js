@@ -6,19 +6,20 @@ import { h } from "../dom.js";
 /** @type {Promise<string | null> | null} */
 let asking = null;
 
-/** Ask for a key, once for all calls that wait for it; null: none is given. */
-export function askKey() {
-  asking ??= asked().finally(() => {
+/** Ask for a key, once for all calls that wait for it; null: none is given. @param {boolean} wasRefused  the one before */
+export function askKey(wasRefused) {
+  asking ??= asked(wasRefused).finally(() => {
     asking = null;
   });
   return asking;
 }
 
-/** @returns {Promise<string | null>} */
-function asked() {
+/** @param {boolean} wasRefused @returns {Promise<string | null>} */
+function asked(wasRefused) {
   const input = /** @type {HTMLInputElement} */ (h("input", { type: "password", id: "key", autocomplete: "off", required: true }));
   const form = h("form", { method: "dialog" },
     h("h2", {}, "This service asks for a key"),
+    wasRefused && h("p", { class: "alarm", role: "alert" }, "The key was refused."),
     h("p", { class: "quiet" }, "It is kept in this tab only, and forgotten when the tab is closed."),
     h("p", {}, h("label", { for: "key" }, "Key "), input),
     h("button", { class: "primary", value: "use" }, "Use it"), " ",

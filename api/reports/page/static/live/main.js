@@ -1,57 +1,59 @@
 // @ts-check
-// The page over a service: open files, plan them, watch, stop, and come back to jobs.
+// The page over a service: open files, plan them, watch, stop, compare, and come back to jobs.
 
 import { openComparison } from "../comparison_view.js";
 import { h, fill } from "../dom.js";
 import { droppable } from "../drop.js";
 import { planView } from "../from_json.js";
 import { openPlan } from "../plan_view.js";
+import { readSize } from "../sizes.js";
 import { nameText } from "../text.js";
 import { style } from "../theme.js";
 import { askKey } from "./key.js";
-import { opened, sizeOf } from "./files.js";
+import { opened } from "./files.js";
 import { jobsDialog } from "./jobs.js";
 import { Progress } from "./progress.js";
 import { PlanService, Refusal } from "./service.js";
+import { EMPTY, before, hasPlan, isRunning, next, said, shown } from "./state.js";
 
 const DRAW_EVERY_MS = 700;
 const JOB = /^[0-9a-f-]{36}$/;
+/** Names of a model's operations that an address keeps over a reload, in characters of JSON. */
+const KEPT_NAMES = 300_000;
 
-/** The page: one problem, its plan so far, and the job that works on it. */
+/** The page: draws a state, and makes events of what people and the service do. */
 class Live {
   /** @param {HTMLElement} root */
   constructor(root) {
     this.service = new PlanService(askKey);
-    /** @type {any} */ this.problem = null;
-    /** @type {any} */ this.plan = null;
-    /** @type {any} */ this.names = null;
-    /** @type {{problem: any, plan: any, name: string, names: any} | null} */ this.before = null;
-    /** @type {string | null} */ this.job = null;
-    this.name = "";
+    /** @type {import("./state.js").State} */ this.state = EMPTY;
+    /** @type {any} */ this.drawn = null;
+    /** @type {Promise<void> | null} */ this.judging = null;
     this.following = new AbortController();
     this.progress = new Progress();
     this.errors = h("div", { role: "alert" });
     this.view = h("main", { class: "view" });
     this.watch = h("div", {});
     this.said = h("span", { class: "said", role: "status" });
-    this.chooser = /** @type {HTMLInputElement} */ (h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to open",
-      onchange: () => this.take([...(this.chooser.files ?? [])]) }));
+    this.chooser = /** @type {HTMLInputElement} */ (h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to open", onchange: () => this.choose() }));
     this.seconds = /** @type {HTMLInputElement} */ (h("input", { type: "number", min: "0.1", max: "604800", step: "any", value: "10" }));
     this.capacity = /** @type {HTMLInputElement} */ (h("input", { type: "text", placeholder: "as given", spellcheck: "false" }));
-    this.planButton = h("button", { class: "primary", disabled: true, onclick: () => this.start() }, "Plan");
-    this.stopButton = h("button", { disabled: true, onclick: () => this.stop() }, "Stop");
-    this.compareButton = h("button", { disabled: true, onclick: () => this.compare() }, "Compare");
+    this.planButton = /** @type {HTMLButtonElement} */ (h("button", { class: "primary", onclick: () => this.start() }, "Plan"));
+    this.stopButton = /** @type {HTMLButtonElement} */ (h("button", { onclick: () => this.stop() }, "Stop"));
+    this.compareButton = /** @type {HTMLButtonElement} */ (h("button", { onclick: () => this.compare() }, "Compare"));
     this.compareButton.title = "Compare this plan with the one that was shown before";
     const bar = h("header", { class: "service" },
       h("h1", {}, "memplan"), this.chooser,
       h("button", { onclick: () => this.chooser.click() }, "Open…"),
       h("label", {}, "capacity", this.capacity), h("label", {}, "seconds", this.seconds),
       this.planButton, this.stopButton, this.compareButton, this.said,
-      h("button", { onclick: () => this.listJobs() }, "Jobs"), h("a", { href: "docs" }, "API"));
+      h("button", { onclick: () => this.guarded(() => jobsDialog(this.service, (id) => this.openJob(id))) }, "Jobs"), h("a", { href: "docs" }, "API"));
     fill(root, bar, this.errors, this.watch, this.view);
     droppable(document.body, (files) => this.take(files));
     this.capacity.addEventListener("keydown", (event) => event.key === "Enter" && this.start());
+    window.addEventListener("popstate", (event) => this.wentBack(event.state));
     this.welcome();
+    this.render();
   }
 
   welcome() {
@@ -62,88 +64,149 @@ class Live {
       h("button", { class: "primary", onclick: () => this.chooser.click() }, "Open a file…"))));
   }
 
+  /** Take an event, and draw what it changed. @param {import("./state.js").Event} event */
+  happened(event) {
+    const was = shown(this.state);
+    const wasComparing = this.state.isComparing;
+    this.state = next(this.state, event);
+    const now = shown(this.state);
+    if (now && (now !== was || wasComparing !== this.state.isComparing) && !this.state.isComparing) this.draw(now, was);
+    this.render();
+  }
+
+  render() {
+    const { state } = this;
+    this.planButton.disabled = !shown(state) || state.phase === "sending";
+    this.stopButton.disabled = !isRunning(state) || state.phase === "stopping";
+    this.compareButton.disabled = !state.isComparing && (!before(state) || !hasPlan(shown(state)) || isRunning(state));
+    fill(this.compareButton, state.isComparing ? "Back to the plan" : "Compare");
+    fill(this.said, said(state));
+    this.said.title = said(state);
+    fill(this.errors, state.errors.length > 0 && h("div", { class: "errors" },
+      h("ul", {}, ...state.errors.slice(0, 100).map((text) => h("li", {}, nameText(text, 1000)))),
+      h("button", { onclick: () => this.happened({ kind: "dismissed" }) }, "Dismiss")));
+  }
+
+  /** @param {import("./state.js").Entry} entry @param {import("./state.js").Entry | null} was */
+  draw(entry, was) {
+    const isSame = was?.given === entry.given && this.drawn?.picture;
+    const frame = isSame ? { ...this.drawn.picture.camera.frame } : null;
+    const view = { ...planView(entry.problem, entry.plan, entry.name, entry.names), isPending: Boolean(entry.plan) };
+    this.drawn = openPlan(this.view, view, style);
+    if (frame) this.drawn.picture.camera.show(frame);
+    document.title = `${nameText(entry.name, 60)} - memplan`;
+    if (entry.plan) this.judge();
+  }
+
+  /** Ask the service what is true of the plan on show: one question at a time, the last plan always. */
+  judge() {
+    this.judging ??= (async () => {
+      for (let asked = null; asked !== shown(this.state)?.plan;) {
+        const entry = shown(this.state);
+        asked = entry?.plan;
+        const found = asked && await this.service.post("/v1/inspect", { problem: entry?.problem, plan: asked }).catch((error) => {
+          if (error instanceof Refusal && error.status === 422) this.happened({ kind: "failed", errors: error.sentences });
+          return null;
+        });
+        if (asked === shown(this.state)?.plan && !this.state.isComparing) this.drawn?.judge(found);
+      }
+    })().finally(() => {
+      this.judging = null;
+    });
+  }
+
   /** Do something, and show what is wrong with it as text. @param {() => Promise<void>} work */
   async guarded(work) {
-    fill(this.errors);
+    this.happened({ kind: "dismissed" });
     try {
       await work();
     } catch (error) {
       const sentences = error instanceof Refusal ? error.sentences : [String(error instanceof Error ? error.message : error)];
-      fill(this.errors, h("div", { class: "errors" },
-        h("ul", {}, ...sentences.slice(0, 100).map((text) => h("li", {}, nameText(text, 1000)))),
-        h("button", { onclick: () => fill(this.errors) }, "Dismiss")));
+      this.happened({ kind: "failed", errors: sentences });
     }
+  }
+
+  choose() {
+    const files = [...(this.chooser.files ?? [])];
+    this.chooser.value = "";
+    return this.take(files);
   }
 
   /** @param {File[]} files  problems and plans, in whatever order @returns {Promise<void>} */
   take(files) {
     return this.guarded(async () => {
-      this.say(`reading ${files.map((file) => nameText(file.name, 40)).join(", ")} …`);
+      this.happened({ kind: "note", note: `reading ${files.map((file) => nameText(file.name, 40)).join(", ")} …` });
       const found = [];
       for (const file of files) found.push(await opened(file, this.service));
-      this.chooser.value = "";
-      this.say("");
       for (const one of found.filter(({ problem }) => problem)) this.show(one.name, one.problem, one.plan, one.names ?? null);
       for (const { plan } of found.filter(({ problem }) => !problem)) {
-        if (!this.problem) throw new Error("plan: open the problem that it is for first");
-        this.show(this.name, this.problem, plan);
+        const entry = shown(this.state);
+        if (!entry) throw new Error("plan: open the problem that it is for first");
+        this.show(entry.name, entry.problem, plan, entry.names);
       }
-      const notes = found.flatMap((one) => one.notes);
-      if (notes.length) this.say(notes.join("; "));
-      if (this.problem && !this.plan) await this.planned();
+      this.happened({ kind: "note", note: found.flatMap((one) => one.notes).join("; ") });
+      if (shown(this.state) && !shown(this.state)?.plan) await this.planned();
     });
   }
 
-  /** @param {string} name @param {any} problem @param {any} plan @param {any} [names]  left out: as they were */
-  show(name, problem, plan, names = this.names) {
-    const frame = this.shown && problem === this.problem ? { ...this.shown.picture.camera.frame } : null;
-    const view = planView(problem, plan, name, names);
-    if (this.plan?.placements?.length && (problem !== this.problem || plan !== this.plan) && !this.isRunning) {
-      this.before = { problem: this.problem, plan: this.plan, name: this.name, names: this.names };
-    }
-    if (problem !== this.problem) this.leave();
-    this.name = name;
-    this.problem = problem;
-    this.plan = plan;
-    this.names = names;
-    this.shown = openPlan(this.view, view, style);
-    if (frame) this.shown.picture.camera.show(frame);
-    document.title = `${nameText(name, 60)} - memplan`;
-    this.ready();
-  }
-
-  ready() {
-    /** @type {any} */ (this.planButton).disabled = !this.problem;
-    /** @type {any} */ (this.stopButton).disabled = !this.isRunning;
-    /** @type {any} */ (this.compareButton).disabled = !this.before || !this.plan?.placements?.length || this.isRunning;
+  /** Show something new. @param {string} name @param {any} problem @param {any} plan @param {any} names @param {string | null} [job] */
+  show(name, problem, plan, names, job = null) {
+    planView(problem, plan, name, names); // refuses what cannot be drawn, before anything changes
+    this.leave();
+    this.happened({ kind: "opened", name, problem, plan, names, job });
+    this.remember();
   }
 
   /** Let go of the job that is followed; it goes on at the service. */
   leave() {
     this.following.abort();
-    this.isRunning = false;
-    this.job = null;
     fill(this.watch);
-    history.replaceState(null, "", location.pathname + location.hash);
+  }
+
+  /** Make a step of the browser's history of what is on show. */
+  remember() {
+    const { state } = this;
+    const entry = shown(state);
+    const text = JSON.stringify(entry?.names ?? null);
+    const kept = { at: state.at, isComparing: state.isComparing, names: text.length <= KEPT_NAMES ? text : "null" };
+    history.pushState(kept, "", entry?.job ? `?job=${entry.job}` : location.pathname);
+  }
+
+  /** @param {any} kept  what a step of the history holds */
+  wentBack(kept) {
+    if (kept && kept.at >= 0 && kept.at < this.state.entries.length) {
+      this.leave();
+      this.happened({ kind: "went", at: kept.at });
+      const { job, plan } = /** @type {import("./state.js").Entry} */ (shown(this.state));
+      if (kept.isComparing) this.guarded(() => this.compared());
+      else if (job && !plan) this.openJob(job, false);
+      return;
+    }
+    const job = asked();
+    if (job) this.openJob(job, false);
+    else if (!location.hash) location.reload();
   }
 
   start() {
-    return this.guarded(() => this.planned());
+    if (!this.planButton.disabled) this.guarded(() => this.planned());
   }
 
   async planned() {
-    if (!this.problem) return;
-    const capacity = sizeOf(this.capacity.value);
-    let problem = this.problem;
-    if (capacity !== null) {
+    const entry = shown(this.state);
+    if (!entry) return;
+    let problem = entry.given;
+    if (this.capacity.value.trim()) {
+      const size = readSize(this.capacity.value, "capacity");
       const [first, ...rest] = problem.pools?.length ? problem.pools : [{ name: "default" }];
-      problem = { ...problem, pools: [{ ...first, size: capacity }, ...rest] };
+      problem = { ...problem, pools: [{ ...first, size }, ...rest] };
     }
     const seconds = Number(this.seconds.value);
     if (!(seconds > 0)) throw new Error(`seconds: must be greater than 0, got ${JSON.stringify(this.seconds.value)}`);
-    const named = problem.name ? problem : { ...problem, name: this.name };
-    const job = await this.service.submit(named, { time_limit_s: seconds });
-    if (problem !== this.problem) this.show(this.name, problem, null);
+    this.leave();
+    this.happened({ kind: "sending" });
+    const job = await this.service.submit(problem.name ? problem : { ...problem, name: entry.name }, { time_limit_s: seconds });
+    this.happened({ kind: "sent", job: job.id, problem });
+    this.remember();
     this.follow(job);
   }
 
@@ -152,66 +215,67 @@ class Live {
     this.following.abort();
     this.following = new AbortController();
     const { signal } = this.following;
-    this.job = job.id;
-    this.isRunning = true;
-    history.replaceState(null, "", `?job=${job.id}${location.hash}`);
     this.progress.begin(Date.parse(job.created_at));
     fill(this.watch, this.progress.element);
-    this.say("waiting for a worker …");
-    this.ready();
-    this.guarded(async () => {
-      let drawn = 0;
-      for await (const { kind, data } of this.service.events(job.id, signal)) {
-        const at = Date.parse(data.at);
-        if (kind === "started") this.say("searching …");
-        if (kind === "better") {
-          this.progress.take(data, at);
-          if (Date.now() - drawn > DRAW_EVERY_MS) {
-            await this.fetched(job.id, signal);
-            drawn = Date.now();
-          }
-        }
+    this.happened({ kind: "phase", phase: "waiting" });
+    this.guarded(() => this.watched(job, signal).catch((error) => {
+      if (signal.aborted) return;
+      this.happened({ kind: "ended", note: "", errors: [] });
+      throw error;
+    }));
+  }
+
+  /** Take the events of a job until it has ended. @param {any} job @param {AbortSignal} signal */
+  async watched(job, signal) {
+    const phase = (/** @type {import("./state.js").Phase} */ now) => {
+      if (this.state.phase !== "stopping" && this.state.phase !== now) this.happened({ kind: "phase", phase: now });
+    };
+    let drawn = 0;
+    for await (const { kind, data } of this.service.events(job.id, signal)) {
+      if (kind === "lost") phase("lost");
+      else if (kind !== "queued") phase("searching");
+      if (kind !== "better") continue;
+      this.progress.take(data, Date.parse(data.at));
+      if (Date.now() - drawn > DRAW_EVERY_MS) {
+        await this.fetched(job.id, signal);
+        drawn = Date.now();
       }
-      if (!signal.aborted) await this.ended(job.id, signal);
-    }).finally(() => {
-      if (!signal.aborted) this.isRunning = false;
-      this.ready();
-    });
+    }
+    if (!signal.aborted) await this.ended(job.id, signal);
   }
 
   /** Take the best plan so far of a job. @param {string} id @param {AbortSignal} signal */
   async fetched(id, signal) {
     try {
       const plan = await this.service.get(`/v1/jobs/${id}/plan`, signal);
-      if (!signal.aborted) this.show(this.name, this.problem, plan);
+      if (!signal.aborted) this.happened({ kind: "planned", plan });
     } catch (error) {
-      if (!(error instanceof Refusal && error.status === 404) && !signal.aborted) throw error;
+      if (!(error instanceof Refusal && (error.status === 404 || error.status === 0)) && !signal.aborted) throw error;
     }
   }
 
   /** @param {string} id @param {AbortSignal} signal */
   async ended(id, signal) {
     const job = await this.service.get(`/v1/jobs/${id}`, signal);
-    this.isRunning = false;
     await this.fetched(id, signal);
-    const { status, peak, lower_bound: bound, stop_reason: why } = this.plan ?? {};
-    this.progress.take({ peak, lower_bound: bound }, Date.parse(job.finished_at));
-    this.say([job.state, status, why].filter(Boolean).join(", "));
-    if (job.error) throw new Error(job.error);
-    if (this.plan?.explanation?.message) throw new Error(this.plan.explanation.message);
+    if (signal.aborted) return;
+    const plan = shown(this.state)?.plan;
+    this.progress.take({ peak: plan?.peak, lower_bound: plan?.lower_bound }, Date.parse(job.finished_at));
+    const errors = [job.error ?? plan?.explanation?.message].filter(Boolean);
+    this.happened({ kind: "ended", note: [job.state, plan?.status, plan?.stop_reason].filter(Boolean).join(", "), errors });
   }
 
   stop() {
-    const { job } = this;
+    const job = shown(this.state)?.job;
     if (!job) return;
-    this.say("stopping …");
+    this.happened({ kind: "phase", phase: "stopping" });
     this.guarded(async () => {
       await this.service.stop(job);
     });
   }
 
-  /** Open a job of the service. @param {string} id */
-  openJob(id) {
+  /** Open a job of the service. @param {string} id @param {boolean} [isStep]  a step of the history */
+  openJob(id, isStep = true) {
     return this.guarded(async () => {
       const job = await this.service.get(`/v1/jobs/${id}`);
       const problem = await this.service.get(`/v1/jobs/${id}/problem`);
@@ -219,39 +283,40 @@ class Live {
         if (error instanceof Refusal && error.status === 404) return null;
         throw error;
       });
-      this.show(job.name ?? "plan", problem, plan, null);
+      const names = isStep ? null : JSON.parse(history.state?.names ?? "null");
+      this.leave();
+      this.happened({ kind: "opened", name: job.name ?? "plan", problem, plan, names, job: id });
+      if (isStep) this.remember();
+      else history.replaceState({ ...history.state, at: this.state.at }, "");
       if (job.finished_at === null) this.follow(job);
-      else this.say([job.state, job.plan_status].filter(Boolean).join(", "));
-      history.replaceState(null, "", `?job=${id}${location.hash}`);
+      else this.happened({ kind: "ended", note: [job.state, job.plan_status].filter(Boolean).join(", "), errors: [] });
     });
-  }
-
-  listJobs() {
-    return this.guarded(() => jobsDialog(this.service, (id) => this.openJob(id)));
   }
 
   compare() {
-    return this.guarded(async () => {
-      if (!this.before) return;
-      const after = { problem: this.problem, plan: this.plan, name: this.name, names: this.names };
-      const facts = await this.service.post("/v1/diff", { old: pair(this.before), new: pair(after) });
-      const [one, two] = [this.before, after].map(({ problem, plan, name, names }) => planView(problem, plan, name, names));
-      this.shown = openComparison(this.view, { kind: "comparison", title: "", before: one, after: two, facts }, style);
+    if (this.state.isComparing) return history.back();
+    this.guarded(async () => {
+      await this.compared();
+      this.remember();
     });
   }
 
-  /** @param {string} text */
-  say(text) {
-    fill(this.said, text);
-    this.said.title = text;
+  async compared() {
+    const [old, now] = [before(this.state), shown(this.state)];
+    if (!old || !now) return;
+    const facts = await this.service.post("/v1/diff", { old: { problem: old.problem, plan: old.plan }, new: { problem: now.problem, plan: now.plan } });
+    const [one, two] = [old, now].map(({ problem, plan, name, names }) => planView(problem, plan, name, names));
+    this.happened({ kind: "compared" });
+    this.drawn = openComparison(this.view, { kind: "comparison", title: "", before: one, after: two, facts }, style);
   }
 }
 
-/** @param {{problem: any, plan: any}} one */
-function pair({ problem, plan }) {
-  return { problem, plan };
+/** The job that the address names. */
+function asked() {
+  const found = new URLSearchParams(location.search).get("job");
+  return found && JOB.test(found) ? found : null;
 }
 
 const live = new Live(/** @type {HTMLElement} */ (document.getElementById("page")));
-const asked = new URLSearchParams(location.search).get("job");
-if (asked && JOB.test(asked)) live.openJob(asked);
+const first = asked();
+if (first) live.openJob(first, false);

@@ -4,6 +4,8 @@
 import { parsed, written } from "../from_json.js";
 
 const KEY = "memplan-key";
+const FIRST_WAIT_MS = 300;
+const LONGEST_WAIT_MS = 5_000;
 
 /** A call that the service refused: its sentences, and its status. */
 export class Refusal extends Error {
@@ -17,7 +19,7 @@ export class Refusal extends Error {
 
 /** The service behind this page. */
 export class PlanService {
-  /** @param {() => Promise<string | null>} askKey  asks for a key; null: none is given */
+  /** @param {(wasRefused: boolean) => Promise<string | null>} askKey  asks for a key; null: none is given */
   constructor(askKey) {
     this.askKey = askKey;
   }
@@ -43,7 +45,7 @@ export class PlanService {
       const refusal = await refusalOf(answer);
       if (answer.status !== 401) throw refusal;
       sessionStorage.removeItem(KEY);
-      const given = await this.askKey();
+      const given = await this.askKey(key !== null);
       if (!given) throw refusal;
       sessionStorage.setItem(KEY, given);
     }
@@ -79,19 +81,19 @@ export class PlanService {
   }
 
   /**
-   * Yield the events of a job until it has ended; goes on where a connection broke.
+   * Yield the events of a job until it has ended; goes on where a connection broke, after an event `lost`.
    * @param {string} id
    * @param {AbortSignal} signal
    */
   async *events(id, signal) {
     let last = 0;
-    for (let failures = 0; failures < 20; failures++) {
+    for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(LONGEST_WAIT_MS, 1.5 * wait)) {
       try {
         const headers = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": String(last) } : {}) };
         const answer = await this.call("GET", `/v1/jobs/${id}/events`, { headers, signal });
         if (answer.status === 204 || !answer.body) return;
         for await (const event of eventsIn(answer.body)) {
-          failures = 0;
+          wait = FIRST_WAIT_MS;
           last = event.id;
           yield event;
           if (event.kind === "finished") return;
@@ -100,9 +102,9 @@ export class PlanService {
         if (signal.aborted) return;
         if (error instanceof Refusal && error.status !== 0 && error.status !== 503) throw error;
       }
-      await new Promise((done) => setTimeout(done, 500));
+      yield { id: last, kind: "lost", data: null };
+      await new Promise((done) => setTimeout(done, wait));
     }
-    throw new Refusal(0, ["events: the connection was lost, and could not be made again"]);
   }
 }
 

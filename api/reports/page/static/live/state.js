@@ -1,0 +1,89 @@
+// @ts-check
+// What the page over a service knows, and how it changes: one value, and one function from an event to the next value.
+
+/**
+ * A problem that was opened, or planned again. `given` is the problem as its file has it, `problem` the one that the
+ * plan is for: with the capacity that was wanted.
+ * @typedef {{name: string, given: any, problem: any, plan: any, names: any, job: string | null}} Entry
+ */
+/** @typedef {"idle" | "sending" | "waiting" | "searching" | "lost" | "stopping"} Phase */
+/**
+ * @typedef {Object} State
+ * @property {Entry[]} entries  all that was shown since the page was opened, the first first
+ * @property {number} at  the one on show, -1 for none
+ * @property {Phase} phase
+ * @property {boolean} isComparing
+ * @property {string} note  what is said of the work
+ * @property {string[]} errors
+ */
+/**
+ * @typedef {{kind: "opened", name: string, problem: any, plan: any, names: any, job?: string | null}
+ *   | {kind: "went", at: number} | {kind: "compared"} | {kind: "sending"} | {kind: "sent", job: string, problem: any}
+ *   | {kind: "phase", phase: Phase} | {kind: "planned", plan: any} | {kind: "ended", note: string, errors: string[]}
+ *   | {kind: "note", note: string} | {kind: "failed", errors: string[]} | {kind: "dismissed"}} Event
+ */
+
+/** @type {State} */
+export const EMPTY = { entries: [], at: -1, phase: "idle", isComparing: false, note: "", errors: [] };
+const SAID = { idle: "", sending: "sending …", waiting: "waiting for a worker …", searching: "searching …", stopping: "stopping …",
+  lost: "connection lost, trying again …" };
+
+/** @param {State} state @returns {Entry | null} */
+export function shown(state) {
+  return state.entries[state.at] ?? null;
+}
+
+/** The entry that the one on show is compared with: the last before it that has a plan. @param {State} state @returns {Entry | null} */
+export function before(state) {
+  return state.entries.slice(0, Math.max(0, state.at)).reverse().find(hasPlan) ?? null;
+}
+
+/** @param {Entry | null} entry */
+export function hasPlan(entry) {
+  return Boolean(entry?.plan?.placements?.length);
+}
+
+/** True while a job of the entry on show goes on. @param {State} state */
+export function isRunning(state) {
+  return ["waiting", "searching", "lost", "stopping"].includes(state.phase);
+}
+
+/** @param {State} state */
+export function said(state) {
+  return SAID[state.phase] || state.note;
+}
+
+/**
+ * The state after an event.
+ * @param {State} state
+ * @param {Event} event
+ * @returns {State}
+ */
+export function next(state, event) {
+  const entry = shown(state);
+  const changed = (/** @type {Partial<Entry>} */ part) =>
+    state.entries.map((one, k) => (k === state.at ? { .../** @type {Entry} */ (entry), ...part } : one));
+  switch (event.kind) {
+    case "opened": {
+      const { name, problem, plan, names, job = null } = event;
+      const entries = [...state.entries, { name, given: problem, problem, plan, names, job }];
+      return { ...EMPTY, entries, at: entries.length - 1 };
+    }
+    case "went": return { ...EMPTY, entries: state.entries, at: event.at };
+    case "compared": return { ...state, isComparing: true };
+    case "sending": return { ...state, phase: "sending", errors: [], note: "" };
+    case "sent": {
+      const part = { job: event.job, problem: event.problem };
+      // What has a plan stays as it is, to be compared with the one that comes.
+      const isNew = hasPlan(entry) && entry?.job !== event.job;
+      const entries = isNew ? [...state.entries, { .../** @type {Entry} */ (entry), ...part, plan: null }] : changed(part);
+      return { ...EMPTY, entries, at: isNew ? entries.length - 1 : state.at, phase: "waiting" };
+    }
+    case "phase": return { ...state, phase: event.phase };
+    case "planned": return { ...state, entries: changed({ plan: event.plan }) };
+    case "ended": return { ...state, phase: "idle", note: event.note, errors: event.errors };
+    case "note": return { ...state, note: event.note };
+    case "failed": return { ...state, errors: event.errors, phase: state.phase === "sending" ? "idle" : state.phase, note: "" };
+    case "dismissed": return { ...state, errors: [] };
+  }
+}

@@ -1,0 +1,32 @@
+// @ts-check
+// The one reader of sizes: the texts that the command takes, and no others.
+
+/** @type {Record<string, bigint>} */
+const UNITS = {
+  "": 1n, B: 1n, kB: 10n ** 3n, MB: 10n ** 6n, GB: 10n ** 9n, TB: 10n ** 12n, KiB: 2n ** 10n, MiB: 2n ** 20n, GiB: 2n ** 30n, TiB: 2n ** 40n,
+  K: 2n ** 10n, M: 2n ** 20n, G: 2n ** 30n,
+};
+
+/**
+ * The bytes of a size such as `4096`, `1MiB`, `1.5 KiB`, `64kB` or `0x10000`; throws an Error with a sentence.
+ * @param {string} text
+ * @param {string} [name]  of the field
+ * @returns {number | bigint}
+ */
+export function readSize(text, name = "size") {
+  const said = JSON.stringify(text.slice(0, 40));
+  const given = text.trim();
+  let bytes;
+  if (/^0x[0-9a-f]{1,30}$/i.test(given)) bytes = BigInt(given);
+  else {
+    const found = /^([0-9]{1,30})(?:\.([0-9]{1,30}))? ?([A-Za-z]*)$/.exec(given);
+    if (!found || !(found[3] in UNITS)) throw new Error(`${name}: must be a size such as 4096, 64kB or 1MiB, got ${said}`);
+    const [, whole, part = "", unit] = found;
+    const scaled = BigInt(whole + part) * UNITS[unit];
+    const scale = 10n ** BigInt(part.length);
+    if (scaled % scale) throw new Error(`${name}: must be a whole number of bytes, got ${said}`);
+    bytes = scaled / scale;
+  }
+  if (bytes >= 2n ** 63n) throw new Error(`${name}: must be less than 2^63 bytes, got ${said}`);
+  return bytes <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(bytes) : bytes;
+}
