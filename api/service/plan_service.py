@@ -33,10 +33,10 @@ from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Profile
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.profiles import ProfileSearch, steps_of
+from memplan.solvers.portfolio.profiles import ProfileSearch, so_far, steps_of
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept
-from memplan.solvers.search.result import SolveResult
+from memplan.solvers.search.result import Progress, SolveResult
 
 _MOSTLY = 0.9
 """A plan that was searched for this part of a caller's time is as good as one of a search of its own."""
@@ -95,6 +95,12 @@ class PlanService:
     ) -> SolveResult:
         """Plan as a profile of several pools asks: search after search, each of which may be cached, or shared."""
         steps = steps_of(request.problem.problem, request.options, profile, request.start)
+
+        def heard(progress: Progress) -> None:
+            found = None if progress.found is None else so_far(request.problem.problem, profile, progress.found)
+            if on_progress is not None:
+                on_progress(replace(progress, found=found))
+
         left_s = request.options.time_limit_s
         told: Callable[[], ProfileSearch] = partial(next, steps)
         while not isinstance(step := await self._soon(request.problem, partial(_next_step, told)), SolveResult):
@@ -105,7 +111,8 @@ class PlanService:
             deadline = request.deadline.within(max(0.0, step.share * request.deadline.left_s))
             asked = replace(request, problem=problem, options=options, start=step.start, deadline=deadline)
             try:
-                found = await self._found(asked, cancelled, on_progress) or nothing_known(problem)
+                listener = None if on_progress is None else heard
+                found = await self._found(asked, cancelled, listener) or nothing_known(problem)
             except OptionError as error:
                 told = partial(steps.throw, error)
             else:

@@ -18,6 +18,8 @@ from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.proofs import Congruence, congruence
+from memplan.planner.verify.tie_rules import PAIR_RULES
+from memplan.planner.verify.verifier import every_place_is_legal
 
 MOST_PAIRS = 500_000
 """The most pairs of buffers that are compared; places of a plan with more are not looked for."""
@@ -53,8 +55,12 @@ class Places:
 
 
 def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> Places | None:
-    """Return the places of a valid plan's buffers; None where more pairs than that would be compared."""
-    found = _rivals(problem, placed, most_pairs)
+    """Return the places of a valid plan's buffers; None where more pairs than that would be compared.
+
+    None, too, for rules of pairs that are not known here.
+    """
+    is_known = not any(getattr(problem, field) for field in PAIR_RULES.keys() - {"bank"})
+    found = _rivals(problem, placed, most_pairs) if is_known else None
     if found is None:
         return None
     alive, share, banked = found
@@ -62,6 +68,10 @@ def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS
     lowest = _lowest(problem, placed, _taken(problem, placed, alive, share, banked))
     root, distance = placed.inside if problem.buffers.aliases else (placed.root, np.zeros(len(under), dtype=np.int64))
     lowest = np.where(lowest[root] < 0, ABSENT, lowest[root] + distance)
+    moved = np.where(lowest < 0, placed.offset, lowest).astype(np.int64)
+    for broken in every_place_is_legal(problem, PlacedBuffers(problem, placed.pool, moved)):
+        if broken.first is not None:  # a rule of single offsets that is not known here
+            lowest[placed.row[broken.first]] = ABSENT
     return Places(lowest, under[root], idle[root], over[root])
 
 

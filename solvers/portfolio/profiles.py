@@ -205,6 +205,19 @@ def _of_one_search(problem: Problem, profile: Profile, found: SolveResult) -> So
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 
 
+def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
+    """Return what one search of a profile has found as a plan of the profile's problem: bounds and costs are its own."""
+    if not found.plan.placements:
+        return found
+    pools = tuple(
+        PoolUse.model_construct(name=pool.name, used=row.used, lower_bound=None, size=pool.size)
+        for pool, row in zip(problem.pools, found.plan.pools, strict=True)
+    )
+    unknown = dict.fromkeys(("lower_bound", "gap", "cost", "cost_lower_bound", "proof"))
+    said = {"status": "feasible", "pools": pools, "profile": profile, "problem_hash": problem_hash(problem)}
+    return replace(found, plan=found.plan.model_copy(update=unknown | said), assignment=None, bound=None)
+
+
 def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
     """Return the result of `balanced`: the bound of the last pool from the first search, costs from the second."""
     plan = second.plan

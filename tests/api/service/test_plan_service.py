@@ -5,21 +5,27 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import pytest
 
+from memplan.api.cluster.task import Task
+from memplan.api.metrics import Metrics
 from memplan.api.options import Options
+from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
+from memplan.api.service.plan_service import PlanService
+from memplan.planner import audit
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 from tests.support.hard_requests import hard_request
-from tests.support.plan_services import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, in_a_room
-from tests.support.workers import packed
+from tests.support.plan_services import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, cache_over, in_a_room
+from tests.support.workers import PatientWorkers, packed
 
 
 def test_a_repeated_request_is_answered_at_once_and_continues_from_the_best_with_more_time() -> None:
@@ -195,3 +201,26 @@ def test_time_in_the_queue_does_not_count_for_jobs() -> None:
         assert (sent.deadline.at, sent.limit_s) == (inf, LONG.time_limit_s)
 
     in_a_room(day)
+
+
+def test_better_plans_of_several_pools_are_plans_of_the_problem_that_was_given() -> None:
+    two = HARD.model_dump(mode="json")
+    two["pools"] = [{"name": "fast", "size": packed(HARD).peak, "cost": 1.0}, {"name": "slow", "cost": 2.0}]
+    problem, heard = Problem.model_validate(two), list[Progress]()
+
+    class TellingWorkers(PatientWorkers):
+        async def solve(self, task: Task, **asked: Any) -> SolveResult:
+            self.tasks.append(task)
+            found = SolveResult(packed(task.problem), stop_reason="time_limit")
+            asked["on_progress"](Progress(0.0, found.plan.peak, 0, "greedy", found))
+            return found
+
+    async def day() -> None:
+        cache, workers, metrics = cache_over(None), TellingWorkers(), Metrics()
+        room = Room(PlanService(cache, workers, AdmissionQueue(1, 0), metrics, 1), cache, workers, metrics)
+        await room.ask(problem, Options(time_limit_s=1.0, profile="balanced"), on_progress=heard.append)
+
+    asyncio.run(day())
+    plans = [progress.found.plan for progress in heard if progress.found is not None]
+    assert len(plans) >= 2
+    assert [audit.verify(problem, plan) for plan in plans] == [()] * len(plans)

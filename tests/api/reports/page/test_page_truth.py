@@ -210,6 +210,7 @@ def test_sizes_are_read_as_the_command_reads_them(show: Any) -> None:
 def test_aliases_and_reserved_bytes_are_counted_where_a_peak_is_to_be_lower(show: Any) -> None:
     page = show(HELD, solve(HELD))
     page.click("summary")
+    page.wait_for_selector("details ul", state="attached")
     text = page.inner_text("details")
     assert "root 100 B (100 B less)" in text
     assert "This plan takes 50 B more, of which 50 B are reserved." in text
