@@ -10,7 +10,7 @@ import numpy as np
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.places import Places
+from memplan.planner.verify.places import LowestPlaces
 
 DecidedBy = Literal["live-set", "tower", "highest"]
 MOST_NAMED = 1_000
@@ -43,12 +43,12 @@ class PoolReason:
     reserved: int
 
 
-def peak_reasons(problem: Problem, placed: PlacedBuffers, found: Places | None) -> list[PoolReason]:
+def peak_reasons(problem: Problem, placed: PlacedBuffers, found: LowestPlaces | None) -> list[PoolReason]:
     """Return the reason of each pool's peak; `found` are the places of the buffers, where they were looked for."""
     return [_reason(problem, placed, found, q) for q in range(len(problem.pools))]
 
 
-def _reason(problem: Problem, placed: PlacedBuffers, found: Places | None, q: int) -> PoolReason:
+def _reason(problem: Problem, placed: PlacedBuffers, found: LowestPlaces | None, q: int) -> PoolReason:
     size, root = problem.buffers.size, placed.root
     here = np.flatnonzero((placed.pool == q) & (size > 0) & (root == np.arange(len(size))))
     ends = placed.end[here]

@@ -1,4 +1,4 @@
-"""The capability `inspect`: what is true of a plan, what decides its peaks, and how low each buffer could lie."""
+"""The capability `inspect`: the violations of a plan, what decides its peaks, and how low each buffer could lie."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class BufferPlaces(Answer):
 
 
 class Inspection(Answer):
-    """What is true of a plan: its violations; of a valid one, what decides the peak of each pool.
+    """The truth about a plan: its violations; of a valid one, what decides the peak of each pool.
 
     `places` are null where the plan is not valid, or too many pairs of buffers would have to be compared for them.
     """

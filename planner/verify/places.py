@@ -24,7 +24,7 @@ from memplan.planner.verify.verifier import every_place_is_legal
 MOST_PAIRS = 500_000
 """The most pairs of buffers that are compared; places of a plan with more are not looked for."""
 ON_RESERVED = -2
-"""What stands in `under` for a buffer that stands on a reserved range."""
+"""The value in `under` for a buffer that stands on a reserved range."""
 _TRIES = 1_000
 """An offset is raised so often from one page to the next before the search for it is given up."""
 _EXACT = 2**62
@@ -33,7 +33,7 @@ Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class LowestPlaces:
     """For each buffer, in the problem's order, with an alias where its root is.
 
     `lowest` is the lowest offset that keeps every rule, ABSENT where that was not found; `under` the buffer that it
@@ -54,7 +54,7 @@ class Places:
         return found
 
 
-def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> Places | None:
+def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> LowestPlaces | None:
     """Return the places of a valid plan's buffers; None where more pairs than that would be compared.
 
     None, too, for rules of pairs that are not known here.
@@ -72,7 +72,7 @@ def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS
     for broken in every_place_is_legal(problem, PlacedBuffers(problem, placed.pool, moved)):
         if broken.first is not None:  # a rule of single offsets that is not known here
             lowest[placed.row[broken.first]] = ABSENT
-    return Places(lowest, under[root], idle[root], over[root])
+    return LowestPlaces(lowest, under[root], idle[root], over[root])
 
 
 def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, npt.NDArray[np.bool_], I64] | None:
@@ -84,10 +84,10 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
     ranges = sum(len(pool.reserved) for pool in problem.pools)
     left = most - len(problem.conflicts) - n * ranges - sum(len(use.buffers) ** 2 for use in problem.bank)
     for q in range(len(problem.pools)):
-        owner = placed.lifetime_root
-        rows = np.flatnonzero((placed.pool[owner] == q) & (table.size[owner] > 0))
+        holder = placed.lifetime_root
+        rows = np.flatnonzero((placed.pool[holder] == q) & (table.size[holder] > 0))
         rows = rows[np.argsort(table.start[rows], kind="stable")]
-        start, end, owner = table.start[rows], table.end[rows], owner[rows]
+        start, end, holder = table.start[rows], table.end[rows], holder[rows]
         number = np.arange(len(rows))
         count = np.searchsorted(start, end) - number - 1
         left -= int(count.sum())
@@ -95,7 +95,7 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
             return None
         i = np.repeat(number, count)
         j = i + 1 + np.arange(len(i)) - np.repeat(np.cumsum(count) - count, count)
-        keys.append(_keys(owner[i], owner[j], n))
+        keys.append(_keys(holder[i], holder[j], n))
     every, hard, soft = (
         np.concatenate(keys),
         *(_named(problem, placed, names) for names in (problem.conflicts, problem.may_share)),
