@@ -206,7 +206,7 @@ def _of_one_search(problem: Problem, profile: Profile, found: SolveResult) -> So
 
 
 def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return what one search of a profile has found as a plan of the profile's problem: bounds and costs are its own."""
+    """Return what one search of a profile has found as a plan of the profile's problem, without bounds and costs."""
     if not found.plan.placements:
         return found
     pools = tuple(
