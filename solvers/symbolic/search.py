@@ -229,16 +229,17 @@ class _Search:
         if self._ratios(every).max() + CLEARLY < self._ratios(chosen).max():
             return self._result(every, Verdict("open"), None)
         seen = Fraction(float(self._ratios(chosen).max())).limit_denominator(10**6) - 1
-        last = Verdict("open")
-        for over in RATIOS:
-            if over < seen:
-                continue
-            verdict = self._verdict(chosen, over)
+        # The least ratios take the longest: they come after one that is not far, so that something is proved in time.
+        left, last = [over for over in RATIOS if over >= seen], Verdict("open")
+        proved: tuple[Verdict, Fraction] | None = None
+        while left and not (proved and self._is_late(self.deadline)):
+            at = len(left) // 4
+            verdict = self._verdict(chosen, left[at])
             if verdict.found == "proved":
-                return self._result(chosen, verdict, over)
-            last = verdict
-            seen = max(seen, verdict.ratio - 1)
-        return self._result(chosen, last, None)
+                proved, left = (verdict, left[at]), left[:at]
+            else:
+                last, left = verdict, [over for over in left[at + 1 :] if over >= verdict.ratio - 1]
+        return self._result(chosen, *(proved or (last, None)))
 
     def _result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
