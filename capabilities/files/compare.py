@@ -110,8 +110,9 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
         raise FormatError(f"must be a model file, got {kind}")
     # The facts say what must stay in order, such as the uses of a variable.
     reading = options.of_model().model_copy(update={"facts": True})
-    apart = read_model(file, options.name, reading.model_copy(update={"views": "separate"}))
-    shared = read_model(file, options.name, reading)
+    shared = apart = read_model(file, options.name, reading)
+    if shared.views.aliases:
+        apart = read_model(file, options.name, reading.model_copy(update={"views": "separate"}))
     time = _SharedTime(control.begun(options))
     plan = _planned(apart.problem, time)
     in_place = _planned(shared.problem, time) if shared.views.aliases else None
