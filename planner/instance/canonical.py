@@ -23,6 +23,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.contents import U64, Groups, Neighbours, counting, numbers, relations, weights
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.columns import each_once
 from memplan.planner.model.problem import Problem
 
 _VERSION = b"memplan problem 1"
@@ -98,7 +99,7 @@ def _refined(ties: list[Neighbours | Groups], colour: U64) -> U64:
     for _ in range(rounds):
         for tie in ties:
             colour = _mixed(colour, _around(tie, colour))
-        found = len(np.unique(colour))
+        found = len(each_once(colour))
         # A round that distinguished nothing more: one of several alike buffers is marked, or the order of the file
         # would decide.
         if found == kinds:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import Location, ProblemError, broken, shown
+from memplan.planner.model.columns import each_once
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Id, Name, Time, Value, as_tuple
 from memplan.planner.symbols.comparing import Comparer, samples
@@ -177,8 +178,8 @@ def _live_sets(problem: SymbolicProblem) -> tuple[NDArray[np.int64], NDArray[np.
     end = np.array([buffer.end for buffer in problem.buffers], np.int64)
     if not len(start):
         return start, end, 0
-    begins = np.unique(start)
-    ends = np.unique(end)
+    begins = each_once(start)
+    ends = each_once(end)
     # A begin opens a maximal set where some lifetime ends before, or with, the next begin.
     after = np.append(begins[1:], ends[-1] + 1)
     kept = begins[np.searchsorted(ends, after, side="right") > np.searchsorted(ends, begins, side="right")]

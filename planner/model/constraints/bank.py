@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import I64, Bool
+from memplan.planner.model.columns import each_once
 from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, tied_in_entries, unknown_ids
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import BankUse, ProblemFields
@@ -53,7 +54,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     should = [use for use in problem.bank if use.weight and problem.objective == "cost"]
     hard, _ = _used_together(kept, must, kept.allowed[has_banks])
     soft, weight = _used_together(kept, should, kept.allowed[has_banks])
-    never = np.unique(hard)
+    never = each_once(hard)
     counts = ~np.isin(soft, never)
     pairs, which = np.unique(soft[counts], return_inverse=True)
     first, partners = adjacency(np.stack(np.divmod(never, n), axis=1), len(kept))

@@ -10,6 +10,7 @@ import numpy as np
 
 from memplan.planner.errors import Location, shown
 from memplan.planner.model.buffer_table import I64, Bool, column, frozen
+from memplan.planner.model.columns import each_once
 from memplan.planner.model.problem_fields import ProblemFields
 
 Id = int | str
@@ -51,9 +52,8 @@ def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
     """Return symmetric lists (first, neighbours) of the pairs: neighbours[first[i]:first[i + 1]], ascending."""
     if len(pairs) == 0:
         return frozen(np.zeros(n + 1, dtype=np.int64)), column([])
-    # One number a pair, n * first + second, sorts and compares much faster than a row; np.unique would hash it, slowly.
-    both = np.sort(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
-    both = both[np.diff(both, prepend=-1) > 0]
+    # One number a pair, n * first + second, sorts and compares much faster than a row.
+    both = each_once(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
     return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))
 
 

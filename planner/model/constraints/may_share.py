@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.errors import shown
+from memplan.planner.model.columns import each_once
 from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, group_of, meeting, unknown_ids
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
@@ -54,7 +55,7 @@ def long_sharing(problem: ProblemFields) -> Iterator[Finding]:
     """Two that may share are alive together while others are born: an operation in place is one step."""
     if not problem.may_share:
         return
-    births = np.unique(problem.buffers.start)
+    births = each_once(problem.buffers.start)
     lifetimes = _lifetimes_of_families(problem, {problem.root_of(name) for pair in problem.may_share for name in pair})
     for k, (a, b) in enumerate(problem.may_share):
         for first, last in meeting(lifetimes[problem.root_of(a)], lifetimes[problem.root_of(b)]):

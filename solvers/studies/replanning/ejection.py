@@ -9,6 +9,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, Bool
+from memplan.planner.model.columns import each_once
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.stable.ejection import PLACED, Ejection, Homes, eject
 
@@ -50,7 +51,7 @@ def conflicting(instance: Instance) -> tuple[I64, I64] | None:
     a.append(np.repeat(np.arange(len(instance)), np.diff(instance.conflict_first)))
     b.append(np.asarray(instance.conflict))
     i, j = np.concatenate(a), np.concatenate(b)
-    keys = np.unique((i * len(instance) + j)[i != j])
+    keys = each_once((i * len(instance) + j)[i != j])
     lists = np.ascontiguousarray(keys % max(1, len(instance)))
     counts = np.bincount(keys // max(1, len(instance)), minlength=len(instance))
     return np.concatenate(([0], np.cumsum(counts))), lists

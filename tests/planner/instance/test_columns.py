@@ -13,6 +13,7 @@ from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds,
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import COLUMNS, CONSTRAINTS, PLAIN, Instance
 from memplan.planner.model.buffer_table import column
+from memplan.planner.model.columns import each_once
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.formulation.subinstance import part_of, whole, with_dummies
@@ -198,3 +199,11 @@ def test_two_pools_with_a_buffer_of_no_bytes_or_an_alias_are_planned(
     problem = Problem.model_validate({"buffers": rows, "pools": pools})
     plan = solve(problem, time_limit_s=2.0)
     assert (plan.status in ("optimal", "feasible"), verify(problem, plan)) == (True, ())
+
+
+def test_values_are_each_once_and_ascend_as_numpy_has_them() -> None:
+    for values in ([], [3], [2, 1, 2, 1, 0], [5, 5, 5], [-1, 7, -1]):
+        for dtype in (np.int64, np.uint64, np.float64):
+            array = np.array(values).astype(dtype)
+            assert np.array_equal(each_once(array), np.unique(array))
+    assert each_once(np.array([[2, 1], [1, 3]])).tolist() == [1, 2, 3]
