@@ -23,14 +23,14 @@ _PINNED = 2_000
 
 def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequence[int]) -> ClaimText | None:
     """Return the proof that nothing ends at or below `ends` (bytes, a pool each), where one line is enough."""
-    for i in _suspects(problem, plan):
-        if all(_least_end(problem, instance, i, q) > end for q, end in enumerate(ends)):
-            return ClaimText(tuple(ends), (f"end !{i}",), 0, (i,))
-    if (collided := _collided(instance)) is not None:
-        return ClaimText(tuple(ends), (f"end !{collided[0]}",), 0, collided)
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
     allowed = _allowed(instance, caps)
+    if (is_out := np.logical_not(allowed.any(axis=0))).any():
+        row = int(instance.source[is_out.argmax()])
+        return ClaimText(tuple(ends), (f"end !{row}",), 0, (row,))
+    if (collided := _collided(instance)) is not None:
+        return ClaimText(tuple(ends), (f"end !{collided[0]}",), 0, collided)
     # Sets of pools double with each pool; with many, single ones and all of them must do.
     for group in range(1, 1 << p) if p <= 6 else [1 << q for q in range(p)] + [(1 << p) - 1]:
         pools = [q for q in range(p) if group >> q & 1]
@@ -49,16 +49,6 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
     return None
 
 
-def _suspects(problem: Problem, plan: Plan) -> list[int]:
-    """Return the rows of buffers that may be the whole reason: those that proof or explanation name, the largest."""
-    named = [*(plan.proof.buffers if plan.proof else ()), *(plan.explanation.buffers if plan.explanation else ())]
-    rows = [problem.root_of(name) for name in named[:64]]
-    table = problem.buffers
-    pinned = np.flatnonzero(table.offset >= 0)[:4096].tolist()
-    largest = [int(table.size.argmax())] if len(table) else []
-    return list(dict.fromkeys([*rows, *largest, *(problem.root_of(table.ids[i]) for i in pinned)]))
-
-
 def _collided(instance: Instance) -> tuple[int, int] | None:
     """Return the rows of two pinned buffers that share bytes; None where none of some do."""
     pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
@@ -71,19 +61,6 @@ def _collided(instance: Instance) -> tuple[int, int] | None:
     return (
         (int(instance.source[pinned[found[0, 0]]]), int(instance.source[pinned[found[0, 1]]])) if len(found) else None
     )
-
-
-def _least_end(problem: Problem, instance: Instance, row: int, q: int) -> int:
-    """Return the least end of a buffer alone in a pool, in bytes; beyond all numbers where it may not be there."""
-    never = 2**80
-    found = np.flatnonzero(instance.source == row)
-    if len(found) == 0:
-        return -1
-    i = int(found[0])
-    if row in instance.unplaceable or not instance.allowed[q, i]:
-        return never
-    low = int(instance.pin[i]) if instance.pin[i] >= 0 else int(instance.residue[q, i])
-    return (low + int(instance.size[i])) * instance.unit
 
 
 def _allowed(instance: Instance, caps: I64) -> Bool:

@@ -234,3 +234,11 @@ def test_where_all_plans_would_cost_the_same_and_less_lemmas_show_that_there_is_
     found = certify(problem, solve(problem, profile="speed"))
     assert (found.reason, found.left_open) == (None, None)
     assert found.text.splitlines()[2] == "speed 18 1 20 19 4"
+
+
+def test_a_buffer_that_is_too_large_for_its_pools_is_named_though_another_one_is_larger() -> None:
+    rows = [{"id": 0, "size": 12, "start": 0, "end": 1}, {"id": 1, "size": 11, "start": 0, "end": 1, "pools": ["slow"]}]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "fast", "size": 20}, {"name": "slow"}]})
+    plan = solve(problem, profile="size").model_copy(update={"proof": None})
+    lines = certify(problem, plan).text.splitlines()
+    assert lines[2:5] == ["used 12 11", "claim 20 10", "end !1"]
