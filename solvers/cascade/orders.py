@@ -6,36 +6,38 @@ their own, by the tensors that are whole between them; depth first and the order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from memplan.planner.operations.access.access_graph import AccessGraph, reordered
 from memplan.planner.operations.graph import OperationGraph, graph_from
-from memplan.solvers.cascade.front import Chain
+from memplan.solvers.cascade.passes import Variant
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
-from memplan.solvers.kernels.tables import Rows
 from memplan.solvers.order.solve import order_operations
 from memplan.solvers.order.starts import breadth_first, depth_first, heads_early
 
 After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
+_MOST_LOWER = 2
+"""The orders that are searched for what they do to other chains than the lowest."""
 
 
 def other_orders(
-    graph: AccessGraph, after: After, found: Rows, least: Chain | None, is_over: Callable[[], bool]
+    given: Variant, after: After, streamed: Collection[int], most: int, is_over: Callable[[], bool]
 ) -> Iterator[AccessGraph]:
     """Yield graphs in other orders than that of a graph; none where there is only one.
 
-    `after` are, for each operation, those that it must not run before; empty where only tensors say it. `least` is the
-    chain of the regions `found` with the lowest peak.
+    `after` are, for each operation, those that it must not run before; empty where only tensors say it. The regions of
+    chains of up to `most` multiplications are ordered; `streamed` tensors take no bytes between them.
     """
-    given = tuple(range(len(graph.operations)))
+    graph = given.graph
+    as_is = tuple(range(len(graph.operations)))
     single = _single(graph, after)
     depth = tuple(depth_first(single))
-    if given == depth == tuple(breadth_first(single)):
+    if as_is == depth == tuple(breadth_first(single)):
         return
-    seen = {given}
-    for order in _orders(graph, after, single, found, least):
+    seen = {as_is}
+    for order in (*_by_regions(given, after, streamed, most), *_of_operations(single)):
         if is_over():
             return
         if order not in seen:
@@ -43,15 +45,26 @@ def other_orders(
             yield reordered(graph, order)
 
 
-def _orders(
-    graph: AccessGraph, after: After, single: OperationGraph, found: Rows, least: Chain | None
-) -> Iterator[tuple[int, ...]]:
-    if least is not None:
-        regions = [tuple(range(int(found[row, FOUND_FROM]), int(found[row, FOUND_TO]))) for row in least.rows]
-        peaks = [int(found[row, FOUND_PEAK]) for row in least.rows]
+def _by_regions(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
+    """Yield the orders in which the regions of chains need least, the lowest chain first, and a few others if lower."""
+    chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
+    lower = 0
+    for k, chain in enumerate(chains):
+        regions = [tuple(range(*map(int, given.found[row, [FOUND_FROM, FOUND_TO]]))) for row in chain.rows]
+        peaks = [int(given.found[row, FOUND_PEAK]) for row in chain.rows]
         # By work, not by the clock: the same graph is searched in the same orders everywhere.
-        placed = order_operations(_of_regions(graph, after, regions, peaks), time_limit_s=_LIMIT_S, deterministic=True)
-        yield tuple(v for k in placed.order for v in regions[k])
+        placed = order_operations(
+            _of_regions(given.graph, after, regions, peaks, streamed), time_limit_s=_LIMIT_S, deterministic=True
+        )
+        if k == 0 or placed.peak < chain.peak:
+            yield tuple(v for region in placed.order for v in regions[region])
+            lower += k > 0
+        if lower == _MOST_LOWER:
+            return
+
+
+def _of_operations(single: OperationGraph) -> Iterator[tuple[int, ...]]:
+    """Yield orders of single operations, whatever the regions are."""
     # Heads of several outputs, made while a region still has the rows that they read.
     yield tuple(heads_early(single))
     yield tuple(depth_first(single))
@@ -69,19 +82,26 @@ def _single(graph: AccessGraph, after: After) -> OperationGraph:
     return graph_from({"size": [row.bytes for row in graph.tensors], "kept": list(graph.kept), "ops": ops})
 
 
-def _of_regions(graph: AccessGraph, after: After, regions: list[tuple[int, ...]], peaks: list[int]) -> OperationGraph:
+def _of_regions(
+    graph: AccessGraph,
+    after: After,
+    regions: list[tuple[int, ...]],
+    peaks: list[int],
+    streamed: Collection[int],
+) -> OperationGraph:
     """Return the graph whose operations are regions; what lives in one only is part of the work of that one."""
+    sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]
     region_of = {v: k for k, region in enumerate(regions) for v in region}
     ops: list[dict[str, Any]] = []
     for k, region in enumerate(regions):
         made = [t for v in region for t in graph.operations[v].outputs if graph.last[t] > region[-1]]
         read = {one.tensor for v in region for one in graph.operations[v].reads}
         outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
-        alive = sum(row.bytes for t, row in enumerate(graph.tensors) if _is_alive(graph, t, region))
+        alive = sum(size for t, size in enumerate(sizes) if _is_alive(graph, t, region))
         ops.append({"in": sorted(outside), "out": sorted(set(made)), "work": max(0, peaks[k] - alive)})
         if after:
             ops[-1]["after"] = sorted({region_of[u] for v in region for u in after[v]} - {k})
-    return graph_from({"size": [row.bytes for row in graph.tensors], "kept": list(graph.kept), "ops": ops})
+    return graph_from({"size": sizes, "kept": list(graph.kept), "ops": ops})
 
 
 def _is_alive(graph: AccessGraph, tensor: int, region: tuple[int, ...]) -> bool:

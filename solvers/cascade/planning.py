@@ -14,7 +14,7 @@ from memplan.solvers.cascade.passes import Variant
 from memplan.solvers.cascade.points import CascadePoint, planned, planned_in_pools
 from memplan.solvers.cascade.repeats import variant_of, with_repeats
 from memplan.solvers.cascade.search import RegionSearch, worth_having
-from memplan.solvers.cascade.tables import moved_elsewhere
+from memplan.solvers.cascade.tables import moved_elsewhere, streamed_tensors
 from memplan.solvers.cascade.windows import Windows
 from memplan.solvers.kernels.cascade.found import FOUND_PEAK, FOUND_TRAFFIC
 
@@ -102,7 +102,8 @@ class Planning:
         """Plan what is found in other orders; return the variant with the lowest peak."""
         best, least = start, start.least(self.most)
         is_over = partial(self.is_over, "orders")
-        for graph in other_orders(self.graph, after, start.found, least, is_over):
+        streamed = streamed_tensors(self.graph, how)
+        for graph in other_orders(start, after, streamed, self.most, is_over):
             self.orders += 1
             variant = variant_of(graph, RegionSearch(graph, how, windows=windows), is_over)
             self.add(how, variant)

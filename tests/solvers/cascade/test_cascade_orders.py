@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
 from tests.support.networks import Network
+from tests.support.newer_networks import shufflenet_v2
 
 
 def heads_in_turns() -> OperationGraph:
@@ -33,6 +36,13 @@ def test_heads_that_run_in_turns_are_put_behind_each_other() -> None:
     assert point.cascade.graph.origins != tuple(range(len(graph.ops)))
     assert point.macs_ratio == 1.0
     assert len(result.points) == len(result.checked)
+
+
+@pytest.mark.slow
+def test_branches_are_ordered_by_what_regions_need_where_the_input_comes_in_pieces() -> None:
+    # The branch with a ring runs first, before the other one's output is there; smaller networks do not show it.
+    result = cascade(shufflenet_v2(), CascadeOptions(input="streamed", macs=1.05))
+    assert result.points[-1].peak == result.points[-1].estimate == 136_416
 
 
 def test_operations_that_must_run_after_others_still_do() -> None:
