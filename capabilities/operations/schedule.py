@@ -20,6 +20,7 @@ from memplan.planner.schedules.simulator import simulate
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.effort import ScheduleEffort
+from memplan.solvers.schedules.search import Proof
 from memplan.solvers.schedules.solve import SolvedSchedule, solve_schedule
 
 _SEARCH = 0.75
@@ -49,8 +50,9 @@ class ScheduleSlot(Answer):
 class ScheduleAnswer(Answer):
     """A schedule: for each step its operations, the width, height and depth of tiles, and the tensors it retains.
 
-    Times are those of the simulator. `proof` says why no schedule is better: its value is the lower `bound`. Where it
-    `is_exhausted`, no grouping of operations, each once, in tiles of powers of two, is better.
+    Times are those of the simulator. `proof` says why no schedule is better: its value is the lower `bound`, or all
+    were looked at (`exhaustion`), in tiles of powers of two. Where it `is_exhausted`, no grouping of operations, each
+    once, in such tiles, is better.
     """
 
     status: Literal["optimal", "feasible"]
@@ -60,7 +62,7 @@ class ScheduleAnswer(Answer):
     peak: int
     lower_bound: float
     gap: float | None
-    proof: Literal["bound"] | None
+    proof: Proof | None
     is_exhausted: bool
     capacity: int
     subgraphs: tuple[tuple[int, ...], ...]
@@ -114,16 +116,16 @@ def _machine(problem: ScheduleProblem, target: Target | None, capacity: int | No
 def _answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> ScheduleAnswer:
     figures, steps, bound = found.simulation, found.schedule.steps, found.found.lower_bound
     value = figures.latency if objective == "latency" else float(figures.traffic)
-    is_least = value <= bound * (1 + 1e-9)
+    proof = found.found.proof
     return ScheduleAnswer(
-        status="optimal" if is_least else "feasible",
+        status="optimal" if proof else "feasible",
         objective=objective,
         latency=figures.latency,
         traffic=figures.traffic,
         peak=figures.peak,
         lower_bound=bound,
         gap=max(0.0, value / bound - 1) if bound else 0.0 if not value else None,
-        proof="bound" if is_least else None,
+        proof=proof,
         is_exhausted=found.found.is_complete,
         capacity=target.capacity,
         subgraphs=tuple(step.operations for step in steps),
@@ -141,7 +143,9 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
     sizes = f"latency {found.latency:,.1f}, traffic {found.traffic:,} bytes"
     yield f"{found.status}: {sizes}, {len(found.subgraphs):,} steps"
     yield f"lower bound of {found.objective} {found.lower_bound:,.1f}, gap {gap}"
-    if found.is_exhausted:
+    if found.proof == "exhaustion":
+        yield "no other schedule in tiles of powers of two is better"
+    elif found.is_exhausted:
         yield "no other grouping of operations, each once, is better"
     yield f"fast memory: {found.peak:,} of {found.capacity:,} bytes, {len(found.slots):,} slots placed"
     rows = zip(found.subgraphs, found.granularities, found.tensors_to_retain, found.subgraph_latencies, strict=True)

@@ -120,14 +120,15 @@ class StepCosts:
         walks = [_Walk(tilings, nest, loads, written, self.target, by_rows).figures() for by_rows in (True, False)]
         latency, traffic = (np.concatenate(column) for column in zip(*walks, strict=True))
         value, other = (latency, traffic) if self.objective == "latency" else (traffic, latency)
-        peaks = np.concatenate([peak, peak])
-        best = int(np.lexsort((peaks, other, value))[0])
+        # Of equal ones, that with the fewest visits: each has its cost on a machine, though not in the model.
+        visits = np.tile(tilings.n_rows * tilings.n_columns * tilings.n_slices, 2)
+        best = int(np.lexsort((visits, other, value))[0])
         by_rows, i = best < len(peak), best % len(peak)
         return StepCost(
             value=float(value[best]),
             latency=float(latency[best]),
             traffic=int(traffic[best]),
-            peak=int(peaks[best]),
+            peak=int(peak[i]),
             width=int(tilings.width[i]),
             height=int(tilings.height[i]),
             depth=int(tilings.depth[i]),

@@ -6,6 +6,7 @@ from memplan.solvers.schedules.downsets import EPSILON, Bounds, Found, PlannedSt
 from memplan.solvers.schedules.ground import Ground
 from memplan.solvers.schedules.groups import unions
 from memplan.solvers.schedules.nests import bits
+from memplan.solvers.schedules.shifts import Shifts
 
 _MOVE_EVERY = 4
 _FIRST_WINDOW, _LAST_WINDOW = 7, 26
@@ -26,6 +27,7 @@ class Improvement:
 
     def run(self, share: float) -> Found:
         """Return the best schedule once this share of the effort is spent, or the lower bound is met."""
+        self._shift(share)
         rounds = 0
         prices: dict[int, float] = {}
         while not self.ground.effort.is_over(share) and self.best.value > self.ground.lower_bound + EPSILON:
@@ -36,6 +38,18 @@ class Improvement:
             self.ground.effort.spend(1)
             self._improve_a_window(prices)
         return self.best
+
+    def _shift(self, share: float) -> None:
+        """Take shifts of operations while they are better."""
+        self.steps = Shifts(self.ground).improved(self.steps, share)
+        self.value = self.ground.value(self.steps)
+        self._note()
+
+    def _note(self) -> None:
+        """Keep the schedule if it is the best."""
+        if self.value < self.best.value - EPSILON:
+            self.best = Found(self.value, list(self.steps), False)
+            self.ground.report(self.value)
 
     def _improve_a_window(self, prices: dict[int, float]) -> None:
         first, last = self._drawn()
@@ -60,9 +74,7 @@ class Improvement:
         if found is not None and gained:
             self.value += found.value - value
             self.stale = 0
-            if self.value < self.best.value - EPSILON:
-                self.best = Found(self.value, list(self.steps), False)
-                self.ground.report(self.value)
+            self._note()
 
     def _drawn(self) -> tuple[int, int]:
         """Return the first step of a window, and the one after its last."""
@@ -71,7 +83,7 @@ class Improvement:
         while last < len(self.steps) and size + self.steps[last].operations.bit_count() <= most:
             size += self.steps[last].operations.bit_count()
             last += 1
-        return first, last
+        return first, max(last, min(first + 2, len(self.steps)))
 
     def _go_stale(self) -> None:
         """Take wider windows after many that bring nothing, and then begin anew from the best with a part undone."""

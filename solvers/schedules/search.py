@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from memplan.planner.schedules.graph import TileGraph
 from memplan.solvers.schedules.costs import StepCost
 from memplan.solvers.schedules.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
+from memplan.solvers.schedules.exhaustion import MOST_OPERATIONS, exhausted
 from memplan.solvers.schedules.ground import Ground
 from memplan.solvers.schedules.groups import grown
 from memplan.solvers.schedules.improvement import Improvement
 
+Proof = Literal["bound", "exhaustion"]
 _SMALL = 10
 """Graphs of so many operations are searched as a whole at once."""
 _WHOLE = Bounds(groups=6200, longest=99, beam=5000, retained=3)
@@ -24,8 +27,8 @@ _PASSES = (
     _WHOLE,
 )
 """Passes over the whole graph, each guided by the prices of the one before; the last may be complete."""
-_START, _QUICK, _PASSING, _PASS = 0.1, 0.2, 0.3, 0.45
-"""The shares of the effort by which the start and the first improvements end, no pass begins, and a pass has to end."""
+_START, _AT_ONCE, _QUICK, _PASSING, _PASS = 0.1, 0.12, 0.2, 0.3, 0.45
+"""The shares of the effort by which the start and first improvements end, no pass begins, and a pass has to end."""
 _MOST_GROUPS = 6000
 
 
@@ -33,12 +36,15 @@ _MOST_GROUPS = 6000
 class FoundSchedule:
     """The steps that were found with their costs, the value that no schedule is below, and how far the search went.
 
+    With a `proof`, nothing is better: its value is the lower bound, or all schedules in tiles of powers of two were
+    looked at, also those that run operations again.
     `is_complete` where no grouping of operations, each once, with tensors retained for the next step, is better.
     """
 
     steps: tuple[tuple[PlannedStep, StepCost], ...]
     value: float
     lower_bound: float
+    proof: Proof | None
     is_complete: bool
     evaluated: int
 
@@ -82,6 +88,8 @@ class ScheduleSearch:
         ground.report(best.value)
         is_small = len(ground.graph.operations) <= _SMALL
         if ground.wants_more(best) and not is_small:
+            best = Improvement(ground, best).run(_AT_ONCE)
+        if ground.wants_more(best) and not is_small:
             best = self._passed(best, _PASSES[0], 1.0)
         if ground.wants_more(best) and not is_small:
             best = Improvement(ground, best).run(_QUICK)
@@ -93,9 +101,13 @@ class ScheduleSearch:
             best = self._passed(best, bounds, _PASS)
         if ground.wants_more(best):
             best = Improvement(ground, best).run(1.0)
+        proof: Proof | None = "bound" if best.value <= ground.lower_bound + EPSILON else None
+        is_few = proof is None and len(ground.graph.operations) <= MOST_OPERATIONS
+        if is_few and (least := exhausted(ground, best)) is not None:
+            best, proof = replace(least, is_complete=True), "exhaustion"
         steps = tuple((step, ground.cost(step)) for step in best.steps)
         is_complete = not ground.wants_more(best)
-        return FoundSchedule(steps, best.value, ground.lower_bound, is_complete, ground.costs.evaluated)
+        return FoundSchedule(steps, best.value, ground.lower_bound, proof, is_complete, ground.costs.evaluated)
 
     def _has_many_groups(self, longest: int) -> bool:
         return len(grown(self.ground.relations, self.ground.all, _MOST_GROUPS, longest)[0]) >= _MOST_GROUPS

@@ -58,8 +58,13 @@ def test_the_search_finds_what_trying_all_schedules_finds(seed: int) -> None:
     if least is None:
         return
     found = solved(graph, target)
-    assert found.simulation.latency == pytest.approx(least)
+    runs = [o for step in found.schedule.steps for o in step.operations]
+    if len(runs) == len(graph.operations):
+        assert found.simulation.latency == pytest.approx(least)
+    else:  # the oracle runs each operation once
+        assert found.simulation.latency < least
     assert found.found.is_complete
+    assert found.found.proof is not None
     assert LowerBounds(graph, target).latency <= least * (1 + 1e-9)
 
 
