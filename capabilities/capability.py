@@ -193,7 +193,7 @@ class Capability(Generic[A]):
 class Answer(BaseModel):
     """The base of answers that are models of their own."""
 
-    model_config = {"frozen": True}
+    model_config = {"frozen": True, "defer_build": True}
 
     @classmethod
     def of(cls, *found: object, **others: Any) -> Self:

@@ -14,13 +14,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
+PLUGINS = ("--disable-plugin-autoload", "-p", "xdist", "-p", "_hypothesis_pytestplugin")
+"""The plugins that are needed: pytest compiles the packages of others that are installed anew, 6 s of CPU a process."""
 CHECKS = (
     ("format", ["ruff", "format", "--check", "--quiet", "."]),
     ("lint", ["ruff", "check", "--quiet", "."]),
     ("types", ["mypy", "--num-workers=2"]),
     ("layers", ["lint-imports", "--no-cache"]),
     ("words", [sys.executable, "-m", "tests.words"]),
-    ("tests", ["pytest", "--numprocesses=logical", "--maxprocesses=8", "--dist=loadgroup"]),
+    ("tests", ["pytest", *PLUGINS, "--numprocesses=logical", "--maxprocesses=8", "--dist=loadgroup"]),
 )
 FAST_LANE = (
     "tests/test_layout.py",
