@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memplan.api.cli.main import main
+from tests.support.tflite_networks import mobilenet_v1, mobilenet_v2, vgg
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 KWS = Path(__file__).parents[2] / "models" / "recorded" / "kws_dscnn_int8.tflite"
@@ -34,6 +37,41 @@ def test_the_part_of_each_model_is_a_plan_of_its_own_file(tmp_path: Path, capfd:
         assert main(["verify", str(KWS), str(part), "--quiet"]) == 0
         ends.append(min(row["offset"] for row in json.loads(part.read_bytes())["placements"]))
     assert sorted(ends) == [0, 16000]
+
+
+@pytest.mark.slow
+def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, capfd: Captured) -> None:
+    pytest.importorskip("ai_edge_litert", reason="the models are written with LiteRT's schema")
+    runtime = pytest.importorskip("tflite_micro", reason="models are run where TFLite Micro is installed").runtime
+    made = {"v1": mobilenet_v1(48), "v2": mobilenet_v2(48), "vgg": vgg(32), "kws": KWS.read_bytes()}
+    files = [tmp_path / f"{name}.tflite" for name in made]
+    for file in files:
+        file.write_bytes(made[file.stem])
+    alone = [planned(capfd, file)["peak"] for file in files]
+    assert planned(capfd, *files, "--in-turns", "--parts", tmp_path)["peak"] == max(alone)  # type: ignore[type-var]
+
+    def result(data: bytes, arena: int) -> bytes:
+        model = runtime.Interpreter.from_bytes(data, arena_size=arena)
+        about = model.get_input_details(0)
+        model.set_input(np.arange(np.prod(about["shape"])).reshape(about["shape"]).astype(about["dtype"]), 0)
+        model.invoke()
+        capfd.readouterr()
+        model.print_allocations()
+        return bytes(model.get_output(0).tobytes())
+
+    rewritten = {}
+    for file in files:
+        target = tmp_path / f"planned_{file.name}"
+        assert (
+            main(["export", str(file), str(tmp_path / f"{file.stem}.plan.json"), "--to", "tflm", "-o", str(target)])
+            == 0
+        )
+        rewritten[file.stem] = target.read_bytes()
+    largest = files[alone.index(max(alone))].stem  # type: ignore[type-var]
+    result(rewritten[largest], 1 << 20)
+    (whole,) = map(int, re.findall(r"Arena allocation total (\d+)", "".join(capfd.readouterr())))
+    for name, data in rewritten.items():
+        assert result(data, whole) == result(made[name], 1 << 20)
 
 
 def test_an_application_is_a_problem_as_others(capfd: Captured) -> None:
