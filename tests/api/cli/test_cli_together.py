@@ -71,7 +71,8 @@ def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, ca
     result(rewritten[largest], 1 << 20)
     (whole,) = map(int, re.findall(r"Arena allocation total (\d+)", "".join(capfd.readouterr())))
     for name, data in rewritten.items():
-        assert result(data, whole) == result(made[name], 1 << 20)
+        # The runtime aligns the arena's start, which may be anywhere, to 16 bytes.
+        assert result(data, whole + 64) == result(made[name], 1 << 20)
 
 
 def test_an_application_is_a_problem_as_others(capfd: Captured) -> None:
