@@ -57,6 +57,7 @@ class StepCosts:
         self.graph, self.target, self.objective = graph, target, objective
         self.sizes = [target.rounded(tensor.size) for tensor in graph.tensors]
         self.evaluated = 0
+        self.is_exact = True
         self._steps: dict[tuple[int, int, int, int], StepCost | None] = {}
         self._nests: dict[tuple[int, int], Nest | None] = {}
         self._alike: dict[Any, StepCost | None] = {}
@@ -83,6 +84,7 @@ class StepCosts:
         if nest is None or fixed > self.target.capacity:
             return None
         loads = tuple(self._loads(nest, resident))
+        self.is_exact &= not any(one.same for one in loads)
         written = (leaving & ~retained).bit_count()
         key = nest.height, nest.width, nest.reduction, nest.work, nest.accumulators, nest.least, loads, fixed, written
         if key not in self._alike:
