@@ -35,6 +35,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "enumeration": ("lab.cascade_rows", "enumeration", 500),
     **{name: ("lab.fuzz_importers", name, 100_000) for name in SEEDS},
     "service": ("lab.fuzz_service", "--seconds", 3_600),
+    "places": ("lab.places", 5_000),
     "poison": ("lab.poison", "--pairs", 20_000),
     "determinism": ("lab.determinism", 50),
     "soak": ("lab.soak", 100),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memplan.api.settings import Settings
+from memplan.capabilities.sizes import parse_size
 from tests.support.browser import DROP, Tab, chromium, tab
 from tests.support.server import Running, running
 
@@ -109,6 +110,91 @@ def test_a_job_is_found_again_by_its_address_and_in_the_list(opened: Tab) -> Non
     assert opened.page.locator("dialog").count() == 0
 
 
+def badge(found: Tab, text: str) -> None:
+    found.page.wait_for_function("text => document.querySelector('.badge')?.textContent.startsWith(text)", arg=text)
+
+
+def test_plans_are_verified_compared_with_what_was_open_before_and_left_by_going_back(opened: Tab) -> None:
+    give(opened, "one.json", json.dumps(SMALL).encode())
+    said(opened, "optimal")
+    badge(opened, "verified")
+    assert "proved to be the least" in opened.page.inner_text(".sentences")
+    opened.page.fill("label:has-text('capacity') input", "100 B")
+    opened.page.click(".service button.primary")
+    said(opened, "infeasible")
+    opened.page.fill("label:has-text('capacity') input", "")
+    opened.page.click(".service button.primary")
+    said(opened, "optimal")  # the capacity is the problem's again
+    rows = [{"id": row["id"], "pool": "sram", "offset": 0} for row in SMALL["buffers"]]
+    wrong = json.dumps({"status": "optimal", "peak": 64, "placements": rows}).encode()
+    for _ in range(2):  # one file after itself
+        give(opened, "plan.json", wrong)
+        badge(opened, "not valid")
+    larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
+    give(opened, "two.json", json.dumps({**SMALL, "buffers": larger}).encode())
+    said(opened, "optimal")
+    opened.page.go_back()
+    badge(opened, "not valid")
+    opened.page.go_back()
+    opened.page.go_back()
+    badge(opened, "verified")
+    opened.page.go_forward()
+    badge(opened, "not valid")
+
+
+def test_a_comparison_is_of_two_things_that_were_opened_and_is_left_by_its_button(opened: Tab) -> None:
+    give(opened, "build 1.json", json.dumps(SMALL).encode())
+    said(opened, "optimal")
+    larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
+    give(opened, "build 2.json", json.dumps({**SMALL, "buffers": larger}).encode())
+    said(opened, "optimal")
+    opened.page.click("text=Compare")
+    opened.page.wait_for_selector(".causes")
+    heads = opened.page.locator("main .bar >> nth=0").locator("button").all_inner_texts()
+    assert heads == ["before: build 1", "after: build 2"]
+    opened.page.click("text=Back to the plan")
+    badge(opened, "verified")
+    assert opened.page.locator(".causes").count() == 0
+    assert "by=moved" not in opened.page.url
+
+
+def test_a_lost_connection_is_said_and_made_again(opened: Tab, server: Running) -> None:
+    hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
+    opened.page.route("**/events", lambda route: route.abort())
+    opened.page.fill("label:has-text('seconds') input", "60")
+    give(opened, hard.name, hard.read_bytes().replace(b"\r", b""))
+    said(opened, "connection lost, trying again")
+    opened.page.unroute("**/events")
+    said(opened, "searching")
+    opened.page.click("text=Stop")
+    opened.page.wait_for_function("() => /cancelled|succeeded/.test(document.querySelector('.said').textContent)")
+
+
+def test_sizes_are_those_of_the_command(opened: Tab) -> None:
+    texts = [
+        "4096",
+        "1MiB",
+        "1.5 KiB",
+        "64kB",
+        "64K",
+        "0x10000",
+        " 2 GB ",
+        "9223372036854775807",
+        "9223372036854775808",
+    ]
+    texts += ["1.0001 KiB", "12 kib", "", "-1", "1,5 KiB", "1e3", "0X1f", "7 EiB", "1  B"]
+    script = """async (texts) => { const { readSize } = await import("/static/sizes.js");
+      return texts.map((text) => { try { return String(readSize(text)); } catch { return null; } }); }"""
+
+    def size(text: str) -> str | None:
+        try:
+            return str(parse_size(text))
+        except ValueError:
+            return None
+
+    assert opened.page.evaluate(script, texts) == [size(text) for text in texts]
+
+
 def test_a_model_is_read_by_the_service(opened: Tab) -> None:
     give(opened, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
     said(opened, "optimal")
@@ -167,6 +253,7 @@ def test_a_key_is_asked_for_and_kept_in_the_tab(browser: Any) -> None:
         found.page.click("text=Jobs")
         found.page.fill("#key", "wrong")
         found.page.click("text=Use it")
+        found.page.wait_for_selector("text=The key was refused.")
         found.page.fill("#key", KEY)
         found.page.click("text=Use it")
         found.page.wait_for_selector("dialog.jobs")

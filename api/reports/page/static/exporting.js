@@ -73,17 +73,23 @@ export function saveCsv(picture, name) {
   save(new Blob([csvOf(picture)], { type: "text/csv" }), `${name}.csv`);
 }
 
-/** The buffers in sight as a table. @param {Picture} picture */
+/**
+ * The placed buffers as memplan's table of a plan, which it reads back; of a part of the picture, those in sight.
+ * @param {Picture} picture
+ */
 export function csvOf(picture) {
   const { plan } = picture;
-  const found = new Set(seenRows(picture).map((k) => plan.lifeBuffer[picture.row[k]]));
-  const lines = ["id,pool,offset,size,start,end,role"];
-  for (const i of [...found].sort((a, b) => a - b)) {
-    const cells = [plan.ids[i], plan.pools[plan.pool[i]].name, plan.offsetOf(i), plan.sizeOf(i),
-      plan.timeText(plan.birth(i)), plan.timeText(plan.death(i)), plan.role(i)];
-    lines.push(cells.map(cell).join(","));
-  }
-  return `${lines.join("\r\n")}\r\n`;
+  const { left, right, top, bottom } = picture.camera.frame;
+  const isWhole = left <= 0 && right >= 1 && top <= 0 && bottom >= 1;
+  const seen = isWhole ? plan.ids.map((_, i) => i) : [...new Set(seenRows(picture).map((k) => plan.lifeBuffer[picture.row[k]]))];
+  const names = ["id", "lower", "upper", "size", ...(plan.alignment ? ["alignment"] : []), "offset", ...(plan.pools.length > 1 ? ["pool"] : [])];
+  const lines = seen.filter((i) => plan.pool[i] >= 0).sort((a, b) => a - b).map((i) => {
+    const isTimed = !plan.timeless.has(i);
+    const cells = [plan.ids[i], isTimed ? plan.timeText(plan.birth(i)) : "", isTimed ? plan.timeText(plan.death(i)) : "", plan.sizeOf(i),
+      ...(plan.alignment ? [plan.alignment[i]] : []), plan.offsetOf(i), ...(plan.pools.length > 1 ? [plan.pools[plan.pool[i]].name] : [])];
+    return cells.map(cell).join(",");
+  });
+  return [names.join(","), ...lines, ""].join("\n");
 }
 
 /** A cell that no table program takes for a formula. @param {unknown} value */

@@ -21,7 +21,7 @@ export function writeLink(parts) {
   }
   const text = [...known].map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value).replaceAll("%2C", ",")}`).join("&");
   try {
-    history.replaceState(null, "", text ? `#${text}` : "#");
+    history.replaceState(history.state, "", text ? `#${text}` : "#");
   } catch {
     // A page within another one may have no address of its own.
   }

@@ -14,6 +14,7 @@ import pytest
 from memplan import Buffer, Plan, Pool, Problem, solve
 from memplan.api.reports.page.file_page import plan_page
 from memplan.capabilities.files.program_names import NamedTime, ProgramNames, Span
+from memplan.planner.formats import minimalloc_csv
 from tests.support.browser import Tab, chromium, tab
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
@@ -272,10 +273,13 @@ def test_png_svg_and_csv_are_what_is_seen(opened: Tab, plan: Plan) -> None:
     drawing = ElementTree.fromstring(saved(opened, "SVG"))
     titles = [title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")]
     assert "conv1" in titles
-    rows = list(csv.DictReader(io.StringIO(saved(opened, "CSV").decode())))
-    placed = {row["id"]: (row["pool"], int(row["offset"])) for row in rows}
-    assert placed["conv2"] == ("sram", plan.placement("conv2").offset)
-    assert placed[LONG] == ("sram", plan.placement(LONG).offset)
+    table = saved(opened, "CSV")
+    assert list(csv.reader(io.StringIO(table.decode()))) == list(
+        csv.reader(io.StringIO(minimalloc_csv.write_plan(plan, PROBLEM).decode()))
+    )
+    assert {row.id: row for row in minimalloc_csv.read_plan(table, PROBLEM).placements} == {
+        row.id: row for row in plan.placements
+    }
 
 
 def test_the_brush_beneath_chooses_the_times_in_sight(opened: Tab) -> None:

@@ -163,13 +163,14 @@ class Live {
     fill(this.watch);
   }
 
-  /** Make a step of the browser's history of what is on show. */
+  /** Make a step of the browser's history of what is on show, unless the last one is of that. */
   remember() {
     const { state } = this;
     const entry = shown(state);
     const text = JSON.stringify(entry?.names ?? null);
     const kept = { at: state.at, isComparing: state.isComparing, names: text.length <= KEPT_NAMES ? text : "null" };
-    history.pushState(kept, "", entry?.job ? `?job=${entry.job}` : location.pathname);
+    const isSame = history.state?.at === kept.at && Boolean(history.state?.isComparing) === kept.isComparing;
+    history[isSame ? "replaceState" : "pushState"](kept, "", entry?.job ? `?job=${entry.job}` : location.pathname);
   }
 
   /** @param {any} kept  what a step of the history holds */

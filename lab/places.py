@@ -1,0 +1,116 @@
+"""Lowest offsets and peaks of `inspect`, compared with the verifier: `python -m lab.places 60 [SEED]`.
+
+Draws problems with every constraint kind and loose plans of them. For each buffer the least offset that the verifier
+accepts, with all others where they are, must be the lowest that `inspect` reports; for each pool the largest end, the
+live bytes and what they would be without a buffer are counted again, time step by time step. Prints what differs.
+`tests/planner/verify/test_places.py` goes through some of the cases.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterable, Iterator
+
+from memplan import Inspection, Plan, Problem, inspect, solve
+from memplan.planner.audit import verify
+from tests.support.families import families
+from tests.support.tied_problems import draw_tied_problem
+
+Offsets = dict[int | str, tuple[str, int]]
+MOST = 12
+"""The most buffers of a problem."""
+_RAISED = 30
+_SOLVE_S = 0.3
+
+
+def main(count: int, seed: int) -> int:
+    """Go through so many problems that have a plan; return the number of differences."""
+    cases, found, buffers, lower = 0, 0, 0, 0
+    while cases < count:
+        problem, plan = loose(seed)
+        seed += 1
+        if plan is None:
+            continue
+        cases += 1
+        said = inspect(problem, plan)
+        places = said.places
+        assert places is not None
+        buffers += len(problem.buffers)
+        lower += sum(low < row.offset for low, row in zip(places.lowest, plan.placements, strict=True))
+        for line in differences(problem, plan, said):
+            found += 1
+            print(f"seed {seed - 1}: {line}", flush=True)
+    print(f"{cases} problems, {buffers} buffers, {lower} could lie lower, {found} differences")
+    return found
+
+
+def loose(seed: int) -> tuple[Problem, Plan | None]:
+    """Return a drawn problem and a valid plan whose buffers were raised here and there; None where it has none."""
+    rng = random.Random(seed)
+    problem = draw_tied_problem(rng, MOST)
+    best = solve(problem, time_limit_s=_SOLVE_S)
+    if not len(best.placements):
+        return problem, None
+    rows: Offsets = {row.id: (row.pool, row.offset) for row in best.placements}
+    for i in 2 * roots(problem):
+        higher = moved(problem, rows, i, rows[problem.buffers.ids[i]][1] + rng.randint(1, _RAISED))
+        if not verify(problem, plan_of(higher)):
+            rows = higher
+    return problem, plan_of(rows)
+
+
+def roots(problem: Problem) -> list[int]:
+    """Return the buffers that are no aliases."""
+    return [i for i in range(len(problem.buffers)) if i not in problem.buffers.aliases]
+
+
+def moved(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets:
+    """Return the places with one buffer, and its aliases, elsewhere in its pool."""
+    ids = problem.buffers.ids
+    pool, own = rows[ids[i]]
+    inside = [j for j in range(len(ids)) if problem.roots.get(j, (j, 0))[0] == i]
+    return rows | {ids[j]: (pool, rows[ids[j]][1] - own + offset) for j in inside}
+
+
+def plan_of(rows: Offsets) -> Plan:
+    """Return a plan that claims nothing."""
+    placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in rows.items()]
+    return Plan.model_validate({"status": "feasible", "placements": placements})
+
+
+def differences(problem: Problem, plan: Plan, said: Inspection) -> Iterator[str]:
+    """Yield what `inspect` says of a valid plan that the verifier, or counting, says otherwise."""
+    rows: Offsets = {row.id: (row.pool, row.offset) for row in plan.placements}
+    ids = problem.buffers.ids
+    if said.places is None or not said.valid:
+        yield "no places of a valid plan"
+        return
+    for i in roots(problem):
+        own = rows[ids[i]][1]
+        least = next(low for low in range(own + 1) if not verify(problem, plan_of(moved(problem, rows, i, low))))
+        if said.places.lowest[i] != least:
+            yield f"buffer {ids[i]} at {own} could lie at {least}, got {said.places.lowest[i]}"
+    for pool in said.pools:
+        heads = [(family.members[0][1].id, family) for family in families(problem) if family.size > 0]
+        here = {name: family for name, family in heads if rows[name][0] == pool.name}
+        used = max((rows[name][1] + family.size for name, family in here.items()), default=0)
+        if pool.used != used:
+            yield f"pool {pool.name}: {used} are used, got {pool.used}"
+        times = sorted({start for family in here.values() for start, _ in family.intervals})
+        live = [{name for name, family in here.items() if _lives(family.intervals, time)} for time in times]
+        most = max((sum(here[name].size for name in names) for names in live), default=0)
+        if pool.live != most:
+            yield f"pool {pool.name}: {most} are alive, got {pool.live}"
+        for gone, left in pool.without:
+            most = max((sum(here[name].size for name in names - {gone}) for names in live), default=0)
+            if left != most:
+                yield f"pool {pool.name}: {most} are alive without {gone}, got {left}"
+
+
+def _lives(intervals: Iterable[tuple[int, int]], time: int) -> bool:
+    return any(start <= time < end for start, end in intervals)
+
+
+if __name__ == "__main__":
+    sys.exit(min(1, main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)))
