@@ -18,7 +18,7 @@ _SAME = frozenset(
     {"abs", "add", "ceil", "clip", "concat", "cos", "div", "elu", "equal", "erf", "exp", "floor", "gather", "gelu"}
     | {"greater", "less", "log", "mish", "mul", "neg", "not", "pad", "pow", "prelu", "relu", "relu6", "reshape"}
     | {"round", "rsqrt", "sigmoid", "sign", "sin", "slice", "softmax", "softplus", "split", "sqrt", "square", "sub"}
-    | {"tanh", "tile", "transpose", "where", "matmul"}
+    | {"tanh", "tile", "transpose", "where", "matmul", "argmax", "argmin"}
 )
 """The kinds that formats call by the same word, in small or capital letters."""
 

@@ -77,6 +77,8 @@ _KINDS = {
     "STRIDED_SLICE": "slice",
     "LOGICAL_NOT": "not",
     "SPLIT_V": "split",
+    "ARG_MAX": "argmax",
+    "ARG_MIN": "argmin",
 }
 _FUSED = {1: "relu", 2: "relu_n1_to_1", 3: "relu6", 4: "tanh", 5: "sign"}
 _FUSED_AT = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 4, "MAX_POOL_2D": 5, "AVERAGE_POOL_2D": 5, "TRANSPOSE_CONV": 3}

@@ -66,7 +66,8 @@ class _Reading:
         images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape(t) or ()) > 2]
         if any((self._shape(t) or (1,))[0] > 1 for t in images):
             return "batches"
-        found = {family_of(self.layouts[t] or "") for t in images}
+        # What has no channels lies so in every layout.
+        found = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
         return found.pop() if len(found) == 1 else "several layouts" if found else "NHWC"
 
     def _bits(self, tensor: int) -> int:

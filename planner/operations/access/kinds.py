@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess
-from memplan.planner.operations.access.layouts import reshaped_layout, transposed_layout
+from memplan.planner.operations.access.layouts import CHOOSING, reshaped_layout, transposed_layout
 from memplan.planner.operations.access.window import (
     SAME,
     Window,
@@ -153,6 +153,15 @@ def _by_channels(facts: Facts) -> KindAccess:
     if facts.axis("axis", -1) != 2 or facts.inputs[0] != facts.output:
         raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
     return KindAccess(tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _all(seen) for seen in facts.inputs))
+
+
+def _choosing(facts: Facts) -> KindAccess:
+    """A number for each pixel, of all its channels; that axis has one element, or is gone."""
+    kept = len(facts.in_layout) == len(facts.layout)
+    is_by_pixel = facts.axis("axis", 0) == 2 if kept else facts.in_layout.replace("C", "") == facts.layout
+    if not is_by_pixel or facts.inputs[0][:2] != facts.output[:2] or facts.output.channels != 1:
+        raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
+    return KindAccess(((SAME, SAME),))
 
 
 def _all(seen: Pixels) -> Windows:
@@ -330,6 +339,7 @@ _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "gather": _gather,
     "softmax": _by_channels,
     "layer_norm": _by_channels,
+    **dict.fromkeys(CHOOSING, _choosing),
     "fully_connected": _matmul,
     "matmul": _matmul,
 }

@@ -15,6 +15,8 @@ from memplan.planner.operations.graph import GraphOperation, OperationGraph
 _MIXING = frozenset({"gather", ""})
 """The kinds whose output may have other axes than their inputs."""
 _NAMED = {"NHWC": ("", "C", "HC", "NHC", "NHWC"), "NCHW": ("", "C", "HC", "NCH", "NCHW")}
+CHOOSING = frozenset({"argmax", "argmin"})
+"""The kinds that make one number of all channels of a pixel, or of another axis."""
 _BY_ROWS = frozenset({"fully_connected", "matmul"})
 Shape = tuple[int, ...]
 
@@ -74,6 +76,15 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
             k += rest[k] == 1
         found += letter
     return found
+
+
+def without_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str | None:
+    """Return the layout of what is made for each pixel of a tensor; None where that may be along another axis."""
+    along = [k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == made]
+    along = [axis % len(shape)] if isinstance(axis, int) else along
+    return (
+        layout.replace("C", "") if len(along) == 1 and layout.count("C") == 1 == layout[along[0]].count("C") else None
+    )
 
 
 def permutation_of(row: GraphOperation) -> tuple[int, ...]:
@@ -156,6 +167,8 @@ class _Following:
             if (known in row.inputs) == (other in row.inputs):
                 return None
             layout = self._moved(row, layout, known in row.inputs, (mine, theirs))
+        elif row.kind in CHOOSING and len(theirs) == len(mine) - 1:
+            layout = without_channels(layout, row.attributes.get("axis"), mine, theirs)
         elif len(theirs) != len(mine):
             return None
         elif row.kind in _BY_ROWS:

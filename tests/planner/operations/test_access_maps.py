@@ -180,3 +180,21 @@ def test_an_operation_that_reads_more_than_is_known_of_its_kind_is_a_barrier() -
     graph = access_graph(graph_from({"size": [81, 49], "kept": [1], "tensors": tensors, "ops": [row]}))
     assert graph.operations[0].role == "barrier"
     assert graph.operations[0].reason == "reads 2 tensors that are no weights, where 1 are known"
+
+
+PER_PIXEL = [((1, 12, 10), {"axis": 3}), ((1, 12, 10), {"axis": -1}), ((1, 12, 10), {}), ((1, 12, 10, 1), {"axis": 3})]
+
+
+@pytest.mark.parametrize(("made", "said"), PER_PIXEL)
+def test_a_class_for_each_pixel_runs_in_parts(made: tuple[int, ...], said: dict[str, Any]) -> None:
+    net = Network()
+    net.add_op("argmax", [net.conv(net.input(12, 10, 3), 21, 3)], made, **said)
+    chosen = access_graph(net.graph()).operations[1]
+    assert (chosen.role, [read.windows for read in chosen.reads]) == ("striped", [(SAME, SAME)])
+
+
+@pytest.mark.parametrize(("columns", "channels", "said"), [(6, 6, {"axis": 1}), (21, 21, {})])
+def test_a_choice_that_is_or_may_be_along_rows_runs_whole(columns: int, channels: int, said: dict[str, Any]) -> None:
+    net = Network()
+    net.add_op("argmax", [net.conv(net.input(6, columns, 3), channels, 3)], (1, 6, columns), **said)
+    assert access_graph(net.graph()).operations[1].role == "barrier"
