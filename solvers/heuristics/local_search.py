@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
@@ -48,7 +49,8 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
     best = search.best
     # With weights of banks the peak is not all that counts, so offsets are not improved by peak alone.
     is_peak_alone = len(instance.pools) == 1 and len(instance.soft_pairs) == 0
-    for count in (_one_pool if is_peak_alone else _several_pools)(instance, search, rng):
+    one_pool = partial(_one_pool, is_first=thread == 0)
+    for count in (one_pool if is_peak_alone else _several_pools)(instance, search, rng):
         placed += count
         if search.best is not best:
             best, gained = search.best, placed
@@ -56,14 +58,14 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
             return
 
 
-def _one_pool(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
+def _one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
     overflows, flips, restarts, cores = moves.overflows(), moves.flips(), moves.restarts(), moves.cores()
-    # Cores twice a turn, in shorter shares; in large problems another order gains more than a flip.
+    # Cores twice a turn, in shorter shares; in large problems orders that learn, and others, gain more than a flip.
     turns = (overflows, flips, cores, restarts, cores)
     if len(instance) > LARGE:
-        turns = (overflows, restarts, flips, cores, cores)
+        turns = (overflows, moves.raises(is_first), restarts, flips, cores, cores)
     while not moves.is_at_bound:
         for move in turns:
             if search.best is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -31,6 +32,11 @@ LARGE = 10_000
 """Problems of more buffers are left to this search alone, and a packing of one takes long."""
 _CENTRE, _NEAR = Rule(("pressure^28", "size"), "start", 4), 0.7
 """So many restarts of a large problem take a rule near the best of such rules so far, the first ones near this one."""
+_URGENT = replace(_CENTRE, by=("urgency", *_CENTRE.by))
+_RAISE, _MOST_URGENT = 16.0, 1e60
+"""What passed the bound counts as so many times larger in the next order (decision 134), up to a limit."""
+_STALLED = 6
+"""Such orders without a gain after which another rule is drawn."""
 _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 
 
@@ -99,6 +105,25 @@ class MoveSearch:
                 best, lowest = rule, self._peak(packed)
             yield len(self.instance)
             yield from self._fall(packed, "restart")
+
+    def raises(self, is_first: bool) -> Iterator[int]:
+        """Pack by a rule; what passed the bound goes earlier the next time, and so on (Joslin and Clements 1999).
+
+        When that stalls another rule is drawn. Of several threads the first one begins with the usual rule.
+        """
+        rule, urgency = _URGENT if is_first else rule_near(self.rng, _URGENT), self.traits.urgency
+        while True:
+            lowest, stalled = 0, 0
+            urgency[:] = 1.0
+            while stalled < _STALLED:
+                packed = self._pack(rule.order(self.traits), "raise")
+                yield len(self.instance)
+                if packed is None:
+                    break
+                is_better = lowest == 0 or self._peak(packed) < lowest
+                lowest, stalled = (self._peak(packed), 0) if is_better else (lowest, stalled + 1)
+                urgency[(self._ends(packed) > self.bound) & (urgency < _MOST_URGENT)] *= _RAISE
+            rule = rule_near(self.rng, _URGENT)
 
     def cores(self) -> Iterator[int]:
         """Pack the core by itself, then the rest around it; ends at once where there is no core."""

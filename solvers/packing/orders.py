@@ -94,6 +94,11 @@ class Traits:
         return self.instance.traffic / self.size
 
     @cached_property
+    def urgency(self) -> F64:
+        """1, unless a search raises it where it has learnt that the buffer comes too late."""
+        return np.ones(len(self.instance))
+
+    @cached_property
     def is_at_peak(self) -> Bool:
         """True if it is alive in the live set with the largest load."""
         found = np.zeros(len(self.instance), dtype=np.bool_)

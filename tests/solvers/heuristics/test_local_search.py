@@ -166,6 +166,20 @@ def test_each_way_gains_from_step_to_step(move: str) -> None:
     assert peaks[-1] == moves.peak < instance.size.sum()
 
 
+def test_what_passed_the_bound_is_packed_earlier_until_that_gains_no_more() -> None:
+    instance = compile_problem(random(seed=1, n=1_000, alpha=0.02, sigma=0.7).problem)
+    moves, peaks = moves_of(instance)
+    raises, urgency = moves.raises(is_first=True), moves.traits.urgency
+    next(raises)
+    assert moves.best is not None
+    passes = moves.best + instance.size > moves.bound
+    next(raises)
+    assert 0 < passes.sum() < len(instance)
+    assert ((urgency > 1) == passes).all()
+    assert any((urgency == 1).all() for _ in islice(raises, 60)), "another rule is drawn, which begins afresh"
+    assert peaks[-1] < peaks[0]
+
+
 def test_what_is_gained_where_a_packing_passes_the_bound_is_gained_for_the_whole() -> None:
     instance = compile_problem(random(seed=1, n=2_000, alpha=0.05, sigma=0.7).problem)
     moves, peaks = moves_of(instance)
