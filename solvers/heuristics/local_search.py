@@ -63,7 +63,7 @@ def _one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_f
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
     overflows, flips, restarts, cores = moves.overflows(), moves.flips(), moves.restarts(), moves.cores()
     # Cores twice a turn, in shorter shares; in large problems orders that learn, and others, gain more than a flip.
-    turns = (overflows, flips, cores, restarts, cores)
+    turns: tuple[Iterator[int], ...] = (overflows, flips, cores, restarts, cores)
     if len(instance) > LARGE:
         turns = (overflows, moves.raises(is_first), restarts, flips, cores, cores)
     while not moves.is_at_bound:

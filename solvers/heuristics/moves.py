@@ -34,7 +34,7 @@ _CENTRE, _NEAR = Rule(("pressure^28", "size"), "start", 4), 0.7
 """So many restarts of a large problem take a rule near the best of such rules so far, the first ones near this one."""
 _URGENT = replace(_CENTRE, by=("urgency", *_CENTRE.by))
 _RAISE, _MOST_URGENT = 16.0, 1e60
-"""What passed the bound counts as so many times larger in the next order (decision 134), up to a limit."""
+"""A buffer that passed the bound counts as so many times larger in the next order (decision 134), up to a limit."""
 _STALLED = 6
 """Such orders without a gain after which another rule is drawn."""
 _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
