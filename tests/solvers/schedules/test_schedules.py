@@ -50,7 +50,7 @@ def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("seed", [*seeds(15), 98, 116])
+@pytest.mark.parametrize("seed", [*seeds(15), 63, 75, 76, 98, 116])
 def test_the_search_finds_what_trying_all_schedules_finds(seed: int) -> None:
     problem = drawn_schedule(seed, most=4, sides=(2, 4, 8))
     graph, target = problem.graph, drawn_target(problem, seed)
@@ -59,15 +59,14 @@ def test_the_search_finds_what_trying_all_schedules_finds(seed: int) -> None:
         return
     found = solved(graph, target)
     assert LowerBounds(graph, target).latency <= least * (1 + 1e-9)
+    runs = [o for step in found.schedule.steps for o in step.operations]
     if found.found.proof is None:  # a step may read one tensor in two regions, whose slices may be the same bytes
         assert not found.found.is_complete
-        assert found.simulation.latency >= least * (1 - 1e-9)
-        return
-    runs = [o for step in found.schedule.steps for o in step.operations]
-    if len(runs) == len(graph.operations):
+    elif len(runs) == len(graph.operations):
         assert found.simulation.latency == pytest.approx(least)
     else:  # the oracle runs each operation once
         assert found.simulation.latency < least
+    assert len(runs) > len(graph.operations) or found.simulation.latency >= least * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(10))
