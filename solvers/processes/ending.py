@@ -39,6 +39,7 @@ class Ending:
         self._thread: int | None = None
         self._changing = threading.Lock()
         self._timer: threading.Timer | None = None
+        self._was_raised = False
 
     def within(self, seconds: float) -> None:
         """Let the block end in so many seconds from now; callable from any thread, and again."""
@@ -50,6 +51,11 @@ class Ending:
         try:
             self._thread = threading.get_ident()
             return work()
+        except Exception as error:
+            if self._was_raised:
+                # Pydantic, for one, makes an error of its own of what ends a function that it calls as it writes.
+                raise OverError from error
+            raise
         finally:
             # Not the exit of a block, whose call is where an end may be raised as well: it would then come again and
             # again, in whatever this thread does next.
@@ -76,6 +82,7 @@ class Ending:
             if self._thread is not None and (more_s := self._more_s()) > 0:
                 self._end_in(more_s)
             elif self._thread is not None:
+                self._was_raised = True
                 _raise_in(self._thread, OverError)
                 self._end_in(_AGAIN_S)
                 self._on_end()

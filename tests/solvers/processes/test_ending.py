@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from pydantic import BaseModel, field_serializer
 
 from memplan.solvers.processes.ending import Ending, OverError
 
@@ -33,6 +34,30 @@ def test_what_has_ended_is_left_alone_and_a_later_end_takes_the_place_of_an_earl
     short.run(int)
     assert sum(range(1_000_000)) > 0
     time.sleep(0.05)
+
+
+class WrittenForEver(BaseModel):
+    """What is never written: pydantic makes an error of its own of all that its serializer raises."""
+
+    field: int = 0
+
+    @field_serializer("field")
+    def _written(self, _value: int) -> None:
+        for_ever()
+
+
+def test_an_end_that_a_library_turns_into_an_error_of_its_own_is_an_end() -> None:
+    ending = Ending()
+    ending.within(0.05)
+    with pytest.raises(OverError):
+        ending.run(WrittenForEver().model_dump_json)
+
+
+def test_an_error_of_the_work_is_not_an_end() -> None:
+    ending = Ending()
+    ending.within(60.0)
+    with pytest.raises(ValueError, match="invalid literal"):
+        ending.run(lambda: int("x"))
 
 
 class EndedAsItLeaves(Ending):
