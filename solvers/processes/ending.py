@@ -1,7 +1,7 @@
 """Ends what runs in a thread when its time is over, wherever it is between two steps of Python.
 
 What searches looks at its deadline itself; what reads, compiles and lays out does not, and is ended so. A compiled loop
-goes on until it returns: beyond that only the end of its process helps.
+goes on until it returns: beyond that only the end of its process helps. Modules are imported to their end.
 """
 
 from __future__ import annotations
@@ -79,13 +79,23 @@ class Ending:
 
     def _end(self) -> None:
         with self._changing:
-            if self._thread is not None and (more_s := self._more_s()) > 0:
+            if self._thread is not None and (more_s := max(self._more_s(), _import_s(self._thread))) > 0:
                 self._end_in(more_s)
             elif self._thread is not None:
                 self._was_raised = True
                 _raise_in(self._thread, OverError)
                 self._end_in(_AGAIN_S)
                 self._on_end()
+
+
+def _import_s(thread: int) -> float:
+    """Return the seconds until the next look where the thread imports a module, which would be left behind in part."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return _AGAIN_S
+        frame = frame.f_back
+    return 0.0
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

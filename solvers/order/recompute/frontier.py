@@ -215,6 +215,8 @@ def _made(
     deadline = time.monotonic() + time_limit_s
     points = []
     for k, runs in enumerate(every):
+        if k > 0 and request.limits.is_cancelled:
+            break
         # Counted work has no clock to share, so every point gets the same.
         share = time_limit_s / len(every)
         if not request.limits.deterministic:

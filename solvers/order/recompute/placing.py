@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memplan.planner.errors import InvalidPlanError, OperationsError
+from memplan.planner.errors import InvalidPlanError, OperationsError, OptionError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -26,11 +26,17 @@ class PlacedProgram:
 
 
 def placed(graph: OperationGraph, form: Rewritten, time_limit_s: float, limits: Limits) -> PlacedProgram:
-    """Plan a program with clones; raises InvalidPlanError for a plan that it cannot run on, or that is none."""
+    """Plan a program with clones.
+
+    Raises InvalidPlanError for a plan that the program cannot run on, OptionError where the time is too short for any.
+    """
     problem = problem_of_order(form.graph, range(len(form.runs)))
     plan = limits.solved(problem, max(time_limit_s, _LEAST_S))
     if plan.peak is None:
-        raise InvalidPlanError(f"plan: must place every tensor, got status {plan.status}")
+        # The end came before any plan was there, of which the first takes milliseconds.
+        plan = Limits(deterministic=limits.deterministic).solved(problem, _LEAST_S)
+    if plan.peak is None:
+        raise OptionError(f"time_limit_s: must be enough for a plan of {len(problem.buffers):,} tensors")
     at = {row.id: row.offset for row in plan.placements}
     n = len(form.graph.size)
     offsets = [at.get(f"tensor_{t}", -1) for t in range(n)]

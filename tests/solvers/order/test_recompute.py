@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,14 @@ def test_what_is_cheap_and_large_is_made_again() -> None:
     frontier = recompute_frontier(graph, time_limit_s=10, deterministic=True)
     _assert_sound(graph, frontier)
     assert [(point.peak, point.extra_cost, point.clones) for point in frontier.points] == [(180, 0, ()), (141, 2, (0,))]
+
+
+def test_where_it_is_ended_at_once_the_program_without_clones_is_planned() -> None:
+    graph, cancelled = read_graph(RESNET), threading.Event()
+    cancelled.set()
+    (point,) = recompute_frontier(graph, cancelled=cancelled).points
+    assert point.clones == ()
+    assert point.placed.plan.peak == point.peak > 0
 
 
 @pytest.mark.drawn

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import time
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, field_serializer
@@ -58,6 +60,28 @@ def test_an_error_of_the_work_is_not_an_end() -> None:
     ending.within(60.0)
     with pytest.raises(ValueError, match="invalid literal"):
         ending.run(lambda: int("x"))
+
+
+def test_a_module_is_imported_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = tmp_path / "begun"
+    lines = (
+        "import time",
+        f"with open({str(begun)!r}, 'a') as out: out.write('once')",
+        "for _ in range(20): time.sleep(0.01)",
+    )
+    (tmp_path / "slow_to_import.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    ending = Ending()
+    ending.within(0.02)
+
+    def work() -> None:
+        importlib.import_module("slow_to_import")
+        for_ever()
+
+    with pytest.raises(OverError):
+        ending.run(work)
+    importlib.import_module("slow_to_import")
+    assert begun.read_text() == "once"
 
 
 class EndedAsItLeaves(Ending):
