@@ -48,7 +48,7 @@ class ChildProcess:
     That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use
     (both may be set anew for each task of a child that has several);
     whoever waits for its answers then meets their end. What it and its children used is known once it has ended. Of
-    this process's environment it has what is harmless, and `environment`.
+    this process's environment it has what is harmless, and `environment`; `niceness` is added to that of this process.
     """
 
     stopped_by: Literal["over", "memory"] | None = None
@@ -62,6 +62,7 @@ class ChildProcess:
         most_bytes: int | None = None,
         environment: Mapping[str, str] | None = None,
         complaints: IO[bytes] | None = None,
+        niceness: int = 0,
     ) -> None:
         self._popen = subprocess.Popen(
             command(module),
@@ -71,6 +72,8 @@ class ChildProcess:
             process_group=0,
             env=plain_environment() | dict(environment or {}),
         )
+        if niceness and sys.platform != "win32":
+            os.setpriority(os.PRIO_PROCESS, self._popen.pid, os.nice(0) + niceness)
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._questions: IO[bytes] = self._popen.stdin

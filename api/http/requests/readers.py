@@ -43,7 +43,13 @@ LARGE_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load; larger ones are read apart."""
 _KEPT_BYTES = 400 * 2**20
 """The memory up to which a reader is kept for the next body."""
-_OVERRUN_S = 1.0
+_OVERRUN_S, _START_S = 1.0, 10.0
+"""The time beyond its body's after which a reader is killed; and the time that it has to start, in addition.
+
+One that was killed as it started would be followed by one that starts as late: on a busy machine, none would read.
+"""
+_NICENESS = 5
+"""The number that readers add to the niceness of the server, whose loop goes first; workers are nicer still."""
 _LIMIT = re.compile(rb'"time_limit_s"[ \t\r\n]*:[ \t\r\n]*([0-9]{1,6}(?:\.[0-9]{1,9})?)')
 """The time limit in a body that was not parsed yet, as far as it can be seen: a parser hears of no end."""
 _LIMIT_ASKED = re.compile(r"(?:^|&)time_limit_s=([0-9]{1,6}(?:\.[0-9]{1,9})?)")
@@ -134,13 +140,13 @@ class Readers:
         asked = _Asked(self, len(problem), ("plan", JSON, problem, "", self._settings))
         return _compiled_of(asked.second(inf, time.monotonic()))
 
-    def take(self) -> ChildProcess:
-        """Return a reader that waits, or a new one."""
+    def take(self) -> tuple[ChildProcess, bool]:
+        """Return a reader, and whether it waited; else it is a new one."""
         with self._changing:
             while self._idle:
                 if not (reader := self._idle.pop()).has_ended():
-                    return reader
-        return ChildProcess(_MODULE)
+                    return reader, True
+        return ChildProcess(_MODULE, niceness=_NICENESS), False
 
     def leave(self, reader: ChildProcess) -> None:
         """Give a reader back that waits for its next body."""
@@ -155,7 +161,7 @@ class _Asked:
     """A body at its reader, and the `first` answer; `second` or `end` is called once, from whatever thread."""
 
     def __init__(self, readers: Readers, count: int, task: tuple[Any, ...], within: Deadline = _NEVER) -> None:
-        self._readers, self._reader = readers, readers.take()
+        self._readers, (self._reader, self._has_started) = readers, readers.take()
         self._most = self._reader.most_bytes = reading_memory(count)
         self._changing, self._is_over = threading.Lock(), False
         self.first = self._answer(task, within)
@@ -185,7 +191,8 @@ class _Asked:
 
         Its caller waits less long, so that a busy machine kills no reader that would soon be done.
         """
-        self._reader.is_over = lambda: self._readers.is_stopping or within.left_s < -GRACE_S - _OVERRUN_S
+        most_s = GRACE_S + _OVERRUN_S + (0.0 if self._has_started else _START_S)
+        self._reader.is_over = lambda: self._readers.is_stopping or within.left_s < -most_s
         self._reader.give(task)
         try:
             wrong, content = self._reader.answer()
@@ -199,7 +206,7 @@ class _Asked:
                 raise NotInTimeError("body: could not be read within its time limit") from None
             rule = f"must be read within its time limit, and with {self._most} bytes of memory"
             raise TooLargeError(f"body: {rule}") from None
-        self._reader.is_over = None
+        self._reader.is_over, self._has_started = None, True
         if wrong is None:
             return content
         self._is_over = True

@@ -33,8 +33,6 @@ from memplan.solvers.processes.ending import Ending, OverError
 from memplan.solvers.processes.fence import write_no_file
 from memplan.solvers.processes.parent import Parent
 
-_NICENESS = 5
-"""The number that this adds to the niceness of the server, whose loop goes first; workers are nicer still."""
 WRONG: Mapping[str, type[errors.MemplanError]] = {
     kind.__name__: kind
     for kind in (
@@ -109,7 +107,7 @@ def _read(parent: Parent, what: str, *task: Any) -> None:
 
 def main() -> None:
     """Run a reader until its server closes the pipe."""
-    parent = Parent(_NICENESS, is_kept=True)
+    parent = Parent(is_kept=True)
     write_no_file()
     while True:
         try:

@@ -49,7 +49,7 @@ def test_what_another_process_reads_is_the_same(readers: Readers) -> None:
 
 
 def test_what_is_wrong_is_told_as_ever_and_the_reader_is_kept(readers: Readers) -> None:
-    before = readers.take()
+    before, _ = readers.take()
     readers.leave(before)
     with pytest.raises(FormatError) as caught:
         readers.plan(JSON, b"[1,1", "", time.monotonic())
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_told_as_ever_and_the_reader_is_kept(readers: Readers) 
     banked = {"buffers": ROWS, "pools": [{"name": "a", "bank_size": 8}], "bank": [{"buffers": [r["id"] for r in ROWS]}]}
     with pytest.raises(TooLargeError, match="must make at most 100 pairs on this server, got 1225"):
         readers.plan(JSON, json.dumps(banked).encode(), "", time.monotonic()).problem()
-    assert readers.take() is before
+    assert readers.take() == (before, True)
     readers.leave(before)
 
 
@@ -85,7 +85,7 @@ def test_a_reader_ends_what_takes_too_long_by_itself_and_one_that_was_killed_is_
     begun = readers.plan(JSON, body, "", time.monotonic())
     with pytest.raises(NotInTimeError, match="within its time limit"):
         begun.problem()
-    killed = readers.take()
+    killed, _ = readers.take()
     killed.kill()
     readers.leave(killed)
     assert readers.plan(JSON, json.dumps({"buffers": ROWS}).encode(), "", time.monotonic()).problem()
@@ -137,6 +137,17 @@ def test_a_server_that_stops_reads_no_more() -> None:
     with pytest.raises(UnavailableError, match="this server stops, and reads no more"):
         readers.plan(JSON, json.dumps({"buffers": ROWS}).encode(), "", time.monotonic())
     readers.close()
+
+
+def test_a_reader_that_starts_is_kept_though_its_first_body_is_late() -> None:
+    readers = Readers(Settings())
+    body = json.dumps({"problem": {"buffers": ROWS}, "options": {"time_limit_s": 0.2}}).encode()
+    begun = readers.plan(JSON, body, "", time.monotonic() - 5.0)
+    assert begun.end is not None
+    begun.end()
+    reader, has_waited = readers.take()
+    assert has_waited
+    reader.close()
 
 
 def test_a_parser_that_takes_all_the_time_is_ended_with_its_reader(readers: Readers) -> None:
