@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions
 from memplan.capabilities.inputs import object_in
@@ -22,7 +22,9 @@ from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.search import Proof
 from memplan.solvers.schedules.solve import SolvedSchedule, solve_schedule
+from memplan.solvers.search.to_plan import gap_of
 
+M = TypeVar("M", bound=BaseModel)
 _SEARCH = 0.75
 """The part of the time that the search has; the rest is for the simulator, which takes 3 s for large tensors."""
 _SHOWN = 40
@@ -124,7 +126,7 @@ def _answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> S
         traffic=figures.traffic,
         peak=figures.peak,
         lower_bound=bound,
-        gap=max(0.0, value / bound - 1) if bound else 0.0 if not value else None,
+        gap=gap_of([(value, bound)]),
         proof=proof,
         is_exhausted=found.found.is_complete,
         capacity=target.capacity,
@@ -185,28 +187,33 @@ EXAMPLE: dict[str, Any] = {
     "slow_memory_bandwidth": 10,
     "native_granularity": [128, 128],
 }
-PROBLEM = Input(
+
+
+def _object_input(name: str, kind: type[M], help_text: str, **others: Any) -> Input[M]:
+    """Return an input that is an object of JSON, in bodies and in files."""
+
+    def read(value: object) -> M:
+        return kind.model_validate(object_in(value, name, ProblemError))
+
+    return Input(
+        name,
+        kind,
+        read,
+        lambda value: value.model_dump(mode="json"),
+        help_text,
+        from_file=lambda _reader, data, _name, _question: read(memplan_json.parse(data)),
+        **others,
+    )
+
+
+PROBLEM = _object_input(
     "problem",
     ScheduleProblem,
-    lambda value: ScheduleProblem.model_validate(object_in(value, "problem", ProblemError)),
-    lambda problem: problem.model_dump(mode="json"),
     "A file: operations on tensors of two dimensions and their machine, as JSON, or - for standard input.",
-    from_file=lambda _reader, data, _name, _: ScheduleProblem.model_validate(
-        object_in(memplan_json.parse(data), "problem", ProblemError)
-    ),
     subject=_subject,
 )
-TARGET = Input(
-    "target",
-    Target,
-    lambda value: Target.model_validate(object_in(value, "target", ProblemError)),
-    lambda target: target.model_dump(mode="json"),
-    "A file: a machine, as JSON, instead of that of the problem.",
-    from_file=lambda _reader, data, _name, _: Target.model_validate(
-        object_in(memplan_json.parse(data), "target", ProblemError)
-    ),
-    required=False,
-    named_by_flag=True,
+TARGET = _object_input(
+    "target", Target, "A file: a machine, as JSON, instead of that of the problem.", required=False, named_by_flag=True
 )
 CAPABILITY = Capability(
     schedule,

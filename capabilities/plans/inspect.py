@@ -16,6 +16,7 @@ from memplan.planner.peak_reasons import DecidedBy, PoolReason, peak_reasons
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import MOST_PAIRS, places
 from memplan.planner.verify.violation import Violation
+from memplan.solvers.search.to_plan import gap_of
 
 _NAMED = 3
 """The buffers that a sentence names."""
@@ -117,22 +118,22 @@ def inspected(problem: Problem, plan: Plan, most_pairs: int = MOST_PAIRS) -> Ins
 
 
 def _pool(problem: Problem, name: str, reason: PoolReason, bound: int | None, by: str | None) -> InspectedPool:
-    ids = problem.buffers.ids
+    ids, gap = problem.buffers.ids, gap_of([(reason.used, bound)])
     return InspectedPool.of(
         reason,
         name=name,
         lower_bound=bound,
         proved_by=by,
-        gap=reason.used / bound - 1 if bound else 0.0 if bound == reason.used else None,
+        gap=gap,
         highest=tuple(ids[i] for i in reason.highest),
         decides=tuple(ids[i] for i in reason.decides),
         alive=tuple(ids[i] for i in reason.alive),
         without=tuple((ids[i], left) for i, left in reason.without),
-        sentence=_sentence(ids, reason, bound, by),
+        sentence=_sentence(ids, reason, bound, gap, by),
     )
 
 
-def _sentence(ids: Sequence[Id], reason: PoolReason, bound: int | None, by: str | None) -> str:
+def _sentence(ids: Sequence[Id], reason: PoolReason, bound: int | None, gap: float | None, by: str | None) -> str:
     """Say what a pool's peak is, whether it is proved, what decides it, and what would lower it."""
     if reason.used == 0:
         return "nothing with bytes lies here"
@@ -141,7 +142,7 @@ def _sentence(ids: Sequence[Id], reason: PoolReason, bound: int | None, by: str 
     elif bound == reason.used:
         known = "the least, by a search that is not repeated here" if by is None else "proved to be the least"
     else:
-        known = f"{reason.used / bound - 1:.2%} above the bound {size_text(bound)}" if bound else "above the bound 0 B"
+        known = f"{'' if gap is None else f'{gap:.2%} '}above the bound {size_text(bound)}"
     first, *others = (ids[i] for i in reason.decides)
     if reason.decided_by == "live-set":
         are = "are alive together" if others else "is alive"

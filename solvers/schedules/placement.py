@@ -40,7 +40,8 @@ def slots_of(steps: Sequence[StepFigures]) -> list[tuple[str, int, int, int, int
 def placed(steps: Sequence[StepFigures], target: Target, time_limit_s: float, deterministic: bool) -> list[PlacedSlot]:
     """Return offsets for all slots within the fast memory; raises InvalidPlanError where the plan is no good.
 
-    What lives longer than a step alternates between two ends of the memory, so that a peak of the bytes alive exists.
+    There is one in the bytes alive: what is retained may lie at the two ends of the memory in turns, as it lives two
+    steps, and all else between.
     """
     rows = slots_of(steps)
     buffers = [
