@@ -1,0 +1,52 @@
+"""Make the page's bundles of its modules: `python -m lab.page_bundles`, with esbuild 0.28 on the path.
+
+`built/page.js` is what a file page runs, `built/live.js` the page over a service. The first line of each names the
+digest of the sources, by which a test sees that a bundle was not made anew after an edit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from importlib.resources import as_file
+
+from memplan.api.reports.page.file_page import STATIC
+
+BUNDLES = {"page": "main.js", "live": "live/main.js"}
+"""From the name of a bundle to the module that it begins with."""
+_FLAGS = ("--bundle", "--format=esm", "--minify", "--legal-comments=none", "--target=es2022", "--charset=utf8")
+
+
+def digest() -> str:
+    """Return the digest of all modules."""
+    found = hashlib.sha256()
+    with as_file(STATIC) as folder:
+        for path in sorted(folder.rglob("*.js")):
+            if "built" not in path.parts:
+                found.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def built(main: str, esbuild: str) -> str:
+    """Return the bundle that begins with a module, with its first line."""
+    with as_file(STATIC) as folder:
+        script = subprocess.run(
+            [esbuild, str(folder / main), *_FLAGS], capture_output=True, text=True, check=True
+        ).stdout
+    return f"// made of the modules {digest()} by lab/page_bundles.py\n{script}"
+
+
+def main() -> None:
+    """Write all bundles."""
+    esbuild = shutil.which("esbuild")
+    if esbuild is None:
+        raise SystemExit("esbuild: must be on the path; npm install esbuild has it")
+    with as_file(STATIC) as folder:
+        (folder / "built").mkdir(exist_ok=True)
+        for name, begins in BUNDLES.items():
+            (folder / "built" / f"{name}.js").write_text(built(begins, esbuild), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
