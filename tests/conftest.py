@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from memplan.solvers.kernels import built
 from memplan.solvers.kernels.groups import GROUPS
@@ -30,12 +32,6 @@ settings.load_profile("gate")
 # The gate draws the same few cases each time; `--hypothesis-profile=explore` draws new ones, `lab.deep` many of them.
 
 
-@functools.cache
-def _shares_a_setup(module: Path) -> bool:
-    """Say whether the tests of a module share what is made once: each process that runs one would make it anew."""
-    return 'scope="module"' in module.read_text(encoding="utf-8")
-
-
 def pytest_sessionstart() -> None:
     """Have the kernels built of these sources, by one process, so that no test runs them as Python by chance.
 
@@ -53,25 +49,63 @@ def pytest_sessionstart() -> None:
     built.look.cache_clear()
 
 
-_TESTS = Path(__file__).parent
-_ONE_AFTER_THE_OTHER = (
-    *("faults", "api/cluster", "packaging/test_deployment.py"),
-    *("solvers/portfolio/test_subprocess_solver.py", "solvers/portfolio/test_watchdog.py"),
-    *("api/cli/test_cli_process.py", "api/http/test_limits.py", "solvers/bench/test_bench_measuring.py"),
-)
-"""Tests with clocks or many processes: where tests run in parallel, one process runs all of these."""
-_EXPORTS = "api/executorch"
-"""Tests that export models: one process runs them all, so that each model is exported once."""
+_ROOT = Path(__file__).parents[1]
+_WAITING = {
+    "kills": ("tests/faults",),
+    "one after the other": (
+        *("tests/api/cluster", "tests/packaging/test_deployment.py", "tests/api/cli/test_cli_keys.py"),
+        *("tests/solvers/portfolio/test_subprocess_solver.py", "tests/solvers/portfolio/test_watchdog.py"),
+        *("tests/api/cli/test_cli_process.py", "tests/api/http/test_limits.py"),
+        "tests/solvers/bench/test_bench_measuring.py",
+    ),
+}
+"""Tests with clocks or many processes, which wait more than they work: one process runs all of a group, at first."""
+_GROUPS = _WAITING | {
+    "exports": ("tests/api/executorch",),
+    "pages": ("tests/api/reports/page/test_page",),
+    "stores": (
+        "tests/api/store",
+        "tests/api/jobs",
+        "tests/api/service/test_plan_cache.py",
+        "tests/api/http/test_keys.py",
+    ),
+}
+"""Tests that share what is dear to make: one process exports models, one has a browser, one a PostgreSQL."""
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the marks in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests that disturb each other, and those that share what is dear to make, into groups."""
-    for item in items:
-        path = item.path.relative_to(_TESTS).as_posix()
-        if path.startswith(_EXPORTS):
-            item.add_marker(pytest.mark.xdist_group("exports"))
-        elif path.startswith(_ONE_AFTER_THE_OTHER):
-            item.add_marker(pytest.mark.xdist_group("one after the other"))
-        elif item.get_closest_marker("xdist_group") is None and _shares_a_setup(item.path):
-            item.add_marker(pytest.mark.xdist_group(path))
+class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # which has no types
+    """The groups, one process each; a test that is in none goes to whichever process is free.
+
+    The marks of pytest-xdist 3.8 do nothing under pytest 9.2, whose names of tests do not change any more.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _group(nodeid.partition("::")[0]) or nodeid
+
+
+@functools.cache
+def _group(module: str) -> str | None:
+    """Return the group of a module's tests; those that share what is made once for the module are one by themselves."""
+    for name, beginnings in _GROUPS.items():
+        if module.startswith(beginnings):
+            return name
+    return module if 'scope="module"' in (_ROOT / module).read_text(encoding="utf-8") else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Run tests in groups."""
+    return _Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let each of several processes begin with what takes long, so that none ends long after the others."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    group = _group(item.nodeid.partition("::")[0])
+    if group in _WAITING:
+        return 0
+    return 1 if group is not None or item.get_closest_marker("slow") else 2

@@ -115,5 +115,6 @@ def postgresql(is_safe: bool = False) -> Iterator[PostgreSQL]:
         server.start()
         yield server
     finally:
-        server.stop()
+        if server.process is not None and server.process.poll() is None:
+            server.kill()  # an end in order would write all databases to the disk
         shutil.rmtree(folder)

@@ -175,5 +175,5 @@ def test_a_server_with_a_key_asks_for_it_and_ends_in_order() -> None:
 
 
 def test_a_server_that_is_told_to_does_without_keys() -> None:
-    with serving("--without-keys") as (port, _):
+    with serving("--without-keys", MEMPLAN_PROCESSES="1") as (port, _):
         assert httpx.get(f"http://127.0.0.1{port}/v1/solvers", trust_env=False).status_code == 200

@@ -87,7 +87,7 @@ def test_a_producer_of_data_is_what_waits_at_the_scheduler() -> None:
             while not any((await client.processing()).values()):
                 await asyncio.sleep(0.01)
             assert [len(keys) for keys in (await client.processing()).values()] == [1]
-            await Event("go").set()
+            await Event("go", client).set()  # without a client, one that the task may not have made yet
             assert (await first, await second) == (b"done", b"done")
 
     asyncio.run(day())
@@ -129,7 +129,9 @@ def test_a_temporary_certificate_is_text_that_another_process_can_be_given() -> 
     assert all("-----BEGIN" in text for text in adapter.worker_certificate(mine).values() if text is not True)
 
 
-def test_a_scheduler_that_is_gone_is_an_error_that_counts_as_lost() -> None:
+def test_a_scheduler_that_is_gone_is_an_error_that_counts_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "_CONNECT_S", 0.2)
+
     async def day() -> None:
         with pytest.raises(adapter.LOST):
             await adapter.client("tcp://127.0.0.1:9")

@@ -61,7 +61,7 @@ def test_a_worker_that_stands_still_makes_no_solve_late() -> None:
         async with opened(workers=1) as cluster:
             heard = list[Progress]()
             await soon(lambda: cluster.places == 1)
-            asked = asyncio.create_task(solved(cluster, task(HARD, 8.0, wants_plans=True), on_progress=heard.append))
+            asked = asyncio.create_task(solved(cluster, task(HARD, 4.0, wants_plans=True), on_progress=heard.append))
             await soon(lambda: any(told.found for told in heard))
             (worker,) = workers()
             worker.send_signal(signal.SIGSTOP)

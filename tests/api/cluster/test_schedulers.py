@@ -62,7 +62,7 @@ def test_a_scheduler_that_stands_still_makes_no_solve_late() -> None:
             with command("scheduler", "--port", str(port)) as process:
                 await soon(lambda: cluster.places == 1)
                 asked = asyncio.create_task(
-                    solved(cluster, task(HARD, 8.0, wants_plans=True), on_progress=heard.append)
+                    solved(cluster, task(HARD, 4.0, wants_plans=True), on_progress=heard.append)
                 )
                 await soon(lambda: any(told.found for told in heard))
                 process.send_signal(signal.SIGSTOP)

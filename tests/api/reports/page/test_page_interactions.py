@@ -17,7 +17,7 @@ from memplan.capabilities.files.program_names import NamedTime, ProgramNames, Sp
 from memplan.planner.formats import minimalloc_csv
 from tests.support.browser import Tab, chromium, tab
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
+pytestmark = pytest.mark.slow
 LONG = "x" * 10_000
 MARKUP = "<img src=x onerror=alert(1)>"
 TURNED = "\u202eevil\u2066"

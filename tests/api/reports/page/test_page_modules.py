@@ -81,7 +81,6 @@ def column_of(buffers: int) -> tuple[Problem, Plan]:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("pages")
 def test_a_million_buffers_are_drawn_summed_and_moved(tmp_path: Path) -> None:
     path = tmp_path / "million.html"
     path.write_bytes(plan_page(*column_of(1_000_000)))
@@ -104,7 +103,6 @@ def pixels(found: Tab) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("pages")
 def test_the_picture_has_each_buffer_where_the_plan_has_it(tmp_path: Path) -> None:
     sizes = (400, 300, 200, 100)
     problem = Problem(
@@ -126,7 +124,6 @@ def test_the_picture_has_each_buffer_where_the_plan_has_it(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("pages")
 def test_buffers_without_times_are_in_no_sum_of_live_bytes_and_large_numbers_are_exact(tmp_path: Path) -> None:
     problem = Problem(
         buffers=[Buffer(id=k, size=10, alignment=2) for k in range(4)]

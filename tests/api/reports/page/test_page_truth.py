@@ -13,7 +13,7 @@ from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, inspect, s
 from memplan.api.reports.page.file_page import plan_page
 from tests.support.browser import DROP, Tab, chromium, tab, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
+pytestmark = pytest.mark.slow
 TIED = Problem(
     buffers=[
         Buffer(id="base", size=4, start=0, end=2),
