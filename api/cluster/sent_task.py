@@ -12,7 +12,7 @@ from distributed import Client, Future
 
 from memplan.api.cluster import dask, worker_task
 from memplan.api.cluster.serialization import unpack
-from memplan.api.cluster.task import Task, WorkFailedError, WorkTask
+from memplan.api.cluster.task import NoAnswerError, Task, WorkFailedError, WorkTask
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import StopReason
 from memplan.solvers.search.deadline import Deadline
@@ -78,8 +78,12 @@ class SentTask(Generic[T]):
         if over.done():
             await self._end(self.pending.grace_s(over.result()))
         reason = over.result() if over.done() else None
-        if self.outcome.done() and (answer := self.outcome.result()) is not None:
-            return self.pending.finished(await asyncio.to_thread(unpack, answer), reason)
+        try:
+            if self.outcome.done() and (answer := self.outcome.result()) is not None:
+                return self.pending.finished(await asyncio.to_thread(unpack, answer), reason)
+        except NoAnswerError:  # a worker hears that it must end, and not why
+            if reason is None:
+                raise
         if reason is not None:
             return await asyncio.to_thread(self.pending.best_known, reason)
         _LOG.warning("a task lost its worker, %s", self.worker or "which had just been given it")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from memplan.api.cluster.task import NoAnswerError
-from memplan.api.refusals import UnavailableError
 from memplan.capabilities.capability import CapabilityOptions, Control
 from memplan.capabilities.question import Question
 from memplan.capabilities.registry import CAPABILITIES
@@ -43,18 +42,14 @@ def run_apart(
 ) -> tuple[bytes, str | None]:
     """Return an answer and its status, made in a child process.
 
-    Raises FormatError, also at its limit of memory, NoAnswerError where the time is over, and UnavailableError where it
-    is cancelled.
+    Raises FormatError, also at its limit of memory, and NoAnswerError where the time is over or it is cancelled.
     """
     files = sum(len(value) for value in task.question.values() if isinstance(value, bytes))
     most = reading_memory(files) if most_bytes is None else most_bytes
 
-    was_cancelled = False
-
     def is_over() -> bool:
-        nonlocal was_cancelled  # later it is the end of the time that was told
-        was_cancelled |= cancelled.is_set() and task.deadline.left_s > 0
-        return was_cancelled or deadline.left_s <= 0
+        # Past the deadline, to be cancelled is to be told of it, which the deadline here allows for.
+        return deadline.left_s <= 0 or (cancelled.is_set() and task.deadline.left_s > 0)
 
     with _reader() as child:
         child.is_over, child.most_bytes = is_over, most
@@ -62,10 +57,8 @@ def run_apart(
         try:
             wrong, known, found = child.answer()
         except EOFError:
-            if was_cancelled:
-                raise UnavailableError(f"{task.capability}: was cancelled before there was an answer") from None
             if child.stopped_by == "over":
-                raise NoAnswerError("file: there was no answer within its time limit") from None
+                raise NoAnswerError(f"{task.capability}: no answer came within its time limit") from None
             if child.stopped_by == "memory":
                 raise FormatError(f"file: must be read with {most} bytes of memory, and needs more") from None
             status = child.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from memplan.api.cluster.task import WorkAnswer, WorkControl, WorkTask
+from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkControl, WorkTask
 
 
 def told_left(_task: WorkTask, control: WorkControl) -> WorkAnswer:
@@ -30,6 +30,12 @@ def noted_for_ever(_task: WorkTask, control: WorkControl) -> WorkAnswer:
     control.note(WorkAnswer(b"noted"))
     while True:
         sum(range(1000))
+
+
+def nothing_when_told_to_end(_task: WorkTask, control: WorkControl) -> WorkAnswer:
+    """Have no answer once it must end."""
+    control.cancelled.wait()
+    raise NoAnswerError("order: no answer came within its time limit")
 
 
 def too_much(_task: WorkTask, _control: WorkControl) -> WorkAnswer:

@@ -14,6 +14,7 @@ import pytest
 
 from memplan.api.cluster import worker_task
 from memplan.api.cluster.task import NoAnswerError, TooMuchMemoryError, WorkAnswer, WorkTask
+from memplan.api.refusals import UnavailableError
 from memplan.solvers.search.deadline import Deadline
 from tests.support import works
 from tests.support.clusters import opened, soon
@@ -62,6 +63,21 @@ def test_a_call_waits_for_its_worker_until_its_limit_however_long_its_body_takes
             return (await asyncio.gather(first, cluster.work(large, cancelled=asyncio.Event())))[1]
 
     assert asyncio.run(day()).content
+
+
+def test_only_what_was_cancelled_is_said_to_be_where_a_worker_ends_without_an_answer() -> None:
+    async def day() -> None:
+        async with opened(workers=0, solves=1) as cluster:
+            cancelled = asyncio.Event()
+            with pytest.raises(NoAnswerError, match="order: no answer came within its time limit"):
+                await cluster.work(work(works.nothing_when_told_to_end, 0.1), cancelled=cancelled)
+            asked = asyncio.create_task(cluster.work(work(works.nothing_when_told_to_end), cancelled=cancelled))
+            await soon(lambda: any(sent.worker for sent in cluster._sent.values()))
+            cancelled.set()
+            with pytest.raises(UnavailableError, match="order: was cancelled before there was an answer"):
+                await asked
+
+    asyncio.run(day())
 
 
 def test_what_takes_more_memory_than_there_is_is_told_so() -> None:
