@@ -82,7 +82,8 @@ class Service:
         self.written = WrittenAnswers(settings.cache_memory_bytes * 5 // 8)
         together = os.environ.get(COUNTS_FOLDER)
         folder = None if together is None else Path(together)
-        long_places = LongPlaces(lambda: self.cluster.workers, folder)
+        usually = 0 if settings.scheduler else settings.workers
+        long_places = LongPlaces(lambda: self.cluster.workers, folder, usually)
         self.queue = AdmissionQueue(lambda: self.cluster.places, settings.waiting, long_places, RecentKeys(folder))
         self.readiness = Readiness(
             Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),

@@ -24,19 +24,21 @@ class LongPlaces:
     """The places that long work may hold: all but one where there are two workers or more.
 
     The processes of one server share its workers, and so these places: each is a lock on a file of a `folder` that they
-    have in common, which the system takes back from a process that ends.
+    have in common, which the system takes back from a process that ends. There are `usually` so many workers: while
+    some are being replaced, which long work may have ended, the last one is left to the others as well.
     """
 
-    def __init__(self, workers: Callable[[], int], folder: Path | None = None) -> None:
-        self.workers, self._folder = workers, folder
+    def __init__(self, workers: Callable[[], int], folder: Path | None = None, usually: int = 0) -> None:
+        self.workers, self._folder, self._usually = workers, folder, usually
         self._held: list[int] = []
         """The place, or the open file of its lock, of each that is held; the last one is given back first."""
 
     def take(self) -> bool:
         """Take a place; return False where none is free."""
         workers = self.workers()
-        if workers < 2 or self._folder is None:
-            is_free = workers < 2 or len(self._held) < workers - 1
+        is_alone = max(workers, self._usually) < 2
+        if is_alone or self._folder is None:
+            is_free = is_alone or len(self._held) < workers - 1
             self._held += [_NO_FILE] if is_free else []
             return is_free
         for k in range(workers - 1):

@@ -59,6 +59,13 @@ def test_one_worker_takes_long_work_too() -> None:
     asyncio.run(day())
 
 
+def test_while_a_worker_is_being_replaced_long_work_leaves_the_last_one_to_others(tmp_path: Path) -> None:
+    for folder in (None, tmp_path):
+        assert not LongPlaces(lambda: 1, folder, usually=2).take()
+        assert LongPlaces(lambda: 2, folder, usually=2).take()
+        assert LongPlaces(lambda: 1, folder, usually=1).take()
+
+
 def test_keys_take_turns_among_long_requests_and_among_short_ones() -> None:
     turns: list[str] = []
 
