@@ -1,5 +1,7 @@
 # memplan as a service. BASE needs no more than `python3` with venv and pip; wheels bring everything else.
-ARG BASE=python:3.12-slim
+# The digest is that of the index of all platforms. `docker buildx imagetools inspect python:3.12-slim` shows the one of
+# now, by which it is renewed with every release, and where the base image has a mend.
+ARG BASE=python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 
 FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore

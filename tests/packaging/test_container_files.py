@@ -18,12 +18,12 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 LAST_STAGE = DOCKERFILE[DOCKERFILE.rindex("FROM ") :]
 
 
-def test_every_stage_stands_on_the_base_that_the_builder_chooses() -> None:
-    assert re.findall(r"^(?:ARG|FROM) .*", DOCKERFILE, re.MULTILINE) == [
-        "ARG BASE=python:3.12-slim",
-        "FROM ${BASE} AS build",
-        "FROM ${BASE}",
-    ]
+def test_every_stage_stands_on_the_base_that_the_builder_chooses_and_images_of_others_are_pinned_by_digest() -> None:
+    base, *stages = re.findall(r"^(?:ARG|FROM) .*", DOCKERFILE, re.MULTILINE)
+    assert stages == ["FROM ${BASE} AS build", "FROM ${BASE}"]
+    others = re.findall(r"^ +image: (?!memplan$)(.*)", (ROOT / "docker/compose.yml").read_text(), re.MULTILINE)
+    for image in (base, *others):
+        assert re.search(r"@sha256:[0-9a-f]{64}$", image)
 
 
 def test_the_image_does_not_run_as_root() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pydantic_core import to_json, to_jsonable_python
@@ -23,23 +24,29 @@ def _prepare(given: Given) -> None:
     given.say("warning: explain --repairs is `memplan repairs` now, and goes with the next release")
 
 
-def _shows(given: Given, answer: Any) -> bool:
-    """Write the reason and the repairs in one, as the release before did."""
+def _begin(given: Given, control: Control) -> None:
+    """Look for repairs, in half of the time that there is for both."""
     if not given.flags["repairs"]:
-        return False
+        return
     inputs = {each.name: each for each in repairs.CAPABILITY.inputs}
     asked = dict(given.question)
     if (graph := inputs["graph"].absent) is not None and (found := graph(given.reader, asked)) is not None:
         asked["graph"] = found
-    seconds = max(repairs.RepairsOptions().repair_s, getattr(given.options, "explain_s", 0.0))
     options = repairs.RepairsOptions(
         wanted=given.flags["repairs"],
         most_changes=given.flags["most_changes"],
-        time_limit_s=given.options.time_limit_s + 3 * seconds,
-        repair_s=seconds,
+        time_limit_s=given.options.time_limit_s,
+        repair_s=max(repairs.RepairsOptions().repair_s, getattr(given.options, "explain_s", 0.0)),
         deterministic=given.options.counts_work,
     )
-    mended = repairs.CAPABILITY.answered(asked, options, Control())
+    within = None if control.deadline is None else control.deadline.within(control.deadline.left_s / 2)
+    given.prepared = repairs.CAPABILITY.answered(asked, options, replace(control, deadline=within, note=None))
+
+
+def _shows(given: Given, answer: Any) -> bool:
+    """Write the reason and the repairs in one, as the release before did."""
+    if (mended := given.prepared) is None:
+        return False
     told = to_jsonable_python(answer) | {"repairs": to_jsonable_python(mended)}
     if (of_operations := told["repairs"].pop("repairs_of_operations")) is not None:
         told["repairs_of_operations"] = of_operations
@@ -58,5 +65,6 @@ LOCAL = Local(
         flag("most_changes", int, 3, min=1, max=4, help="The most changes of a repair."),
     ),
     prepare=_prepare,
+    begin=_begin,
     shows=_shows,
 )

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from memplan.api.cli.from_capability import Given
+from memplan.api.cli.local.explain import LOCAL
 from memplan.api.cli.main import main
+from memplan.capabilities.capability import Control
+from memplan.capabilities.reading import Reader
+from memplan.capabilities.reasons.explain import ExplainOptions
+from memplan.planner.model.problem import Problem
+from memplan.solvers.search.deadline import Deadline
+
+if TYPE_CHECKING:
+    from memplan.api.cli.advice import CommandLine
 
 Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[2] / "models" / "recorded"
@@ -67,6 +77,14 @@ def test_repairs_are_told_as_json_and_in_words(problem_file: str, capfd: Capture
     assert len(lines) == 2
     assert main(["explain", problem_file, "--repairs", "1", "--most-changes", "9"]) == 2
     assert "'--most-changes'" in capfd.readouterr().err
+
+
+def test_repairs_have_the_time_of_the_command_and_none_of_their_own() -> None:
+    problem = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "sram", "size": 15}]})
+    flags = {"repairs": 1, "most_changes": 3}
+    given = Given({}, flags, Reader(), {"problem": problem}, ExplainOptions(), None, cast("CommandLine", None))
+    LOCAL.begin(given, Control(Deadline.after(-60.0)))
+    assert given.prepared.status == "unknown"
 
 
 def test_a_graph_is_repaired_by_a_swap_of_its_operations(tmp_path: Path, capfd: Captured) -> None:
