@@ -40,12 +40,12 @@ $(VENV)/service.ready: requirements.lock $(BUILT_FROM) | $(BIN)/pip
 # checks the types of the page's modules. Where one cannot be had, its tests are skipped, and say so.
 $(VENV)/tests.ready: requirements-dev.lock $(BUILT_FROM) | $(BIN)/pip
 	@echo "installing memplan with all that tests need into $(VENV)"
-	@$(INSTALL) --no-deps --editable . & compiled=$$!; \
+	@{ npm install --silent --no-save --prefix $(VENV)/node 'typescript@7.0.2' >/dev/null 2>&1 \
+	    || echo "could not install typescript"; } & typed=$$!; \
+	$(INSTALL) --no-deps --editable . & compiled=$$!; \
 	$(INSTALL) --require-hashes --requirement requirements-dev.lock; installed=$$?; \
-	wait $$compiled && exit $$installed
+	wait $$typed; wait $$compiled && exit $$installed
 	@$(INSTALL) 'torch==2.13.0+cpu' 'executorch==1.5.1' 2>/dev/null || echo "could not install executorch"
 	@$(INSTALL) 'onnxruntime==1.31.1' 'ai-edge-litert==2.3.0' 'tflite-micro==0.dev20261023182759' 2>/dev/null \
 	    || echo "could not install runtimes"
-	@npm install --silent --no-save --prefix $(VENV)/node 'typescript@7.0.2' >/dev/null 2>&1 \
-	    || echo "could not install typescript"
 	@touch $@

@@ -1,9 +1,10 @@
-"""The gate for developers: `python -m tests` runs format, lint, types, layers, words and tests, in that order.
+"""The gate for developers: `python -m tests` checks format, lint, layers and words, then types and tests side by side.
 
-The tests run in parallel, a process a core and one more, as those of one group wait more than they work. `python -m
-tests --fast` takes under a minute: the same checks, and those tests of the domain, of searches, and of what keeps and
-runs jobs that are neither marked `slow`, nor draw their cases (hypothesis), nor need PostgreSQL. Everything else on the
-command line goes to pytest: `python -m tests -k verify`.
+The tests run in parallel, a process a core and one more, as those of two groups wait more than they work. What fails is
+run once more, alone: tests with clocks and processes may fail beside others. `python -m tests --fast` takes under a
+minute: the same checks, and those tests of the domain, of searches, and of what keeps and runs jobs that are neither
+marked `slow`, nor draw their cases (hypothesis), nor need PostgreSQL. Everything else on the command line goes to
+pytest: `python -m tests -k verify`.
 """
 
 from __future__ import annotations
@@ -18,15 +19,19 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PLUGINS = ("--disable-plugin-autoload", "-p", "xdist", "-p", "_hypothesis_pytestplugin")
 """The plugins that are needed: pytest compiles the packages of others that are installed anew, 6 s of CPU a process."""
-N_PROCESSES = min(len(os.sched_getaffinity(0)) + 1, 8)
 CHECKS = (
     ("format", ["ruff", "format", "--check", "--quiet", "."]),
     ("lint", ["ruff", "check", "--quiet", "."]),
-    ("types", ["mypy", "--num-workers=2"]),
     ("layers", ["lint-imports", "--no-cache"]),
     ("words", [sys.executable, "-m", "tests.words"]),
-    ("tests", ["pytest", *PLUGINS, f"--numprocesses={N_PROCESSES}", "--dist=loadscope", "--no-loadscope-reorder"]),
 )
+TYPES = ("nice", str(BIN / "mypy"))
+N_PROCESSES = min(len(os.sched_getaffinity(0)) + 1, 8)
+PARALLEL = (f"--numprocesses={N_PROCESSES}", "--dist=loadscope", "--no-loadscope-reorder", "--assert=plain")
+"""Values in assertions are told where tests run alone: rewriting all assertions takes each process 12 s of CPU."""
+ALONE = ("--numprocesses=0", "--last-failed", "--last-failed-no-failures=none")
+SOME_FAILED = 1
+"""The status with which pytest tells that tests failed, and nothing worse."""
 FAST_LANE = (
     "tests/test_layout.py",
     "tests/memplan",
@@ -43,16 +48,43 @@ def main() -> int:
     told = [argument for argument in sys.argv[1:] if argument != "--fast"]
     fast = ["-m", "not slow and not hypothesis", "-k", "not postgresql", *FAST_LANE] if "--fast" in sys.argv[1:] else []
     for name, (program, *options) in CHECKS:
-        extra = [*fast, *told] if name == "tests" else []
-        print(f"== {name}", flush=True)
-        started = time.monotonic()
-        status = subprocess.run([str(BIN / program), *options, *extra], cwd=ROOT, check=False).returncode
-        if status:
-            print(f"== {name} failed (status {status})", file=sys.stderr)
-            return status
-        if name != "tests":  # pytest's closing line is the last one
-            print(f"== {name}: ok, {time.monotonic() - started:.0f} s", flush=True)
-    return 0
+        started = _begun(name)
+        if status := _run(str(BIN / program), *options):
+            return _failed(name, status)
+        print(f"== {name}: ok, {time.monotonic() - started:.0f} s", flush=True)
+    types = subprocess.Popen(TYPES, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    _begun("tests")
+    status = _tested([*fast, *told])
+    found, _ = types.communicate()
+    _begun("types")
+    print(found, end="")
+    if types.returncode:
+        return _failed("types", types.returncode)
+    return _failed("tests", status) if status else 0
+
+
+def _tested(told: list[str]) -> int:
+    """Run the tests, and what failed once more, alone, which decides."""
+    pytest = (str(BIN / "pytest"), *PLUGINS)
+    status = _run(*pytest, *PARALLEL, *told)
+    if status != SOME_FAILED:
+        return status
+    _begun("what failed, alone")
+    return _run(*pytest, *ALONE, *told)
+
+
+def _run(*command: str) -> int:
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def _begun(name: str) -> float:
+    print(f"== {name}", flush=True)
+    return time.monotonic()
+
+
+def _failed(name: str, status: int) -> int:
+    print(f"== {name} failed (status {status})", file=sys.stderr)
+    return status
 
 
 if __name__ == "__main__":
