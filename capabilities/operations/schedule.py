@@ -21,7 +21,7 @@ from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.search import Proof
-from memplan.solvers.schedules.solve import SolvedSchedule, solve_schedule
+from memplan.solvers.schedules.solve import ScheduleTask, SolvedSchedule, solve_schedule
 from memplan.solvers.search.to_plan import gap_of
 
 M = TypeVar("M", bound=BaseModel)
@@ -34,7 +34,10 @@ _SHOWN = 40
 class ScheduleOptions(SearchOptions):
     """Options of a schedule."""
 
-    objective: Objective = Field("latency", description="What is to be the least: time, or bytes over the link.")
+    objective: Objective = Field(
+        "latency", description="What is to be the least: time, bytes over the link, or bytes of the fast memory."
+    )
+    frontier: bool = Field(False, description="Show also schedules in less fast memory, each the best with its peak.")
     fast_memory: Bytes | None = Field(None, description="Bytes of the fast memory, instead of the target's.")
 
 
@@ -47,6 +50,15 @@ class ScheduleSlot(Answer):
     start: int
     end: int
     offset: int
+
+
+class SchedulePoint(Answer):
+    """A schedule of a frontier, simulated and placed within its peak, by its figures and the number of its steps."""
+
+    peak: int
+    latency: float
+    traffic: int
+    steps: int
 
 
 class ScheduleAnswer(Answer):
@@ -73,6 +85,7 @@ class ScheduleAnswer(Answer):
     traversal_orders: tuple[tuple[int, ...] | None, ...]
     subgraph_latencies: tuple[float, ...]
     slots: tuple[ScheduleSlot, ...]
+    frontier: tuple[SchedulePoint, ...] = ()
 
     @property
     def schedule(self) -> Schedule:
@@ -103,22 +116,20 @@ def schedule(
     def report(value: float) -> None:
         running.report({options.objective: round(value, 3)})
 
-    found = solve_schedule(problem.graph, machine, options.objective, effort, report, is_counted)
-    return _answer_of(found, machine, options.objective)
+    task = ScheduleTask(problem.graph, machine, options.objective, options.frontier)
+    return _answer_of(
+        solve_schedule(task, effort, report, is_counted, lambda: running.is_over), machine, options.objective
+    )
 
 
 def _machine(problem: ScheduleProblem, target: Target | None, capacity: int | None) -> Target:
     machine = problem.target if target is None else target
-    if capacity is None:
-        return machine
-    fast, slow = machine.memories
-    return machine.model_copy(update={"memories": (fast.model_copy(update={"capacity": capacity}), slow)})
+    return machine if capacity is None else machine.with_capacity(capacity)
 
 
 def _answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> ScheduleAnswer:
     figures, steps, bound = found.simulation, found.schedule.steps, found.found.lower_bound
-    value = figures.latency if objective == "latency" else float(figures.traffic)
-    proof = found.found.proof
+    value, proof = float(getattr(figures, objective)), found.found.proof
     return ScheduleAnswer(
         status="optimal" if proof else "feasible",
         objective=objective,
@@ -136,6 +147,7 @@ def _answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> S
         traversal_orders=tuple(step.order for step in steps),
         subgraph_latencies=tuple(step.latency for step in figures.steps),
         slots=tuple(ScheduleSlot.of(slot) for slot in found.slots),
+        frontier=tuple(SchedulePoint.of(one.simulation, steps=len(one.simulation.steps)) for one in found.front),
     )
 
 
@@ -154,10 +166,13 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
     for k, (made, (width, height, depth), retained, latency) in enumerate(rows):
         if k == _SHOWN:
             yield f"and {len(found.subgraphs) - _SHOWN:,} other steps"
-            return
+            break
         kept = f", retains {', '.join(map(str, retained))}" if retained else ""
         sizes = f"{height} x {width} tiles, slices of {depth}"
         yield f"step {k}: operations {', '.join(map(str, made))} in {sizes}, {latency:,.1f}{kept}"
+    for point in found.frontier:
+        sizes = f"latency {point.latency:,.1f}, traffic {point.traffic:,} bytes, {point.steps:,} steps"
+        yield f"in {point.peak:,} bytes of fast memory: {sizes}"
 
 
 def _refuted(question: Question, found: ScheduleAnswer) -> str | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memplan.planner.schedules.graph import TileGraph
 from memplan.planner.schedules.schedule import ScheduleStep
@@ -15,9 +17,10 @@ from memplan.planner.schedules.target import Target
 
 Region = tuple[str, str]
 """Rows and columns of a tensor that a tile needs: `tile`, those of the tile; `slice`, of the reduction; or `whole`."""
-Slice = tuple[int, int, int, int, int]
-"""A tensor, and its first and last row and column, half-open."""
+Counts = NDArray[np.int64]
 TILE: Region = ("tile", "tile")
+_AT_ONCE = 2**17
+"""The visits that are counted at once, in some 10 MB."""
 
 
 @dataclass(frozen=True)
@@ -152,54 +155,60 @@ class StepRun:
 
     def figures(self) -> StepFigures:
         """Visit the tiles in their order, and each slice of the reduction in each, and count."""
-        tiles = range(len(self.rows) * len(self.columns)) if self.step.order is None else self.step.order
-        work = [self._work(k) for k in range(len(self.slices))]
-        times, traffic = Counter[float](), 0
-        used: set[tuple[int, Region]] = set()
-        held: frozenset[Slice] = frozenset()
-        for tile in tiles:
-            i, j = divmod(tile, len(self.columns))
-            for k in range(len(self.slices)):
-                wanted = self._wanted(i, j, k)
-                moved = 0
-                for one in wanted.values():
-                    if one not in held:
-                        moved += _area(one)
-                used.update(wanted)
-                held = frozenset(wanted.values())
-                if k == len(self.slices) - 1:
-                    size = _area((0, *self.rows[i], *self.columns[j]))
-                    moved += size * len(self.written)
-                times[max(work[k], self.target.transfer_time(moved))] += 1
-                traffic += moved
-        latency = fsum(time * count for time, count in times.items())
+        n_slices = len(self.slices)
+        tiles = np.arange(len(self.rows) * len(self.columns)) if self.step.order is None else np.array(self.step.order)
+        work = np.array([self._work(k) for k in range(n_slices)])
+        used, times, traffic = set[tuple[int, Region]](), list[float](), 0
+        at_once, link = max(1, _AT_ONCE // n_slices), self.target.link
+        for first in range(0, len(tiles), at_once):
+            before = min(first, 1)  # the last tile of those before is visited once more, for what it holds
+            moved = self._moved(tiles[first - before : first + at_once], used)[before * n_slices :]
+            transfers = np.where(moved > 0, link.latency + moved / link.bandwidth, 0.0)
+            times.append(fsum(np.maximum(np.resize(work, len(moved)), transfers)))
+            traffic += int(moved.sum())
         buffers = tuple(self._buffers(used))
-        return StepFigures(latency, traffic, sum(size for _, _, size in buffers), buffers)
+        return StepFigures(fsum(times), traffic, sum(size for _, _, size in buffers), buffers)
 
-    def _wanted(self, i: int, j: int, k: int) -> dict[tuple[int, Region], Slice]:
-        """Return the slices of tensors from outside that a part of a tile needs; equal ones are there once."""
-        found: dict[tuple[int, Region], Slice] = {}
-        seen = set()
-        for tensor, region in self.outside:
-            if region == TILE and k < len(self.slices) - 1:
-                continue
-            one = self._slice(tensor, region, i, j, k)
-            if one not in seen:
-                seen.add(one)
-                found[tensor, region] = one
-        return found
+    def _moved(self, tiles: Counts, used: set[tuple[int, Region]]) -> Counts:
+        """Return the bytes of each visit of tiles; equal slices are there once, for the first of the regions `used`."""
+        wanted = [(key, self._slices(key[1], key[0], tiles)) for key in self.outside]
+        tile = self._slices(TILE, self.leaving[0], tiles)
+        moved: Counts = len(self.written) * (tile[1] - tile[0]) * (tile[3] - tile[2])
+        for k, (key, mine) in enumerate(wanted):
+            is_there = mine[0] >= 0
+            is_held = np.zeros(len(moved), np.bool_)
+            for other, (beside, theirs) in enumerate(wanted):
+                if beside[0] == key[0]:
+                    is_held[1:] |= (mine[:, 1:] == theirs[:, :-1]).all(axis=0)
+                    if other < k:
+                        is_there &= (mine != theirs).any(axis=0)
+            if is_there.any():
+                used.add(key)
+            moved += (is_there & ~is_held) * (mine[1] - mine[0]) * (mine[3] - mine[2])
+        return moved
+
+    def _slices(self, region: Region, tensor: int, tiles: Counts) -> Counts:
+        """Return the first and last row, and the first and last column, of a region in each visit; -1 without one."""
+        shape, found = self.graph.tensors[tensor], np.zeros((4, len(tiles), len(self.slices)), np.int64)
+        places = tiles // len(self.columns), tiles % len(self.columns)
+        tables, lengths = (np.array(self.rows), np.array(self.columns)), (shape.height, shape.width)
+        for axis, word in enumerate(region):
+            ends = found[2 * axis : 2 * axis + 2]
+            if word == "tile":
+                ends[:] = tables[axis][places[axis]].T[:, :, None]
+            elif word == "slice":
+                ends[:] = np.array(self.slices).T[:, None, :]
+            else:
+                ends[1] = lengths[axis]
+        if region == TILE:
+            found[:, :, :-1] = -1
+        return found.reshape(4, -1)
 
     @cached_property
     def outside(self) -> list[tuple[int, Region]]:
         """The tensors with their regions that are loaded; those for a reduction before those for a tile's end."""
         found = [one for one in self.needed if one[0] not in self.made and one[0] not in self.resident]
         return sorted(found, key=lambda one: (one[1] == TILE, one))
-
-    def _slice(self, tensor: int, region: Region, i: int, j: int, k: int) -> Slice:
-        shape = self.graph.tensors[tensor]
-        rows = {"tile": self.rows[i], "slice": self.slices[k], "whole": (0, shape.height)}[region[0]]
-        columns = {"tile": self.columns[j], "slice": self.slices[k], "whole": (0, shape.width)}[region[1]]
-        return tensor, *rows, *columns
 
     def _work(self, k: int) -> float:
         """Return the time of the arithmetic of a tile's slice of the reduction."""
@@ -229,9 +238,9 @@ class StepRun:
             yield "retained", tensor, rounded(self.graph.tensors[tensor].size)
         for tensor, region in self.outside:
             if (tensor, region) in used:
-                first, last = (self._slice(tensor, region, at, at, at) for at in (0, -1))
-                for _ in range(copies if first != last else 1):
-                    yield "input", tensor, rounded(_area(first))
+                size, changes = self._slot(tensor, region)
+                for _ in range(copies if changes else 1):
+                    yield "input", tensor, rounded(size)
         tile = rounded(self.rows[0][1] * self.columns[0][1])
         for tensor in sorted(self.written):
             for _ in range(copies if len(self.rows) * len(self.columns) > 1 else 1):
@@ -242,11 +251,15 @@ class StepRun:
                 if region == TILE and self.graph.operations[o].is_product and made not in self.leaving:
                     yield "accumulator", made, tile
 
+    def _slot(self, tensor: int, region: Region) -> tuple[int, bool]:
+        """Return the bytes of the largest slice of a region, and whether its slices change."""
+        shape, size, changes = self.graph.tensors[tensor], 1, False
+        for word, tiles, length in zip(region, (self.rows, self.columns), (shape.height, shape.width), strict=True):
+            parts = {"tile": tiles, "slice": self.slices, "whole": [(0, length)]}[word]
+            size, changes = size * parts[0][1], changes or len(parts) > 1
+        return size, changes
+
 
 def _intervals(length: int, size: int) -> list[tuple[int, int]]:
     """Return the half-open parts of a length, all but the last of the same size."""
     return list(pairwise([*range(0, length, size), length]))
-
-
-def _area(one: Slice) -> int:
-    return (one[2] - one[1]) * (one[4] - one[3])

@@ -79,6 +79,11 @@ class Target(Value):
         """The bytes of the fast memory."""
         return self.memories[0].capacity or 0
 
+    def with_capacity(self, capacity: int) -> Target:
+        """Return the machine with another size of the fast memory."""
+        fast, slow = self.memories
+        return self.model_copy(update={"memories": (fast.model_copy(update={"capacity": capacity}), slow)})
+
     @property
     def alignment(self) -> int:
         """The multiple that slices in the fast memory are rounded up to."""

@@ -5,8 +5,15 @@ from __future__ import annotations
 from functools import cached_property
 from math import ceil
 
-from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.graph import TileGraph, TileOperation
 from memplan.planner.schedules.target import Target
+
+_SPARED = 3
+"""The most slices of a tile that another region of their tensor can have brought in the visit before.
+
+One is that of a tile, which came at the end of the tile before. Two are those of the other operand: its slices meet
+those of a row of tiles once inside a tile, and at the end of the tile before.
+"""
 
 
 class LowerBounds:
@@ -35,7 +42,7 @@ class LowerBounds:
         """
         graph, total = self.graph, sum(self.graph.tensors[t].size for t in self.graph.outputs)
         for tensor in graph.inputs:
-            total += graph.tensors[tensor].size * max(self._loads(o, tensor) for o in graph.readers[tensor])
+            total += int(graph.tensors[tensor].size * max(self._loads(o, tensor) for o in graph.readers[tensor]))
         for tensor, maker in graph.producer.items():
             if tensor not in graph.readers or graph.tensors[tensor].size <= self.target.capacity:
                 continue
@@ -43,7 +50,7 @@ class LowerBounds:
                 continue
             forced = [self._loads(o, tensor) for o in graph.readers[tensor] if self._is_sliced(o)]
             if forced:
-                total += graph.tensors[tensor].size * (1 + max(forced))
+                total += int(graph.tensors[tensor].size * (1 + max(forced)))
         return total
 
     @property
@@ -51,24 +58,42 @@ class LowerBounds:
         """The least time: that of all arithmetic, and that of all traffic."""
         return max(sum(self.arithmetic), self.traffic / self.target.link.bandwidth)
 
+    @property
+    def peak(self) -> int:
+        """The least bytes in the fast memory: each step needs a slot of what it reads, and one of what it makes."""
+        return 2 * self.target.rounded(1)
+
     def _is_sliced(self, operation: int) -> bool:
         """Return True if a product is always summed up slice by slice, and never whole inside another one."""
         engine = self.target.engine
         is_long = self.graph.reduction(operation) > min(engine.width, engine.height)
         return self.graph.operations[operation].is_product and is_long and not self._is_inner(operation, True)
 
-    def _loads(self, operation: int, tensor: int) -> int:
+    def _loads(self, operation: int, tensor: int) -> float:
         """Return how often an operation loads a tensor at least.
 
-        Where a reduction has several slices, every tile loads all of its rows and columns.
+        Where a reduction has several slices, every tile loads all of its rows and columns; but for some slices, where
+        the step may hold the same bytes as those of another region.
         """
         if not self._is_sliced(operation):
-            return 1
+            return 1.0
         engine, one = self.target.engine, self.graph.operations[operation]
         made = self.graph.tensors[one.output]
         as_left = ceil(made.width / engine.width) if one.inputs[0] == tensor else 1
         as_right = ceil(made.height / engine.height) if one.inputs[1] == tensor else 1
-        return max(as_left, as_right)
+        spared = _SPARED * min(engine.width, engine.height) / self.graph.reduction(operation)
+        return max(1.0, max(as_left, as_right) * (1 - spared * self._may_coincide(one, tensor)))
+
+    def _may_coincide(self, one: TileOperation, tensor: int) -> bool:
+        """Return True if a step may need a tensor in another region that has slices of what a product reads.
+
+        That is a region of a tile, or of the other operand; the tensor then has the shape of what leaves the step.
+        """
+        shape, made = self.graph.tensors[tensor], self.graph.tensors[one.output]
+        readers = [self.graph.operations[o] for o in self.graph.readers[tensor]]
+        sides = {side for other in readers for side, read in enumerate(other.inputs) if read == tensor}
+        is_one_side = all(other.is_product for other in readers) and len(sides) == 1
+        return shape == made and not is_one_side
 
     def _is_inner(self, operation: int, by_product: bool) -> bool:
         """Return True if an output may be made for a product in its own step, maybe by way of others in between.

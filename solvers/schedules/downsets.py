@@ -14,6 +14,8 @@ from memplan.solvers.schedules.nests import bits
 _MOST_READERS = 3
 """The most readers of a tensor that may be retained: all of them must run in the next step."""
 _LOOK_EVERY = 32
+MOST_ARCS = 60_000
+"""The most steps between states of a whole graph that are kept; above, those along a line are."""
 EPSILON = 1e-6
 """The difference of values below which they count as equal, far below the time of one byte."""
 
@@ -26,6 +28,28 @@ class PlannedStep:
     resident: int
     leaving: int
     retained: int
+
+    @property
+    def masks(self) -> tuple[int, int, int, int]:
+        """The step, as costs are looked up by it."""
+        return self.operations, self.resident, self.leaving, self.retained
+
+
+@dataclass(frozen=True)
+class Arc:
+    """A step between two states, each as the operations that are done and the tensors that are resident."""
+
+    before: tuple[int, int]
+    after: tuple[int, int]
+    step: PlannedStep
+
+
+@dataclass(frozen=True)
+class OperationLine:
+    """Operations in an order that respects them, and ranges of them, as masks, that can be steps."""
+
+    operations: tuple[int, ...]
+    ranges: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +94,8 @@ class _State:
 class DownsetSearch:
     """The search of one window; `below` is the value that steps must stay below, `prices` what operations may cost.
 
-    States are ordered by their value and the prices of what is left; `least` are values that no step avoids.
+    States are ordered by their value and the prices of what is left; `least` are values that no step avoids. Along a
+    `line`, operations are done in its order, and groups are ranges of it. `arcs` gets each step that is tried.
     """
 
     relations: Relations
@@ -82,17 +107,19 @@ class DownsetSearch:
     prices: Mapping[int, float] = field(default_factory=dict)
     least: Mapping[int, float] = field(default_factory=dict)
     share: float = 1.0
+    line: OperationLine | None = None
+    arcs: list[Arc] | None = None
     is_cut: bool = False
 
     def found(self, extra: Iterable[int] = ()) -> Found | None:
         """Return the cheapest steps, with `extra` groups beside those that are grown; None if there are none."""
-        window, bounds = self.window, self.bounds
-        grown_groups, is_all = grown(self.relations, window.operations, bounds.groups, bounds.longest)
-        self.is_cut = not is_all
-        masks = dict.fromkeys([*grown_groups, *sorted(horizontal(self.relations, window.operations)), *sorted(extra)])
+        window, line = self.window, self.line
         by_first: dict[int, list[Group]] = {}
-        for mask in masks:
-            by_first.setdefault((mask & -mask).bit_length() - 1, []).append(group_of(self.relations, mask))
+        for mask in self._masks(extra):
+            first = (
+                (mask & -mask).bit_length() - 1 if line is None else next(o for o in line.operations if mask >> o & 1)
+            )
+            by_first.setdefault(first, []).append(group_of(self.relations, mask))
         states: dict[int, dict[int, _State]] = {0: {window.resident: _State(0.0, 0, 0, None)}}
         layers: list[set[int]] = [set() for _ in range(window.operations.bit_count() + 1)]
         layers[0].add(0)
@@ -105,6 +132,15 @@ class DownsetSearch:
             if last is None or last.value >= self.below
             else Found(last.value, self._traced(states), not self.is_cut)
         )
+
+    def _masks(self, extra: Iterable[int]) -> Iterable[int]:
+        """Return the groups that are tried."""
+        if self.line is not None:
+            self.is_cut = True
+            return self.line.ranges
+        found, is_all = grown(self.relations, self.window.operations, self.bounds.groups, self.bounds.longest)
+        self.is_cut = not is_all
+        return dict.fromkeys([*found, *sorted(horizontal(self.relations, self.window.operations)), *sorted(extra)])
 
     def _relax(
         self,
@@ -125,7 +161,8 @@ class DownsetSearch:
         self.is_cut |= len(rows) > self.bounds.beam
         ready: dict[int, list[Group]] = {}
         for k, (_, value, done, resident) in enumerate(rows[: self.bounds.beam]):
-            if k % _LOOK_EVERY == 0 and self.effort.is_over(self.share):
+            is_over = len(self.arcs or ()) > MOST_ARCS and self.line is None
+            if is_over or (k % _LOOK_EVERY == 0 and self.effort.is_over(self.share)):
                 self.is_cut = True
                 return False
             if done not in ready:
@@ -136,7 +173,7 @@ class DownsetSearch:
     def _ready(self, done: int, by_first: dict[int, list[Group]]) -> Iterator[Group]:
         """Yield the groups that can be the next step."""
         left = self.window.operations & ~done
-        for o in bits(left):
+        for o in bits(left) if self.line is None else self.line.operations[done.bit_count() :][:1]:
             if self.relations.before[o] & left:
                 continue
             for group in by_first.get(o, ()):
@@ -166,8 +203,10 @@ class DownsetSearch:
                     continue
                 total = value + cost.value
                 known = states.setdefault(following, {})
+                step = PlannedStep(group.operations, resident, group.leaves, retained)
+                if self.arcs is not None:
+                    self.arcs.append(Arc((done, resident), (following, retained), step))
                 if retained not in known or total < known[retained].value - EPSILON:
-                    step = PlannedStep(group.operations, resident, group.leaves, retained)
                     known[retained] = _State(total, done, resident, step)
                     layers[(following & self.window.operations).bit_count()].add(following)
 

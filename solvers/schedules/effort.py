@@ -17,14 +17,16 @@ class ScheduleEffort:
         self._most = time_limit_s * WORK_PER_S
         self._share, self._is_cancelled = share, is_cancelled
         self.work = 0
+        self.within = 1.0
+        """The part of the limit that the search in hand has."""
 
     def spend(self, work: int) -> None:
         """Count steps that were tried."""
         self.work += work
 
     def is_over(self, share: float = 1.0) -> bool:
-        """Return True if the search was cancelled, or has spent this share of its limit."""
-        return self._is_cancelled() or self.share >= share
+        """Return True if the search was cancelled, or has spent this share of its part of the limit."""
+        return self._is_cancelled() or self.share >= share * self.within
 
     @property
     def share(self) -> float:

@@ -35,7 +35,7 @@ def exhausted(ground: Ground, known: Found, share: float = 1.0) -> Found | None:
             return known
         if value > least[state]:
             continue
-        if not ground.relations.outputs & ~state[0]:
+        if not ground.relations.outputs & ~state[0] and not state[1]:  # nothing is retained by the last step
             return Found(value, _traced(ways, state), True)
         if ground.effort.is_over(share):
             return None

@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from memplan.planner.errors import ProblemError
 from memplan.planner.schedules.graph import TileGraph
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.bounds import LowerBounds
-from memplan.solvers.schedules.costs import Objective, StepCost, StepCosts
+from memplan.solvers.schedules.costs import Objective, StepCosts
 from memplan.solvers.schedules.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
 from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.groups import Relations
 from memplan.solvers.schedules.nests import bits
+from memplan.solvers.schedules.walks import StepCost
 
 
 class Ground:
@@ -27,12 +27,11 @@ class Ground:
         effort: ScheduleEffort,
         report: Callable[[float], None] = lambda _: None,
     ) -> None:
-        self.graph, self.effort, self.report = graph, effort, report
+        self.graph, self.target, self.effort, self.report = graph, target, effort, report
         self.costs, self.relations = StepCosts(graph, target, objective), Relations(graph)
-        bounds = LowerBounds(graph, target)
-        is_time = objective == "latency"
-        self.lower_bound = bounds.latency if is_time else float(bounds.traffic)
-        self.least = dict(enumerate(bounds.arithmetic)) if is_time else {}
+        self.bounds = LowerBounds(graph, target)
+        self.lower_bound = float(self.bounds.traffic if objective == "traffic" else self.bounds.latency)
+        self.least = {} if objective == "traffic" else dict(enumerate(self.bounds.arithmetic))
         self.rng = random.Random(0)
         self.all = (1 << len(graph.operations)) - 1
 
@@ -40,16 +39,10 @@ class Ground:
         """Return True unless nothing better can be found."""
         return not found.is_complete and found.value > self.lower_bound + EPSILON
 
-    def alone(self, operations: int) -> list[PlannedStep]:
-        """Return a step for each of some operations, without residents; raises ProblemError."""
-        steps = []
-        for o in bits(operations):
-            step = PlannedStep(1 << o, 0, 1 << self.graph.operations[o].output, 0)
-            if self.costs.of(step.operations, 0, step.leaving, 0) is None:
-                sentence = f"must hold what an element of tensor {self.graph.operations[o].output} needs"
-                raise ProblemError(f"fast_memory_capacity: {sentence}, got {self.costs.target.capacity}")
-            steps.append(step)
-        return steps
+    def alone(self, operations: int) -> list[PlannedStep] | None:
+        """Return a step for each of some operations, without residents; None where one fits no tile by itself."""
+        steps = [PlannedStep(1 << o, 0, 1 << self.graph.operations[o].output, 0) for o in bits(operations)]
+        return None if any(self.costs.of(*step.masks) is None for step in steps) else steps
 
     def window(
         self, window: StepWindow, bounds: Bounds, below: float, prices: dict[int, float], share: float, extra: set[int]
@@ -66,7 +59,7 @@ class Ground:
 
     def cost(self, step: PlannedStep) -> StepCost:
         """Return the cost of a step that was found."""
-        found = self.costs.of(step.operations, step.resident, step.leaving, step.retained)
+        found = self.costs.of(*step.masks)
         assert found is not None, "a step that was found has a cost"
         return found
 

@@ -144,7 +144,7 @@ class Improvement:
         found: list[PlannedStep] = []
         for i, block in enumerate(blocks):
             if first <= i < last:
-                found += self.ground.alone(sum(step.operations for step in block))
+                found += self.ground.alone(sum(step.operations for step in block)) or block
             else:
                 found += block
         return found

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from memplan.planner.schedules.graph import TileGraph
 from memplan.planner.schedules.schedule import Schedule, ScheduleStep
-from memplan.solvers.schedules.costs import StepCost
 from memplan.solvers.schedules.downsets import PlannedStep
 from memplan.solvers.schedules.nests import bits
+from memplan.solvers.schedules.walks import StepCost
 
 
 def lowered(graph: TileGraph, order: Sequence[int], steps: Sequence[tuple[PlannedStep, StepCost]]) -> Schedule:

@@ -7,17 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from memplan.planner.errors import ProblemError
 from memplan.planner.schedules.graph import TileGraph
-from memplan.solvers.schedules.costs import StepCost
 from memplan.solvers.schedules.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
 from memplan.solvers.schedules.exhaustion import MOST_OPERATIONS, exhausted
 from memplan.solvers.schedules.ground import Ground
 from memplan.solvers.schedules.groups import grown
 from memplan.solvers.schedules.improvement import Improvement
+from memplan.solvers.schedules.nests import bits
+from memplan.solvers.schedules.walks import StepCost
 
 Proof = Literal["bound", "exhaustion"]
+Steps = tuple[tuple[PlannedStep, StepCost], ...]
 _SMALL = 10
 """Graphs of so many operations are searched as a whole at once."""
+_FIRST = Bounds(groups=3000, longest=6, beam=60)
 _WHOLE = Bounds(groups=6200, longest=99, beam=5000, retained=3)
 _PASSES = (
     Bounds(groups=1000, longest=3, beam=30),
@@ -41,12 +45,20 @@ class FoundSchedule:
     `is_complete` where no grouping of operations, each once, with tensors retained for the next step, is better.
     """
 
-    steps: tuple[tuple[PlannedStep, StepCost], ...]
+    steps: Steps
     value: float
     lower_bound: float
     proof: Proof | None
     is_complete: bool
     evaluated: int
+
+    def improved(self, steps: Steps) -> FoundSchedule:
+        """Return the other steps instead if they are better."""
+        value = sum(cost.value for _, cost in steps)
+        if value >= self.value - EPSILON:
+            return self
+        proof: Proof | None = "bound" if value <= self.lower_bound + EPSILON else None
+        return replace(self, steps=steps, value=value, proof=proof)
 
 
 def in_order(graph: TileGraph, order: Sequence[int]) -> TileGraph:
@@ -115,20 +127,33 @@ class ScheduleSearch:
     def _start(self) -> Found:
         """Return the best of some schedules by windows along orders from the outputs back, and of single operations."""
         ground = self.ground
-        steps = ground.alone(ground.all)
-        best = Found(ground.value(steps), steps, False)
+        best = self._first()
         orders = [list(range(len(ground.graph.operations))), depth_first(ground.graph, ground.rng)]
         for length in (4, 6):
             for order in orders:
                 if self.effort.is_over(_START):
                     return best
                 chunks = [order[i : i + length] for i in range(0, len(order), length)]
-                steps = [step for chunk in chunks for step in self._chunk(sum(1 << o for o in chunk))]
-                if (value := ground.value(steps)) < best.value:
-                    best = Found(value, steps, False)
+                steps = [self._chunk(sum(1 << o for o in chunk)) for chunk in chunks]
+                rows = [step for part in steps for step in part or ()]
+                if None not in steps and (value := ground.value(rows)) < best.value:
+                    best = Found(value, rows, False)
         return best
 
-    def _chunk(self, operations: int) -> list[PlannedStep]:
+    def _first(self) -> Found:
+        """Return a schedule of single operations, or one of larger steps where not all of them fit by themselves."""
+        ground = self.ground
+        steps = ground.alone(ground.all)
+        if steps is not None:
+            return Found(ground.value(steps), steps, False)
+        found = ground.window(StepWindow(ground.all), _FIRST, float("inf"), {}, 1.0, set())
+        if found is None:
+            stuck = next(o for o in bits(ground.all) if ground.alone(1 << o) is None)
+            sentence = f"must hold what an element of tensor {ground.graph.operations[stuck].output} needs"
+            raise ProblemError(f"fast_memory_capacity: {sentence}, got {ground.target.capacity}")
+        return replace(found, is_complete=False)
+
+    def _chunk(self, operations: int) -> list[PlannedStep] | None:
         found = self.ground.window(StepWindow(operations), Bounds(), float("inf"), {}, _START, set())
         return self.ground.alone(operations) if found is None else found.steps
 
