@@ -65,7 +65,7 @@ def _one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_f
     # Cores twice a turn, in shorter shares; in large problems orders that learn, and others, gain more than a flip.
     turns: tuple[Iterator[int], ...] = (overflows, flips, cores, restarts, cores)
     if len(instance) > LARGE:
-        turns = (overflows, moves.raises(is_first), restarts, flips, cores, cores)
+        turns = (overflows, moves.raises(is_first=is_first), restarts, flips, cores, cores)
     while not moves.is_at_bound:
         for move in turns:
             if search.best is not None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.bounds.lower_bound import lower_bound
-from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.formulation.subinstance import alive_with, part_of, whole
 from memplan.solvers.packing.orders import Rule, Traits, random_order, random_rule, rule_near
@@ -25,7 +26,7 @@ _CORE_WORK = 8
 _FIRST_CORE_WORK = 0.5
 """The first work on a core of what overflows, counted in packings of the whole; doubled whenever nothing was gained."""
 _CORE_TURN = 8
-"""Packings of such a core that a move may try before the other one has its turn."""
+"""Packings of such a core that a move may try before another one has its turn, or a core that is higher."""
 _EITHER_END = (Rule(("pressure^16", "size"), "start", 2), Rule(("pressure^16", "size"), "end", 2))
 """The crowded times first, in bands of size, from one end of time and from the other."""
 LARGE = 10_000
@@ -33,10 +34,13 @@ LARGE = 10_000
 _CENTRE, _NEAR = Rule(("pressure^28", "size"), "start", 4), 0.7
 """So many restarts of a large problem take a rule near the best of such rules so far, the first ones near this one."""
 _URGENT = replace(_CENTRE, by=("urgency", *_CENTRE.by))
-_RAISE, _MOST_URGENT = 16.0, 1e60
-"""A buffer that passed the bound counts as so many times larger in the next order (decision 134), up to a limit."""
-_STALLED = 6
-"""Such orders without a gain after which another rule is drawn."""
+_RAISE, _STALLED, _MOST_URGENT = 16.0, 6, 1e60
+"""A buffer that passed the bound counts as so many times larger in the next order (decision 134), up to a limit. After
+so many orders without a gain another rule is drawn."""
+_CORE_RAISE, _CORE_STALLED, _RAISES_A_TURN = 2.0, 30, 32
+"""A core is packed thousands of times, and learns more from smaller steps with more patience."""
+_TIED_BY_TIME = frozenset({"holes", "capacity", "alignment", "pins", "reserved"})
+"""Features with which buffers that are never alive together have nothing to do with each other in one pool."""
 _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 
 
@@ -106,7 +110,7 @@ class MoveSearch:
             yield len(self.instance)
             yield from self._fall(packed, "restart")
 
-    def raises(self, is_first: bool) -> Iterator[int]:
+    def raises(self, factor: float = _RAISE, patience: int = _STALLED, is_first: bool = True) -> Iterator[int]:
         """Pack by a rule; what passed the bound goes earlier the next time, and so on (Joslin and Clements 1999).
 
         When that stalls another rule is drawn. Of several threads the first one begins with the usual rule.
@@ -115,14 +119,14 @@ class MoveSearch:
         while True:
             lowest, stalled = 0, 0
             urgency[:] = 1.0
-            while stalled < _STALLED:
+            while stalled < patience:
                 packed = self._pack(rule.order(self.traits), "raise")
                 yield len(self.instance)
                 if packed is None:
                     break
                 is_better = lowest == 0 or self._peak(packed) < lowest
                 lowest, stalled = (self._peak(packed), 0) if is_better else (lowest, stalled + 1)
-                urgency[(self._ends(packed) > self.bound) & (urgency < _MOST_URGENT)] *= _RAISE
+                urgency[(self._ends(packed) > self.bound) & (urgency < _MOST_URGENT)] *= factor
             rule = rule_near(self.rng, _URGENT)
 
     def cores(self) -> Iterator[int]:
@@ -142,6 +146,7 @@ class MoveSearch:
         most of the problem, and where it meets the bound with others around it that do not.
         """
         kept = np.zeros(len(self.instance), dtype=np.bool_)
+        cores: list[_Core] = []
         packed, work = self.best, _FIRST_CORE_WORK * len(self.instance)
         while packed is not None and not self.is_at_bound:
             crowded = whole(self.instance, kept | alive_with(self.instance, self._ends(packed) > self.bound))
@@ -149,27 +154,45 @@ class MoveSearch:
             if crowded.sum() > _LARGEST_CORE * len(crowded):
                 return
             if (crowded != kept).any():
-                kept, members = crowded, column(np.flatnonzero(crowded))
-                core = MoveSearch(part_of(self.instance, kept), self.flag, self.rng, _ignored)
-                # The core need not lie lower than the whole can.
-                core.bound = self.bound
-                core.start_from((packed if self.best is None else self.best)[members])
-                core_turns = core._core_turns()
-            peak = core.peak
-            yield from _for_a_while(core_turns, work)
-            if core.best is None or core.peak == peak:
-                if core.is_at_bound:  # what is around it passes the bound, whatever the core does
+                kept, cores = crowded, self._cores_of(crowded, packed, cores)
+            peak = _highest(cores).moves.peak
+            yield from _for_a_while(_core_turns(cores), work)
+            if _highest(cores).moves.peak == peak:
+                if _highest(cores).moves.is_at_bound:  # what is around it passes the bound, whatever the core does
                     return
                 work *= 2
                 continue
-            around = self._pack(self._core_first(members, core.best, _EITHER_END[0]), "core")
+            members, offsets = zip(*((core.members, core.moves.best) for core in cores), strict=True)
+            order = self._core_first(np.concatenate(members), np.concatenate(offsets), _EITHER_END[0])
+            around = self._pack(order, "core")
             packed = packed if around is None else around
             yield len(self.instance)
 
-    def _core_turns(self) -> Iterator[int]:
-        """Let restarts and flips take turns until the bound is met."""
-        restarts, flips = self.restarts(_EITHER_END), self.flips()
+    def _cores_of(self, kept: Bool, packed: I64, known: list[_Core]) -> list[_Core]:
+        """Cut what is kept where none of it is alive; a core that is known already goes on."""
+        inside = column(np.flatnonzero(kept))
+        groups = [inside]
+        if self.instance.features <= _TIED_BY_TIME:
+            by_start = inside[np.argsort(self.traits.start[inside], kind="stable")]
+            reached = np.maximum.accumulate(self.traits.end[by_start])
+            walls = np.flatnonzero(self.traits.start[by_start][1:] >= reached[:-1]) + 1
+            groups = [column(np.sort(group)) for group in np.split(by_start, walls)]
+        same = {core.members.tobytes(): core for core in known}
+        return [same.get(group.tobytes()) or self._core(group, packed) for group in groups]
+
+    def _core(self, members: I64, packed: I64) -> _Core:
+        kept = np.bincount(members, minlength=len(self.instance)) > 0
+        moves = MoveSearch(part_of(self.instance, kept), self.flag, self.rng, _ignored)
+        # The core need not lie lower than the whole can.
+        moves.bound = self.bound
+        moves.start_from(min((known[members] for known in (self.best, packed) if known is not None), key=moves._peak))
+        return _Core(members, moves, moves._turns())
+
+    def _turns(self) -> Iterator[int]:
+        """Let raises, restarts and flips take turns until the bound is met."""
+        raises, restarts, flips = self.raises(_CORE_RAISE, _CORE_STALLED), self.restarts(_EITHER_END), self.flips()
         while not self.is_at_bound:
+            yield from islice(raises, _RAISES_A_TURN)
             yield from islice(restarts, _CORE_TURN)
             yield from islice(flips, _CORE_TURN)
 
@@ -191,8 +214,7 @@ class MoveSearch:
 
     def _core_first(self, members: I64, offset: I64, rule: Rule) -> I64:
         """Return the order in which a core's packing does not change, with the others around it by a rule."""
-        is_outside = np.ones(len(self.instance), dtype=np.bool_)
-        is_outside[members] = False
+        is_outside = np.bincount(members, minlength=len(self.instance)) == 0
         order = rule.order(self.traits)
         return column(np.concatenate((members[np.argsort(offset, kind="stable")], order[is_outside[order]])))
 
@@ -245,6 +267,24 @@ class MoveSearch:
             high = low + 1 + int(n_sets * self.rng.random() ** 3 / 2)
             noise *= 12.5 * self.peak * ((self.traits.start < high) & (self.traits.end > low))
         return rank + noise
+
+
+class _Core(NamedTuple):
+    """Buffers that are packed by themselves, and the moves that better them, which take turns."""
+
+    members: I64
+    moves: MoveSearch
+    turns: Iterator[int]
+
+
+def _highest(cores: list[_Core]) -> _Core:
+    return max(cores, key=lambda core: core.moves.peak)
+
+
+def _core_turns(cores: list[_Core]) -> Iterator[int]:
+    """Give turns to the core that is highest at the time, until all are at the bound."""
+    while not _highest(cores).moves.is_at_bound:
+        yield from islice(_highest(cores).turns, _CORE_TURN)
 
 
 def _for_a_while(move: Iterator[int], work: float) -> Iterator[int]:

@@ -169,7 +169,7 @@ def test_each_way_gains_from_step_to_step(move: str) -> None:
 def test_what_passed_the_bound_is_packed_earlier_until_that_gains_no_more() -> None:
     instance = compile_problem(random(seed=1, n=1_000, alpha=0.02, sigma=0.7).problem)
     moves, peaks = moves_of(instance)
-    raises, urgency = moves.raises(is_first=True), moves.traits.urgency
+    raises, urgency = moves.raises(), moves.traits.urgency
     next(raises)
     assert moves.best is not None
     passes = moves.best + instance.size > moves.bound
@@ -186,6 +186,22 @@ def test_what_is_gained_where_a_packing_passes_the_bound_is_gained_for_the_whole
     next(moves.restarts((Rule(("size",), "start"),)))
     counts = list(islice(moves.overflows(), 40))
     assert min(counts) < len(instance) / 2
+    assert peaks[-1] == moves.peak < peaks[0]
+
+
+def test_times_that_pass_the_bound_are_packed_apart_from_each_other() -> None:
+    rows = random(seed=1, n=300, alpha=0.05, sigma=0.7).problem.buffers
+    crowd = [(row.size, row.start or 0, row.end or 0) for row in rows]
+    last = max(end for _, _, end in crowd)
+    later = [(size, start + 2 * last, end + 2 * last) for size, start, end in crowd]
+    others = [(1, last + k % last, last + k % last + 1) for k in range(600)]
+    lives = enumerate([*crowd, *later, *others])
+    buffers = [{"id": i, "size": size, "start": start, "end": end} for i, (size, start, end) in lives]
+    instance = compile_problem(Problem(buffers=buffers))
+    moves, peaks = moves_of(instance)
+    next(moves.restarts((Rule(("size",), "start"),)))
+    counts = list(islice(moves.overflows(), 300))
+    assert max(count for count in counts if count < len(instance)) <= len(crowd)
     assert peaks[-1] == moves.peak < peaks[0]
 
 
