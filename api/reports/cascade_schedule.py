@@ -26,7 +26,8 @@ def _region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator
         yield f"{sink}.compute_root()  # r{number}, {graph.operations[last].kind or 'operation'}"
         return
     yield f"# r{number}: {region.kind}, {region.trips} steps"
-    height, width = region.stride
+    # In steps finer than one row or column it would make more at once than the folds hold.
+    is_finer, (height, width) = min(region.stride) < 0, (max(1, size) for size in region.stride)
     loop, cut = {
         "rows": ("y", f"split(rows, {height}, y)"),
         "channels": ("k", f"split(channels, {height}, k)"),
@@ -38,6 +39,6 @@ def _region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator
         outside = {"rows": "root", "panels": f"{sink}, y"}.get(region.kind)
         stored: dict[Mode, str] = {"whole": ".store_root()", "recompute": "", "roll": ""}
         if outside is not None and hold.kept:
-            fold = f".fold({hold.rows}, {hold.columns})"
+            fold = "" if is_finer else f".fold({hold.rows}, {hold.columns})"
             stored["roll"] = f".store_{'root()' if outside == 'root' else f'at({outside})'}{fold}"
         yield f"{name}.compute_at({sink}, {loop}){stored[hold.mode]}"

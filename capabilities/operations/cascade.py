@@ -216,7 +216,7 @@ def _point_lines(found: CascadeAnswer, k: int, point: PointRow) -> Iterator[str]
     )
     for region in point.regions:
         if region.stride is not None:
-            height, width = region.stride
+            height, width = (str(size) if size >= 0 else f"1/{-size}" for size in region.stride)
             size = f"rows of {height} rows" if region.kind == "rows" else f"{region.kind} of {height} x {width}"
             size = f"{height} channels a step" if region.kind == "channels" else size
             first, last = (_operation(found, v, point.origins) for v in (region.ops[0], region.ops[-1]))

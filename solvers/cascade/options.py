@@ -13,7 +13,7 @@ Objective = Literal["peak", "macs", "traffic"]
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
 """The objectives of which there is a front."""
 
-WORST = 2.5
+WORST = 4.0
 """The most multiplications of a region, as a multiple of its own layer by layer."""
 
 

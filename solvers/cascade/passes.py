@@ -99,9 +99,7 @@ class SeveralPasses(Variant):
 
 def with_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
     """Return a graph with operations run again; `passes` are by their late operations."""
-    for one in reversed(passes):
-        graph = repeated(graph, one.operations, one.late)
-    return graph
+    return repeated(graph, {one.late: one.operations for one in passes})
 
 
 def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:

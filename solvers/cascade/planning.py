@@ -68,6 +68,11 @@ class Planning:
         variants = [(how, variant_of(self.graph, looked, partial(self.is_over, "regions"))) for how, looked in starts]
         for how, start in variants:
             self.add(how, start)
+        # A whole input that needs more than its pieces do is not followed further.
+        peaks = [min((one.peak for one in start.chains if one.macs <= self.most), default=0) for _, start in variants]
+        pairs = list(zip(variants, peaks, strict=True))
+        least = max(peak for (how, _), peak in pairs if how.input == self.options.input)
+        variants = [way for way, peak in pairs if way[0].input == self.options.input or peak <= least]
         again = partial(self.is_over, "repeats")
         for how, start in [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]:
             for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():

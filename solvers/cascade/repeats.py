@@ -83,7 +83,7 @@ def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
         # The longest wait between two readers is where not keeping it saves most.
         late = max(gaps)[1]
         for operations in _depths(graph, tensor):
-            yield repeated(graph, operations, late)
+            yield repeated(graph, {late: operations})
 
 
 def _depths(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:

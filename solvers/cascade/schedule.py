@@ -9,7 +9,7 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.access.access_graph import AXES, AccessGraph, Read, driven
-from memplan.planner.operations.access.window import Window
+from memplan.planner.operations.access.window import SAME, Window
 from memplan.planner.operations.cascade.regions import (
     CascadeRegion,
     Hold,
@@ -24,19 +24,30 @@ from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.search import WARM_UP
 from memplan.solvers.cascade.tables import last_uses, rounded_up, streamed_tensors
 from memplan.solvers.kernels.cascade.access import FARTHEST, NEVER
-from memplan.solvers.kernels.cascade.found import KIND_CHANNELS, KIND_PANELS, KIND_ROWS, KIND_TILES, KIND_WHOLE
+from memplan.solvers.kernels.cascade.found import (
+    KIND_CHANNELS,
+    KIND_PANELS,
+    KIND_ROWS,
+    KIND_THIN,
+    KIND_TILES,
+    KIND_WHOLE,
+)
 
 _KINDS: dict[int, RegionKind] = {
     KIND_WHOLE: "whole",
     KIND_ROWS: "rows",
     KIND_TILES: "tiles",
     KIND_PANELS: "panels",
+    KIND_THIN: "panels",
     KIND_CHANNELS: "channels",
 }
 
 
 class Made(NamedTuple):
-    """The ranges made in each step along one axis, how far they would reach without borders, and what that takes."""
+    """The ranges made in each step along one axis, how far they would reach without borders, and what that takes.
+
+    Reaches count in parts of a row, where steps are finer than one row.
+    """
 
     first: I64
     end: I64
@@ -58,7 +69,9 @@ def region_of(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -
         return CascadeRegion(first, end, kind)
     if kind == "channels":
         return by_channels(graph, options, (first, end), int(row[7]))
-    return _Scheduling(graph, options, (first, end), kind, (int(row[7]), int(row[8]))).region()
+    scheduling = _Scheduling(graph, options, (first, end), kind, (int(row[7]), int(row[8])))
+    scheduling.is_thin = int(row[6]) == KIND_THIN
+    return scheduling.region()
 
 
 class _Scheduling:
@@ -69,6 +82,8 @@ class _Scheduling:
     ) -> None:
         self.graph, self.options, self.kind, self.numbers = graph, options, kind, numbers
         self.first, self.end = ends
+        self.is_thin = False
+        self.parts = [max(1, -number) if kind in ("rows", "panels") else 1 for number in numbers]
         self.last = last_uses(graph, options)
         self.streamed = streamed_tensors(graph, options)
         self.pieces = [
@@ -106,7 +121,13 @@ class _Scheduling:
     def _mode(self, v: int) -> Mode:
         if self.kind == "rows":
             return "recompute" if self.numbers[1] >> (self.end - 1 - v) & 1 else "roll"
-        return "recompute" if self.kind == "tiles" else "roll"
+        return "recompute" if self.kind == "tiles" or (self.is_thin and self._widens(v)) else "roll"
+
+    def _widens(self, v: int) -> bool:
+        """Return True for an operation that makes each pixel of the same ones, which have fewer bytes together."""
+        row, tensors = self.graph.operations[v], self.graph.tensors
+        is_same = all(read.windows == (SAME, SAME) for read in row.reads)
+        return is_same and tensors[row.outputs[0]].pixel > sum(tensors[read.tensor].pixel for read in row.reads)
 
     def _hold(self, tensor: int, rows: Made, columns: Made, mode: Mode) -> Hold:
         pixel = self.graph.tensors[tensor].pixel
@@ -120,7 +141,7 @@ class _Scheduling:
         is_whole_rows = self.kind == "rows" and axis == 1
         stride = size if is_whole_rows else self.numbers[axis]
         warms_up = (self.kind == "rows" and axis == 0) or (self.kind == "panels" and axis == 1)
-        made = {last: _cut(size, stride, WARM_UP // stride if warms_up and stride < size else 0)}
+        made = {last: _cut(size, stride, WARM_UP if warms_up and stride < size else 0)}
         for v in range(last - 1, self.first - 1, -1):
             tensor = graph.operations[v].outputs[0]
             is_beside = not any(reader < self.end for reader in graph.readers[tensor]) and not is_whole_rows
@@ -138,13 +159,15 @@ class _Scheduling:
         if is_whole_rows:
             zero, full = np.zeros(1, np.int64), np.full(1, size, np.int64)
             return Made(zero, full, full, size)
-        low, high, up = self.need(tensor, made, axis)
-        rolls = mode == "roll" and (self.kind == "rows" or axis == 1)
+        low, high, reach = self.need(tensor, made, axis)
+        rolls, up = mode == "roll" and (self.kind == "rows" or axis == 1), reach // self.parts[axis]
         if self.last[tensor] < self.end:
-            return _rolled(low, high, up, None) if rolls else _recomputed(low, high, up)
-        if self.kind == "rows" or (self.kind == "panels" and axis == 1):
-            return _rolled(low, high, up, size)
-        return _again(low, high, up, size)
+            found = _rolled(low, high, up, None) if rolls else _recomputed(low, high)
+        elif self.kind == "rows" or (self.kind == "panels" and axis == 1):
+            found = _rolled(low, high, up, size)
+        else:
+            found = _again(low, high, size)
+        return found._replace(reach=reach)
 
     def _beside(self, v: int, made: dict[int, Made]) -> Made:
         """Return the rows of what nothing in the region reads: all that others have read the rows for.
@@ -155,7 +178,8 @@ class _Scheduling:
         size = graph.tensors[graph.operations[v].outputs[0]].rows
         for read in graph.operations[v].reads:
             if any(reader in made for reader in graph.readers[read.tensor]):
-                ahead = _furthest(*self.need(read.tensor, made, 0)[1:])
+                _, high, reach = self.need(read.tensor, made, 0)
+                ahead = _furthest(high, reach // self.parts[0])
                 ends.append(
                     np.array([_end_made(read.rows, top, graph.tensors[read.tensor].rows, size) for top in ahead])
                 )
@@ -163,7 +187,7 @@ class _Scheduling:
         end: I64 = np.minimum.reduce(ends) if ends else size * driver // driver[-1]
         end[-1] = size
         first = np.concatenate([[0], end[:-1]])
-        return Made(first, end, end, int((end - first).max()))
+        return Made(first, end, end * self.parts[0], int((end - first).max()))
 
     def need(self, tensor: int, made: dict[int, Made], axis: int) -> tuple[I64, I64, I64]:
         """Return the hull of what the region reads of a tensor in each step, and how far it goes without borders."""
@@ -176,12 +200,24 @@ class _Scheduling:
             for read in graph.operations[reader].reads:
                 if read.tensor != tensor:
                     continue
-                a, b, c = _read_of(graph.operations[reader].role == "sum", read, axis, made[reader], size)
+                a, b, c = self._read_of(graph.operations[reader].role == "sum", read, axis, made[reader], size)
                 some = b > a
                 low = np.where(some, np.minimum(low, a), low)
                 high = np.where(some, np.maximum(high, b), high)
                 up = np.maximum(up, np.clip(c, -FARTHEST, FARTHEST))
         return low, high, up
+
+    def _read_of(self, is_sum: bool, read: Read, axis: int, made: Made, size: int) -> tuple[I64, I64, I64]:
+        first, end, reach = made[:3]
+        if is_sum:
+            return first, end, reach
+        window, parts = read.windows[axis], self.parts[axis]
+        used = window.used(size)
+        first, end = np.maximum(first, used[0]), np.minimum(end, used[1])
+        a = np.clip((first * window.scale + window.low) // window.divisor, 0, size)
+        b = np.clip(((end - 1) * window.scale + window.high) // window.divisor + 1, 0, size)
+        c = ((reach - parts) * window.scale + window.high * parts) // window.divisor + parts
+        return np.where(end > first, a, 0), np.where(end > first, b, 0), c
 
     def _slide(self, along: dict[int, Made]) -> Slide | None:
         """Return the input whose dying rows save the most bytes if the output grows into them, if that is requested."""
@@ -215,26 +251,16 @@ def _read_by(graph: AccessGraph, operations: Iterable[int]) -> dict[int, None]:
 
 
 def _cut(size: int, stride: int, warm_up: int) -> Made:
-    up = (np.arange(-warm_up, -(-size // stride), dtype=np.int64) + 1) * stride
-    return Made(np.clip(up - stride, 0, size), np.clip(up, 0, size), np.minimum(up, size), min(stride, size))
+    each, parts = max(1, stride), max(1, -stride)
+    up = (np.arange(-(warm_up * parts // each), -(-size * parts // each), dtype=np.int64) + 1) * each
+    first, end = (np.clip(reach // parts, 0, size) for reach in (up - each, up))
+    return Made(first, end, np.minimum(up, size * parts), min(each, size))
 
 
-def _read_of(is_sum: bool, read: Read, axis: int, made: Made, size: int) -> tuple[I64, I64, I64]:
-    first, end, reach = made[:3]
-    if is_sum:
-        return first, end, reach
-    window: Window = read.windows[axis]
-    used = window.used(size)
-    first, end = np.maximum(first, used[0]), np.minimum(end, used[1])
-    a = np.clip((first * window.scale + window.low) // window.divisor, 0, size)
-    b = np.clip(((end - 1) * window.scale + window.high) // window.divisor + 1, 0, size)
-    c = ((reach - 1) * window.scale + window.high) // window.divisor + 1
-    return np.where(end > first, a, 0), np.where(end > first, b, 0), c
-
-
-def _recomputed(low: I64, high: I64, up: I64) -> Made:
+def _recomputed(low: I64, high: I64) -> Made:
     some = high > low
-    return Made(np.where(some, low, 0), np.where(some, high, 0), up, int((high - low)[some].max(initial=0)))
+    capacity = int((high - low)[some].max(initial=0))
+    return Made(np.where(some, low, 0), np.where(some, high, 0), high, capacity)
 
 
 def _furthest(high: I64, up: I64) -> I64:
@@ -265,7 +291,7 @@ def _rolled(low: I64, high: I64, up: I64, size: int | None) -> Made:
     return Made(start, top, up, capacity, bool(((top[:-1] > needed[1:]) & live[1:]).any()))
 
 
-def _again(low: I64, high: I64, up: I64, size: int) -> Made:
+def _again(low: I64, high: I64, size: int) -> Made:
     """Return the ranges of a tensor that is recomputed, and that somebody outside wants: all of it is made."""
     first, end, top = np.zeros(len(low), np.int64), np.zeros(len(low), np.int64), 0
     for y in range(len(low)):
@@ -273,4 +299,4 @@ def _again(low: I64, high: I64, up: I64, size: int) -> Made:
         b = size if y + 1 == len(low) else b
         first[y], end[y] = (min(a, top) if b > top else a), b
         top = max(top, b)
-    return Made(first, end, up, size)
+    return Made(first, end, end, size)

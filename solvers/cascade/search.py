@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.operations.access.access_graph import AccessGraph, driven
+from memplan.planner.operations.access.access_graph import AXES, AccessGraph, driven
 from memplan.solvers.cascade.channels import channel_regions
 from memplan.solvers.cascade.options import WORST, CascadeOptions
 from memplan.solvers.cascade.tables import access_tables
@@ -24,6 +24,9 @@ from memplan.solvers.kernels.cascade.found import (
     FOUND_PEAK,
     FOUND_TO,
     FOUND_TRAFFIC,
+    KIND_PANELS,
+    KIND_THIN,
+    KIND_TILES,
     KIND_WHOLE,
     LOST,
     N_FOUND,
@@ -36,6 +39,8 @@ from memplan.solvers.kernels.tables import Rows
 
 STRIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 MOST_PARTS = 8
+FINER = (2, 4, 8)
+"""The parts of a row, or a column, that are tried as steps where operations in front have so many rows for one."""
 MOST_STEPS = 1024
 WARM_UP = 32
 """Rows of the output by which a region starts early, so that no border makes a step do several steps' work."""
@@ -137,10 +142,12 @@ class RegionSearch:
     def _ending_at(self, j: int) -> Rows:
         self._answer[COUNT] = 0
         rows, columns = driven(self.graph, j - 1).sizes
-        for height in self._heights(rows):
+        finer = [self._finer(j, axis) for axis in AXES]
+        for height in (*self._heights(rows), *finer[0]):
             # One row in one step makes no row that its readers skip.
-            warm_up = WARM_UP // height if height < rows else 0
-            steps = warm_up + -(-rows // height)
+            each, parts = max(1, height), max(1, -height)
+            warm_up = WARM_UP * parts // each if each < rows else 0
+            steps = warm_up + -(-rows * parts // each)
             # So many steps would pass the tables; the answer counts what was left out.
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
@@ -149,8 +156,9 @@ class RegionSearch:
             growing = self._rows._replace(j=j, height=height, warm_up=warm_up, steps=steps)
             grow_rows(self._access, ranges, Reference(growing))
             # Once more without rolling: the beam may have cut mixes that recompute everything.
-            grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
-        strides = [self._tiled(rows, 0), self._tiled(columns, 1)]
+            if parts == 1:
+                grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
+        strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
         if columns > 1 and all(strides):
             self._tile(j, strides, max(rows, columns) + WARM_UP)
         self.effort.evaluated += int(self._answer[EVALUATED])
@@ -172,6 +180,15 @@ class RegionSearch:
             return strides_of(rows) or [rows]
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
+    def _finer(self, j: int, axis: int) -> list[int]:
+        """Return steps that are parts of a row or a column: operations in front, which make more, make fewer a step."""
+        size = driven(self.graph, j - 1).sizes[axis]
+        if self.options.stripe is not None or size == 1:
+            return []
+        inside = (self.graph.operations[v].outputs[0] for v in range(self._keys.first(j), j - 1))
+        most = max((self.graph.tensors[tensor].sizes[axis] for tensor in inside), default=0)
+        return [-parts for parts in FINER if parts * size <= most]
+
     def _tiled(self, size: int, axis: int) -> list[int]:
         """Return the heights, or the widths, of tiles."""
         stripe = self.options.stripe
@@ -187,18 +204,19 @@ class RegionSearch:
         for axis in (0, 1):
             row = self._tiles.stride[axis]
             row[:] = 0
-            fitting = [stride for stride in strides[axis] if steps // stride <= MOST_STEPS]
+            fitting = [stride for stride in strides[axis] if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS]
             row[: len(fitting)] = fitting
+        steps *= max(1, -int(self._tiles.stride[1].min()))
         ranges = self._room(self._slots, min(steps, MOST_STEPS + WARM_UP))
-        for rolls in (False, True):
-            grow_tiles(self._access, ranges, Reference(self._tiles._replace(j=j, rolls=rolls)))
+        for kind in (KIND_TILES, KIND_PANELS, KIND_THIN):
+            grow_tiles(self._access, ranges, Reference(self._tiles._replace(j=j, kind=kind)))
 
     def _room(self, slots: int, steps: int) -> Reference[Ranges]:
         # Few sizes of tables, so that most graphs need one or two of them.
         wanted = next(size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps)
         if wanted not in self._ranges:
             tables = [np.zeros((slots, wanted), np.int64) for _ in range(3)]
-            columns: list[I64] = [np.zeros(size, np.int64) for size in (slots, slots, wanted, wanted, wanted)]
+            columns: list[I64] = [np.zeros(size, np.int64) for size in (slots, slots, wanted, wanted, wanted, 1)]
             self._ranges[wanted] = Reference(Ranges(*tables, *columns))
         return self._ranges[wanted]
 
@@ -228,13 +246,14 @@ def _row_search(options: CascadeOptions, longest: int, found: Rows, answer: I64)
 
 
 def _tile_search(longest: int, edges: int, found: Rows, answer: I64) -> TileSearch:
-    strides = len(STRIDES) + MOST_PARTS
+    strides = len(STRIDES) + MOST_PARTS + len(FINER)
     per_line = [np.zeros((2 * strides, longest), np.int64) for _ in range(3)]
     per_edge = [np.zeros((2 * strides, edges), np.int64) for _ in range(2)]
     stride, latest, profile = np.zeros((2, strides), np.int64), np.zeros(longest, np.int64), np.zeros(longest, np.int64)
     return TileSearch(
-        *(0, longest, False, WARM_UP, WORST),
+        *(0, longest, KIND_TILES, WARM_UP, WORST),
         stride=stride,
+        widens=np.zeros(longest, np.int64),
         latest=latest,
         total=per_line[0],
         runs=per_line[1],

@@ -43,7 +43,7 @@ class WindowKeys:
 
     def of(self, j: int) -> Key:
         """Return the key of operation j - 1 as the end of regions."""
-        first, outside = self._first(j), dict[int, int]()
+        first, outside = self.first(j), dict[int, int]()
         rows = [self._row(v, first, j, outside) for v in range(first, j)]
         around = [self._around(tensor, j) for tensor in outside]
         base = self.live[j]
@@ -55,7 +55,7 @@ class WindowKeys:
         reads = tuple((read.rows, read.columns, read.channels) for read in row.reads)
         return row.role, row.macs, row.weights, sums, row.partial, made, reads
 
-    def _first(self, j: int) -> int:
+    def first(self, j: int) -> int:
         """Return the first operation that a region may have that ends with operation j - 1."""
         graph, last = self.graph, self.graph.operations[j - 1]
         channels = {graph.tensors[t].channels for t in (*last.outputs[:1], *(read.tensor for read in last.reads[:1]))}

@@ -98,7 +98,7 @@ def random_six(rng: random.Random) -> AccessGraph:
             at = rng.choice(late)
             read = {one.tensor for one in graph.operations[at].reads}
             makers = {v for t in read if (v := graph.maker[t]) is not None and graph.operations[v].role == "striped"}
-            graph = repeated(graph, frozenset([rng.choice(sorted(makers))]), at) if makers else graph
+            graph = repeated(graph, {at: [rng.choice(sorted(makers))]}) if makers else graph
         if 2 <= len(graph.operations) <= 6:
             return graph
 

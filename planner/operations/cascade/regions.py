@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from typing import Literal, NamedTuple
 
 from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.access.window import Window
 
 RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
 Mode = Literal["roll", "recompute", "whole"]
 Span = tuple[int, int]
+_MOST_COUNTED = 4096
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class CascadeRegion:
 
     A region of kind `whole` is one operation that runs whole. In one of kind `channels` every step makes all rows and
     columns of some channels; where it ends with an operation that is accumulated over them, its ranges are those that
-    are read. `made` has the ranges of each operation; of a sum, those
+    are read. A `stride` of -n is a part of n of one row or column. `made` has the ranges of each operation; of a sum, those
     of its input. `pieces` has those of the inputs that come in pieces, before the operations of a step. `holds` has the
     buffers of tensors that live in the region only, and of those that are made there whole.
     """
@@ -157,9 +160,10 @@ def _moved(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[
     for read in row.reads:
         source = graph.tensors[read.tensor]
         if row.role != "sum":
-            area = 1
-            for spans, window, size in zip((made.rows, made.columns), read.windows, source.sizes, strict=True):
-                area *= _length([window.source(a, b, size) for a, b in spans if b > a])
+            rows, columns = (
+                _read_length(*axis) for axis in zip((made.rows, made.columns), read.windows, source.sizes, strict=True)
+            )
+            area = rows * columns
         yield read.tensor, area * source.pixel
 
 
@@ -199,10 +203,18 @@ def steps_of(region: CascadeRegion) -> product[tuple[int, int]]:
     return product(range(rows), range(columns))
 
 
-def _length(spans: Iterable[Span]) -> int:
+# Blocks that repeat, and the points of a front, have the same ranges over and over.
+@lru_cache(maxsize=_MOST_COUNTED)
+def _length(spans: tuple[Span, ...]) -> int:
     return sum(b - a for a, b in spans)
 
 
+@lru_cache(maxsize=_MOST_COUNTED)
+def _read_length(spans: tuple[Span, ...], window: Window, size: int) -> int:
+    return _length(tuple(window.source(a, b, size) for a, b in spans if b > a))
+
+
+@lru_cache(maxsize=_MOST_COUNTED)
 def _runs(spans: tuple[Span, ...]) -> int:
     return sum(b > a for a, b in spans)
 

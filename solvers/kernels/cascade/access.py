@@ -48,12 +48,13 @@ class Ranges(NamedTuple):
 
     first: Rows  # (slots, steps)
     end: Rows  # (slots, steps)
-    reach: Rows  # (slots, steps): how far the end would be without borders
+    reach: Rows  # (slots, steps): how far the end would be without borders, in parts of a row
     total: I64  # (slots,): of the lengths
     runs: I64  # (slots,): the steps in which something is made
     low: I64  # (steps,): scratch
     high: I64  # (steps,)
     up: I64  # (steps,)
+    parts: I64  # (1,): the parts of a row in which reaches are counted
 
 
 @step
@@ -73,18 +74,13 @@ def first_read(access: Access, edge: int, axis: int, first: int) -> int:
 
 
 @step
-def uncut_end(access: Access, edge: int, axis: int, end: int) -> int:
-    """Return where the range ends that an output up to `end` reads, as if there were no borders."""
-    at = N_WINDOW * axis
-    window = access.window
-    return int(((end - 1) * window[edge, at + SCALE] + window[edge, at + HIGH]) // window[edge, at + DIVISOR] + 1)
-
-
-@step
 def end_read(access: Access, edge: int, axis: int, end: int) -> int:
     """Return where the range ends that an output up to `end` reads, cut to the input."""
-    end = min(end, access.window[edge, N_WINDOW * axis + USED_END])
-    return int(min(max(uncut_end(access, edge, axis, end), 0), access.size[access.source[edge], axis]))
+    at = N_WINDOW * axis
+    window = access.window
+    end = min(end, window[edge, at + USED_END])
+    b = ((end - 1) * window[edge, at + SCALE] + window[edge, at + HIGH]) // window[edge, at + DIVISOR] + 1
+    return int(min(max(b, 0), access.size[access.source[edge], axis]))
 
 
 @step
@@ -100,12 +96,16 @@ def end_made(access: Access, edge: int, axis: int, read: int) -> int:
 
 @step
 def cut_in_steps(ranges: Ranges, slot: int, size: int, stride: int, warm_up: int, steps: int) -> None:
-    """Write the ranges of what drives a region: `stride` more in each step, none in the steps of the warm-up."""
-    total, runs = 0, 0
+    """Write the ranges of what drives a region: `stride` more in each step, none in the steps of the warm-up.
+
+    A stride of -n is a part of n of one row.
+    """
+    total, runs, parts = 0, 0, max(1, -stride)
+    stride, ranges.parts[0] = max(1, stride), parts
     for y in range(steps):
         up = (y - warm_up + 1) * stride
-        a, b = min(max(up - stride, 0), size), min(max(up, 0), size)
-        ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y] = a, b, min(up, size)
+        a, b = min(max((up - stride) // parts, 0), size), min(max(up // parts, 0), size)
+        ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y] = a, b, min(up, size * parts)
         total += b - a
         if b > a:
             runs += 1
@@ -122,11 +122,13 @@ def start_need(ranges: Ranges, steps: int) -> None:
 @step
 def add_need(access: Access, ranges: Ranges, edge: int, slot: int, axis: int, steps: int) -> None:
     """Add the reads of one edge, whose operation makes the ranges of a slot."""
-    is_sum = access.role[access.reader[edge]] == SUM
+    is_sum, parts, at = access.role[access.reader[edge]] == SUM, ranges.parts[0], N_WINDOW * axis
+    scale, divisor = access.window[edge, at + SCALE], access.window[edge, at + DIVISOR]
+    high = access.window[edge, at + HIGH] * parts
     for y in range(steps):
         a, b, c = ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y]
         if not is_sum:
-            c = uncut_end(access, edge, axis, c)
+            c = ((c - parts) * scale + high) // divisor + parts
             if b > a:
                 a, b = first_read(access, edge, axis, a), end_read(access, edge, axis, b)
         if b > a:
@@ -155,7 +157,7 @@ def make(ranges: Ranges, slot: int, mode: int, size: int, steps: int) -> int:
         for y in range(steps):
             most = max(most, high[y])
         for y in range(steps):
-            top = max(top, max(high[y], min(max(up[y], 0), most)))
+            top = max(top, max(high[y], min(max(up[y] // ranges.parts[0], 0), most)))
             ranges.end[slot, y] = top
             ranges.reach[slot, y] = up[y]
         if mode == FULL:

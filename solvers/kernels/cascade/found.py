@@ -8,7 +8,8 @@ from memplan.solvers.kernels.tables import Rows, step
 FOUND_FROM, FOUND_TO, FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC = 0, 1, 2, 3, 4
 FOUND_RUNS, FOUND_KIND, FOUND_HEIGHT, FOUND_WIDTH, FOUND_SAVED = 5, 6, 7, 8, 9
 N_FOUND = 10
-KIND_WHOLE, KIND_ROWS, KIND_TILES, KIND_PANELS, KIND_CHANNELS = range(5)
+KIND_WHOLE, KIND_ROWS, KIND_TILES, KIND_PANELS, KIND_CHANNELS, KIND_THIN = range(6)
+"""`KIND_THIN` are panels in which what one pixel widens is made again, so that the narrow tensor before it rolls."""
 COUNT, CUTS, LOST, EVALUATED = range(4)
 
 

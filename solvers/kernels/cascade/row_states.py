@@ -106,7 +106,7 @@ def make_beside(access: Access, ranges: Ranges, search: RowSearch, at: int, v: i
         for y in range(steps):
             most = max(most, ranges.high[y])
         for y in range(steps):
-            top = max(top, max(ranges.high[y], min(max(ranges.up[y], 0), most)))
+            top = max(top, max(ranges.high[y], min(max(ranges.up[y] // ranges.parts[0], 0), most)))
             ranges.end[slot, y] = min(ranges.end[slot, y], end_made(access, edge, 0, top))
     total, runs, capacity, before = 0, 0, 0, 0
     driver = ranges.end[search.slot[at, 0], steps - 1]
@@ -115,7 +115,7 @@ def make_beside(access: Access, ranges: Ranges, search: RowSearch, at: int, v: i
             ranges.end[slot, y] = size * ranges.end[search.slot[at, 0], y] // driver
         if y == steps - 1:
             ranges.end[slot, y] = size
-        ranges.first[slot, y], ranges.reach[slot, y] = before, ranges.end[slot, y]
+        ranges.first[slot, y], ranges.reach[slot, y] = before, ranges.end[slot, y] * ranges.parts[0]
         made = ranges.end[slot, y] - before
         capacity, total, before = max(capacity, made), total + made, ranges.end[slot, y]
         if made > 0:

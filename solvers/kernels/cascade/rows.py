@@ -56,7 +56,7 @@ def begin(access: Access, ranges: Ranges, search: RowSearch) -> int:
     if is_sum:
         state[0, INSIDE] = access.sums[v]
     elif access.is_streamed[sink] == 1:
-        piece = min(search.height, access.size[sink, 0]) * access.size[sink, 1] * access.pixel[sink]
+        piece = min(max(1, search.height), access.size[sink, 0]) * access.size[sink, 1] * access.pixel[sink]
         search.profile[0, 0] = rounded(piece, access.alignment)
     else:
         state[0, INSIDE] = access.whole[sink]

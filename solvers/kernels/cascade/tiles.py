@@ -10,9 +10,14 @@ from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.cascade.access import (
+    DIVISOR,
     FULL,
+    HIGH,
+    LOW,
+    N_WINDOW,
     RECOMPUTE,
     ROLL,
+    SCALE,
     STRIPED,
     SUM,
     Access,
@@ -28,7 +33,7 @@ from memplan.solvers.kernels.cascade.access import (
 from memplan.solvers.kernels.cascade.found import (
     COUNT,
     EVALUATED,
-    KIND_PANELS,
+    KIND_THIN,
     KIND_TILES,
     write_region,
     write_shape,
@@ -46,10 +51,11 @@ class TileSearch(NamedTuple):
 
     j: int
     longest: int
-    rolls: bool
+    kind: int  # KIND_TILES, KIND_PANELS or KIND_THIN
     warm_up: int  # rows or columns
     worst: float
-    stride: Rows  # (2, s): heights and widths, 0 behind the last
+    stride: Rows  # (2, s): heights and widths, 0 behind the last; -n for a part of n of one column, where they roll
+    widens: I64  # (l,): 1 for an operation that makes wider pixels of single ones
     latest: I64  # (l,): the last operation of the region that reads what an operation makes
     total: Rows  # (2s, l): rows or columns made; heights first, then widths
     runs: Rows  # (2s, l)
@@ -63,7 +69,7 @@ class TileSearch(NamedTuple):
 
 @step
 def length_of(access: Access, search: TileSearch) -> int:
-    """Return the operations in the longest region that ends with operation j - 1; write their last readers."""
+    """Return the operations in the longest region that ends with operation j - 1; write what is known of them."""
     j, n = search.j, 1
     for v in range(j - 2, max(-1, j - 1 - search.longest), -1):
         tensor = access.out[v]
@@ -76,9 +82,24 @@ def length_of(access: Access, search: TileSearch) -> int:
                 latest = max(latest, reader)
         if latest < 0:
             break
-        search.latest[j - 1 - v] = latest
+        search.latest[j - 1 - v], search.widens[j - 1 - v] = latest, widens(access, v)
         n += 1
     return n
+
+
+@step
+def widens(access: Access, v: int) -> int:
+    """Return 1 for an operation that makes each pixel of the same ones, which have fewer bytes together."""
+    read = 0
+    for edge in range(access.edge_first[v], access.edge_first[v + 1]):
+        read += access.pixel[access.source[edge]]
+        for axis in range(2):
+            at = N_WINDOW * axis
+            if access.window[edge, at + SCALE] != 1 or access.window[edge, at + DIVISOR] != 1:
+                return 0
+            if access.window[edge, at + LOW] != 0 or access.window[edge, at + HIGH] != 0:
+                return 0
+    return 1 if access.pixel[access.out[v]] > read else 0
 
 
 @step
@@ -100,22 +121,23 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
     is_sum = access.role[j - 1] == SUM
     drives = access.source[access.edge_first[j - 1]] if is_sum else access.out[j - 1]
     size = access.size[drives, axis]
-    warm_up = search.warm_up // stride if axis == 1 and search.rolls and stride < size else 0
-    steps = warm_up + (size + stride - 1) // stride
+    each, parts = max(1, stride), max(1, -stride)
+    rolls = axis == 1 and search.kind != KIND_TILES
+    warm_up = search.warm_up * parts // each if rolls and each < size else 0
+    steps = warm_up + (size * parts + each - 1) // each
     last_edge = access.edge_first[j] - 1
     for k in range(n):
         v = j - 1 - k
         tensor = access.out[v]
         if k == 0:
             cut_in_steps(ranges, 0, size, stride, warm_up, steps)
-            search.capacity[line, 0] = min(stride, size)
+            search.capacity[line, 0] = min(each, size)
         else:
             read_by(access, ranges, search, tensor, v, axis, steps)
-            is_rolled = axis == 1 and search.rolls
             if access.last[tensor] < j:
-                mode = ROLL if is_rolled else RECOMPUTE
+                mode = ROLL if rolls and not (search.kind == KIND_THIN and search.widens[k] == 1) else RECOMPUTE
                 search.capacity[line, k] = make(ranges, k, mode, access.size[tensor, axis], steps)
-            elif is_rolled:
+            elif rolls:
                 search.capacity[line, k] = make(ranges, k, FULL, access.size[tensor, axis], steps)
             else:
                 make_whole_again(ranges, k, access.size[tensor, axis], steps)
@@ -203,20 +225,28 @@ def put_together(access: Access, search: TileSearch, a: int, b: int, n: int) -> 
         peak = max(access.live[v] + inside + kept + within, after)
         row = write_region(found, answer, v, j, peak, macs, traffic, runs)
         if row >= 0:
-            kind = KIND_PANELS if search.rolls else KIND_TILES
-            write_shape(found, row, kind, search.stride[0, a], search.stride[1, b], ZERO)
+            write_shape(found, row, search.kind, search.stride[0, a], search.stride[1, b], ZERO)
+
+
+@step
+def is_tried(search: TileSearch, axis: int, choice: int) -> bool:
+    """Return True for a stride; steps finer than a column are for what rolls."""
+    stride = search.stride[axis, choice]
+    return bool(stride > 0 or (stride < 0 and search.kind != KIND_TILES))
 
 
 @partial(Kernel, group=CASCADE)
 def grow_tiles(access: Access, ranges: Ranges, search: TileSearch) -> int:
     """Write the regions in tiles that end with operation j - 1; return their number."""
     n = length_of(access, search)
+    if search.kind == KIND_THIN and search.widens[1:n].sum() == 0:
+        return int(search.answer[COUNT])
     for axis in range(2):
         for choice in range(search.stride.shape[1]):
-            if search.stride[axis, choice] > 0:
+            if is_tried(search, axis, choice):
                 follow(access, ranges, search, axis, choice, n)
     for a in range(search.stride.shape[1]):
         for b in range(search.stride.shape[1]):
-            if search.stride[0, a] > 0 and search.stride[1, b] > 0:
+            if is_tried(search, 0, a) and is_tried(search, 1, b):
                 put_together(access, search, a, b, n)
     return int(search.answer[COUNT])

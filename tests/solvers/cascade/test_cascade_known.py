@@ -19,7 +19,8 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.solve import CascadeResult, cascade, with_point_alone
-from memplan.solvers.kernels.cascade.found import KIND_ROWS, KIND_TILES
+from memplan.solvers.kernels.cascade.found import KIND_ROWS, KIND_THIN, KIND_TILES
+from tests.support.cascade_twin import peak_of_region
 from tests.support.networks import NETWORKS, Network, two_convolutions
 
 
@@ -168,10 +169,33 @@ def test_several_heads_end_one_region_whatever_their_order(is_late: bool) -> Non
     result = cascade(net.graph(), CascadeOptions(input="streamed", output="streamed"), check=True)
     best = result.points[-1]
     # Rings of the trunk and of the way to the deeper head, and a row of each head: no tensor is ever whole.
-    assert (best.peak, best.macs_ratio) == (6_720, 1.0)
+    assert (best.peak, best.macs_ratio) == (5_824, 1.0)
     assert [(region.first, region.end) for region in best.cascade.regions] == [(0, 6)]
     assert result.checked == tuple(range(len(result.points)))
     assert result.barriers == ()
+
+
+def test_steps_are_parts_of_a_row_where_those_in_front_make_several_for_one() -> None:
+    net = Network()
+    net.conv(net.conv(net.conv(net.input(40, 40, 3), 16, 3), 16, 3, 2), 24, 3, 2)
+    options = CascadeOptions(input="streamed", output="streamed", macs=1.0)
+    result = cascade(net.graph(), options, check=True)
+    (region,) = result.points[-1].cascade.regions
+    whole_rows, _ = peak_of_region(result.graph, options, (0, 3, 0, 0, 0, 0, KIND_ROWS, 1, 0, 0))
+    assert (region.stride[0], result.points[-1].peak, whole_rows) == (-4, 3_480, 5_120)
+    assert result.checked == (0,)
+
+
+def test_what_widens_a_pixel_is_made_again_where_the_narrow_tensor_rolls() -> None:
+    net = Network()
+    narrow = net.conv(net.conv(net.input(24, 24, 3), 8, 3), 4, 1)
+    net.conv(net.depthwise(net.conv(narrow, 48, 1), 7), 4, 1)
+    options = CascadeOptions(input="streamed", output="streamed")
+    result = cascade(net.graph(), options, check=True)
+    assert len(result.checked) == len(result.points)
+    thin = region_of(result.graph, options, (0, 5, 0, 0, 0, 0, KIND_THIN, 4, 1, 0))
+    assert [thin.holds[2 * tensor].mode for tensor in (1, 2, 3)] == ["roll", "roll", "recompute"]
+    assert thin.holds[6].bytes == 10 * 7 * 48
 
 
 class _EnoughError(Exception):

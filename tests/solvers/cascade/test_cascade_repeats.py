@@ -56,8 +56,8 @@ def test_repeated_operations_make_the_values_that_they_made_before() -> None:
         striped = [v for v, row in enumerate(graph.operations[:-1]) if row.role == "striped"]
         late = rng.randint(1, len(graph.operations) - 1)
         chosen = [v for v in striped if v < late and rng.random() < 0.6]
-        again = repeated(graph, chosen, late)
-        again = repeated(again, [v for v in chosen if v + 1 < late][:2], late)
+        again = repeated(graph, {late: chosen})
+        again = repeated(again, {late: [v for v in chosen if v + 1 < late][:2]})
         before, after = values_by_layers(graph, seed), values_by_layers(again, seed)
         for tensor, origin in enumerate(again.tensor_origins or range(len(before))):
             assert (after[tensor] == before[origin]).all()
