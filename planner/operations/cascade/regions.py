@@ -57,9 +57,9 @@ class CascadeRegion:
 
     A region of kind `whole` is one operation that runs whole. In one of kind `channels` every step makes all rows and
     columns of some channels; where it ends with an operation that is accumulated over them, its ranges are those that
-    are read. A `stride` of -n is a part of n of one row or column. `made` has the ranges of each operation; of a sum, those
-    of its input. `pieces` has those of the inputs that come in pieces, before the operations of a step. `holds` has the
-    buffers of tensors that live in the region only, and of those that are made there whole.
+    are read. A `stride` of -n is a part of n of one row or column. `made` has the ranges of each operation; of a sum,
+    those of its input. `pieces` has those of the inputs that come in pieces, before the operations of a step. `holds`
+    has the buffers of tensors that live in the region only, and of those that are made there whole.
     """
 
     first: int
