@@ -17,6 +17,9 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.symbolic.programs import StackedProgram
 from memplan.solvers.symbolic.search import PlanAlone, SearchedOrders, search
 
+SEARCHING = 0.93
+"""The part of the time in which plans are looked for and proved; in the rest they are verified."""
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -30,7 +33,7 @@ class Planned:
 def planned(problem: SymbolicProblem, most: int, running: Running) -> Planned:
     """Look for offset programs in the time of a call; raises ProblemError for wrong sizes."""
     sized = compiled(problem)
-    deadline = time.monotonic() + running.left_s
+    deadline = time.monotonic() + SEARCHING * running.left_s
     result = search(sized, most=most, deadline=deadline, plan_alone=_alone(problem), is_over=lambda: running.is_over)
     space = sized.space
     programs = OffsetPrograms(

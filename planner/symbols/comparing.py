@@ -8,42 +8,35 @@ there, so none below 0 is a proof; above a minimum without a maximum, its coeffi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-from itertools import product
-from math import comb, lcm
+from functools import partial
+from itertools import chain, combinations, product
+from math import lcm, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memplan.planner.symbols.polynomials import Key, Monomial, Polynomial, degree, key, minus, names, plus, times
 from memplan.planner.symbols.space import Columns, Floor, Positive, Space, Values
+from memplan.planner.symbols.tables import Frame, Table, settled, to_bernstein
 
 Box = Mapping[str, tuple[int, int | None]]
 """The least and the largest step of each symbol; None where nothing bounds it."""
 Exact = Mapping[Monomial, Fraction]
+Case = frozenset[str]
+"""The atoms of `max(p, 0)` that are `p`, while the others are 0."""
 _REST = "~"
-_MOST_CASES = 8
+_MOST_MAXIMA = 8
 """The most `max` atoms that are taken apart in one comparison: 256 cases."""
 _PAIRS_TRIED = 6
 SAMPLES = 64
 
 
-@lru_cache(maxsize=4096)
-def _to_bernstein(degree: int, low: int, high: int) -> tuple[tuple[int, ...], ...]:
-    """Return the matrix from powers of x to Bernstein's basis on [low, high], times a number that makes it whole."""
-    width = high - low
-    scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
-
-    def entry(i: int, j: int) -> int:
-        parts = (
-            scale // comb(degree, k) * comb(i, k) * comb(j, k) * low ** (j - k) * width**k for k in range(min(i, j) + 1)
-        )
-        return sum(parts)
-
-    return tuple(tuple(entry(i, j) for j in range(degree + 1)) for i in range(degree + 1))
+def bounded(box: Box) -> tuple[tuple[int, int], ...] | None:
+    """Return the ends of a box in the order of its symbols; None where one has no largest."""
+    ends = tuple((low, high) for low, high in box.values() if high is not None)
+    return ends if len(ends) == len(box) else None
 
 
 def box_of(space: Space) -> dict[str, tuple[int, int | None]]:
@@ -57,9 +50,9 @@ class Comparer:
 
     space: Space
     unbounded: bool = False
-    _expanded: dict[Key, Exact] = field(default_factory=dict)
+    _expanded: dict[tuple[Monomial, Case], Exact] = field(default_factory=dict)
     _known: dict[Key, bool] = field(default_factory=dict)
-    _sampled: dict[Key, NDArray[np.int64]] = field(default_factory=dict)
+    _frames: dict[tuple[Monomial, ...], Frame] = field(default_factory=dict)
     _columns: Columns = field(default_factory=dict)
     _atoms: int = -1
 
@@ -97,52 +90,71 @@ class Comparer:
         So where none of them is negative, it is not. There are several where it has atoms of `max`. Without any, where
         it has too many of these, a polynomial that is negative stands for what cannot be said.
         """
-        cases: list[Exact] = [self._expand(polynomial)]
-        for _ in range(_MOST_CASES):
-            if not (
-                atom := next(
-                    (name for case in cases for name in sorted(names([case])) if self._is_positive(name)), None
-                )
-            ):
-                return [self._without_rests(case) for case in cases]
-            inner = self._expand(self.space.atoms[atom].inner)
-            cases = [each for case in cases for each in ((_replaced(case, atom, {}), _replaced(case, atom, inner)))]
-        return [{(): Fraction(-1)}]
+        cases = self._cases([polynomial])
+        return [self._without_rests(self._expand(polynomial, case)) for case in cases] or [{(): Fraction(-1)}]
 
-    def _is_positive(self, name: str) -> bool:
-        return isinstance(self.space.atoms.get(name), Positive)
+    def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
+        """Return the sets of atoms of `max(p, 0)` that may be `p` while the others are 0; none where they are many."""
+        found: set[str] = set()
+        work = names(polynomials)
+        while work:
+            name = work.pop()
+            if (atom := self.space.atoms.get(name)) is not None and name not in found:
+                found.add(name)
+                work |= names([atom.inner])
+        maxima = sorted(name for name in found if isinstance(self.space.atoms[name], Positive))
+        if len(maxima) > _MOST_MAXIMA:
+            return []
+        rows = chain.from_iterable(combinations(maxima, count) for count in range(len(maxima) + 1))
+        return [frozenset(row) for row in rows]
 
-    def _expand(self, polynomial: Polynomial) -> Exact:
-        """Replace atoms of floors, those inside each other as well; `~@3` is the rest of atom `@3`, divided."""
-        known = key(polynomial)
-        if known not in self._expanded:
-            total: dict[Monomial, Fraction] = {}
-            for monomial, value in polynomial.items():
-                term: Exact = {(): Fraction(value)}
+    def table(self, polynomials: Sequence[Polynomial]) -> Table | None:
+        """Return polynomials as rows, for comparing many; None where they have too many atoms of `max`."""
+        monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
+        if monomials not in self._frames:
+            cases = [partial(self._expand, case=case) for case in self._cases([dict.fromkeys(monomials, 1)])]
+            self._frames[monomials] = Frame(monomials, list(self.space.symbols), self._most_rest, cases)
+        frame = self._frames[monomials]
+        return Table(polynomials, frame) if len(frame.matrix) else None
+
+    def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
+        """Replace atoms, those inside each other as well; `~@3` is the rest of atom `@3`, divided."""
+        total: Exact = {}
+        for monomial, value in polynomial.items():
+            if (monomial, case) not in self._expanded:
+                term: Exact = {(): Fraction(1)}
                 for name in monomial:
-                    term = times(term, self._meant(name))
-                total = plus(total, term)
-            self._expanded[known] = total
-        return self._expanded[known]
+                    term = times(term, self._meant(name, case))
+                self._expanded[monomial, case] = term
+            total = plus(total, self._expanded[monomial, case], value)
+        return total
 
-    def _meant(self, name: str) -> Exact:
-        atom = self.space.atoms.get(name)
-        if not isinstance(atom, Floor):
-            return {(name,): Fraction(1)}
-        inner = {monomial: value / atom.divisor for monomial, value in self._expand(atom.inner).items()}
-        return plus(inner, {(_REST + name,): Fraction(-1)})
+    def _meant(self, name: str, case: Case) -> Exact:
+        match self.space.atoms.get(name):
+            case None:
+                return {(name,): Fraction(1)}
+            case Positive(inner):
+                return self._expand(inner, case) if name in case else {}
+            case Floor(inner, divisor):
+                parts = self._expand(inner, case).items()
+                return plus({monomial: value / divisor for monomial, value in parts}, {(_REST + name,): Fraction(-1)})
+
+    def _most_rest(self, name: str) -> Fraction | None:
+        """Return the largest value of a rest; None for a symbol."""
+        if not name.startswith(_REST):
+            return None
+        atom = self.space.atoms[name[len(_REST) :]]
+        assert isinstance(atom, Floor)
+        return Fraction(atom.divisor - 1, atom.divisor)
 
     def _without_rests(self, polynomial: Exact) -> Exact:
         """Return what is never above, without rests: nothing for those that add, the most for those that take away."""
         total: dict[Monomial, Fraction] = {}
         for monomial, value in polynomial.items():
-            rests = [name for name in monomial if name.startswith(_REST)]
+            rests = [rest for name in monomial if (rest := self._most_rest(name)) is not None]
             if rests and value > 0:
                 continue
-            for name in rests:
-                atom = self.space.atoms[name[len(_REST) :]]
-                assert isinstance(atom, Floor)
-                value *= Fraction(atom.divisor - 1, atom.divisor)
+            value *= prod(rests, start=Fraction(1))
             total = plus(total, {tuple(name for name in monomial if not name.startswith(_REST)): value})
         return total
 
@@ -151,39 +163,37 @@ class Comparer:
     def undominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
         """Return those that may be the largest somewhere. Values at samples settle most pairs, proofs the rest."""
         different = {key(each): each for each in polynomials}
-        if len(different) == 1:
-            return list(different.values())
-        values = np.array([self.sampled(each) for each in different.values()])
-        rank = np.log1p(np.maximum(values, 0)).sum(axis=1)
-        keys = list(different)
-        order = sorted(range(len(keys)), key=lambda i: (-float(rank[i]), keys[i]))
-        kept: list[int] = []
-        for i in order:
-            above = np.flatnonzero((values[kept] >= values[i]).all(axis=1))[:_PAIRS_TRIED].tolist() if kept else []
-            if not any(self.never_above(different[keys[i]], different[keys[kept[j]]]) for j in above):
-                kept.append(i)
-        return [different[keys[i]] for i in kept]
-
-    def sampled(self, polynomial: Polynomial) -> NDArray[np.int64]:
-        """Return the values at samples of all values: corners, and others spread by ratios."""
+        rows = [different[each] for each in sorted(different)]
+        table = self.table(rows) if len(rows) > 1 else None
+        if table is None:
+            return rows
         if self._atoms != len(self.space.atoms):
             self._columns = self.space.columns(samples(self.space, SAMPLES))
             self._atoms = len(self.space.atoms)
-            self._sampled.clear()
-        known = key(polynomial)
-        if known not in self._sampled:
-            self._sampled[known] = self.space.at(polynomial, self._columns)
-        return self._sampled[known]
+        values = table.values(self._columns)
+        rank = np.log1p(np.maximum(values, 0)).sum(axis=1)
+        order = np.argsort(-rank, kind="stable")
+        pairs = [
+            (above, below)
+            for at, below in enumerate(order.tolist())
+            for above in order[:at][(values[order[:at]] >= values[below]).all(axis=1)][:_PAIRS_TRIED].tolist()
+        ]
+        under = {below for above, below in self._never_above(rows, table, pairs)}
+        return [rows[each] for each in order.tolist() if each not in under]
 
-
-def _replaced(polynomial: Exact, name: str, value: Exact) -> Exact:
-    total: dict[Monomial, Fraction] = {}
-    for monomial, coefficient in polynomial.items():
-        term: Exact = {tuple(each for each in monomial if each != name): coefficient}
-        for _ in range(monomial.count(name)):
-            term = times(term, value)
-        total = plus(total, term)
-    return total
+    def _never_above(
+        self, rows: Sequence[Polynomial], table: Table, pairs: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the pairs of which the second polynomial is proved never to be above the first."""
+        box = bounded(self.box)
+        is_sure, is_open = np.zeros(len(pairs), bool), np.ones(len(pairs), bool)
+        if box is not None and pairs:
+            above, below = np.array(pairs).T
+            error = table.error(box)
+            is_sure, is_open = settled(table.room(above, below), table.to_bernstein(box), error[above] + error[below])
+        for i, (left, right) in enumerate(pairs):
+            if is_sure[i] or (is_open[i] and self.never_above(rows[right], rows[left])):
+                yield left, right
 
 
 def not_negative(polynomial: Exact, box: Box) -> bool:
@@ -214,7 +224,7 @@ def least_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> 
         tuple(monomial.count(name) for name in variables): int(value * scale) for monomial, value in polynomial.items()
     }
     for axis, name in enumerate(variables):
-        matrix = _to_bernstein(degree(polynomial, name), *box[name])
+        _, matrix = to_bernstein(degree(polynomial, name), *box[name])
         turned: dict[tuple[int, ...], int] = {}
         for powers, value in rows.items():
             for i, row in enumerate(matrix):

@@ -121,15 +121,15 @@ def _broken(
     ends = [offset + size for offset, size in zip(offsets, padded, strict=True)]
     if peak != max(ends, default=0):
         yield f"must have the peak {max(ends, default=0)}, got {peak}"
+    start, end = ([getattr(each, name) for each in problem.buffers] for name in ("start", "end"))
     rank = {buffer: i for i, buffer in enumerate(program.order)}
     alive: list[int] = []
     beneath = [0] * len(offsets)
-    for b in sorted(range(len(offsets)), key=lambda b: problem.buffers[b].start):
-        mine = problem.buffers[b]
-        alive = [each for each in alive if problem.buffers[each].end > mine.start]
+    for b in sorted(range(len(offsets)), key=start.__getitem__):
+        alive = [each for each in alive if end[each] > start[b]]
         for each in alive:
             if padded[b] and padded[each] and offsets[b] < ends[each] and offsets[each] < ends[b]:
-                yield f"{mine.id!r} and {problem.buffers[each].id!r} share bytes"
+                yield f"{problem.buffers[b].id!r} and {problem.buffers[each].id!r} share bytes"
             lower, upper = (each, b) if rank[each] < rank[b] else (b, each)
             beneath[upper] = max(beneath[upper], ends[lower])
         alive.append(b)

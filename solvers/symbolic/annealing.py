@@ -1,6 +1,8 @@
-"""Orders improved for several values of the symbols at once."""
+"""Orders measured at several values of the symbols at once, and improved for them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,18 @@ def annealed(
     sized: Sized, order: Order, sizes: Rows, bound: NDArray[np.int64], moves: int, heat: float, seed: int
 ) -> Order:
     """Return the best order that was met, by its largest ratio of peak to bound and the mean of the ratios."""
+    return tuple(_run(sized, order, sizes, bound, moves, heat, seed).best.tolist())
+
+
+def peaks(sized: Sized, order: Sequence[int], sizes: Rows) -> NDArray[np.int64]:
+    """Return the largest end of an order at each point."""
+    return _run(sized, order, sizes, np.ones(sizes.shape[1], np.int64), 0, 0.0, 1).peak
+
+
+def _run(
+    sized: Sized, order: Sequence[int], sizes: Rows, bound: NDArray[np.int64], moves: int, heat: float, seed: int
+) -> Annealing:
+    """Run the kernel; without moves it measures the order alone."""
     count, values = sizes.shape
     facts = Stack(sized.first, sized.last, np.ascontiguousarray(sizes), np.ascontiguousarray(bound))
 
@@ -40,4 +54,4 @@ def annealed(
         flag=np.zeros(1, np.int64),
     )
     anneal(Reference(facts), Reference(run))
-    return tuple(run.best.tolist())
+    return run

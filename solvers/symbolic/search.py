@@ -14,19 +14,25 @@ from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.polynomials import Polynomial
 from memplan.planner.symbols.problem import Rows, Sized
 from memplan.planner.symbols.space import Values
-from memplan.solvers.symbolic.annealing import annealed
+from memplan.solvers.symbolic.annealing import annealed, peaks
 from memplan.solvers.symbolic.any_sizes import order_for_any_sizes
 from memplan.solvers.symbolic.certificate import Verdict, load_forms, within
 from memplan.solvers.symbolic.programs import StackedProgram, program_of
-from memplan.solvers.symbolic.stacking import Order, first_fit, order_of, peaks
+from memplan.solvers.symbolic.stacking import Order, first_fit, order_of
 
 SAMPLES = 256
 CORNERS = 27
 NEAR = 16
 MOST_COVERED = 400
-SEARCHING = 0.7
+SEARCHING = 0.75
 """The part of the time in which orders are looked for; in the rest the best are proved."""
 CLEARLY = 0.002
+CLOSE = Fraction(1, 2000)
+"""How far above the worst sample a value is looked for."""
+IDLE = 4
+"""So many rounds for each order that is kept, without a new order, end the search."""
+PROVING = 0.25
+"""The part of the search in which proofs are tried, for the values that refute them."""
 RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
 """The distances from the bound that are tried to be proved, the least first."""
 PlanAlone = Callable[[NDArray[np.int64], float], NDArray[np.int64] | None]
@@ -70,12 +76,14 @@ class _Search:
     planned: set[int] = field(default_factory=set)
     rounds: int = 0
     formless: set[Order] = field(default_factory=set)
+    proved_s: float = 0.0
     sizes: Rows = field(init=False)
     loads: list[Polynomial] = field(init=False)
 
     def result(self) -> SearchedOrders:
         sized = self.sized
         self.loads = load_forms(sized)
+        self.sizes, self.bound = np.zeros((sized.count, 0), np.int64), np.zeros(0, np.int64)
         self._sample(samples(sized.space, SAMPLES))
         lives = list(zip(sized.first.tolist(), sized.last.tolist(), strict=True))
         if (order := order_for_any_sizes(lives)) is not None:
@@ -92,23 +100,31 @@ class _Search:
         return self._refined()
 
     def _refined(self) -> SearchedOrders:
-        """Plan the values at which the orders so far are worst, until a few orders are proved, or time is over."""
-        until = time.monotonic() + SEARCHING * (self.deadline - time.monotonic())
-        while not self._is_late(until):
+        """Improve the worst of a few orders, until these are proved, or time is over."""
+        begun = time.monotonic()
+        until = begun + SEARCHING * (self.deadline - begun)
+        idle = 0
+        while idle < IDLE * self.most and not self._is_late(until):
             worst = self._ratios(self._covering(self.orders))
-            if worst.max() <= 1:
-                chosen = self._chosen()
-                verdict = self._verdict(chosen, Fraction(0))
-                if verdict.found == "proved":
-                    return self._result(chosen, verdict, Fraction(0))
-                if not self._learn(verdict) and self._ratios(chosen).max() <= 1:
-                    break
-                worst = self._ratios(chosen)
-            planned = self._plan_worst(worst)
-            improved = self._anneal(worst)
-            if not planned and not improved:
-                break
+            if worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s:
+                if (proved := self._proved()) is not None:
+                    return proved
+                worst = self._ratios(self._covering(self.orders))
+            self.rounds += 1
+            is_new = self._plan_worst(worst) if self.rounds % 2 else self._anneal()
+            idle = 0 if is_new else idle + 1
         return self._best()
+
+    def _proved(self) -> SearchedOrders | None:
+        """Return the best orders if they are optimal; else take a value where they need more than at any sample."""
+        begun = time.monotonic()
+        chosen = self._with_forms()
+        worst = float(self._ratios(chosen).max())
+        over = Fraction(worst).limit_denominator(10**6) - 1 + CLOSE if worst > 1 else Fraction(0)
+        verdict = self._verdict(chosen, over, 0.1)
+        self._learn(verdict)
+        self.proved_s += time.monotonic() - begun
+        return self._result(chosen, verdict, over) if verdict.found == "proved" and not over else None
 
     def _plan_worst(self, worst: NDArray[np.float64]) -> bool:
         """Plan one value alone, the worst that was not planned yet; False where all were that are above the bound."""
@@ -124,10 +140,13 @@ class _Search:
                 return True
         return False
 
-    def _anneal(self, worst: NDArray[np.float64]) -> bool:
-        """Improve one order for some values: the worst one, some of the worst ones, and others; False at no gain."""
-        self.rounds += 1
+    def _anneal(self) -> bool:
+        """Improve one order where the others of the best ones are worst, or one for all; False at no gain."""
         draw = np.random.default_rng(self.rounds)
+        chosen = self._covering(self.orders)
+        left_out = self.rounds // 2 % (len(chosen) + 1)
+        others = [each for i, each in enumerate(chosen) if i != left_out] if left_out < len(chosen) else []
+        worst = self._ratios(others or self._covering(self.orders, 1))
         by_ratio = np.argsort(-worst, kind="stable")
         columns = np.unique([by_ratio[0], *draw.choice(by_ratio[:40], 3), *draw.integers(0, len(worst), 6)])
         start = min(self.orders, key=lambda order: (float(self.orders[order][columns].max()), order))
@@ -156,17 +175,17 @@ class _Search:
 
     def _sample(self, points: Sequence[Values]) -> None:
         """Take more values into the sample."""
+        sizes = self.sized.sizes(points)
+        bound = np.maximum(self.sized.demand(sizes), 1)
+        for order, ratios in self.orders.items():
+            self.orders[order] = np.append(ratios, peaks(self.sized, order, sizes) / bound)
         self.points += points
-        self.sizes = self.sized.sizes(self.points)
-        self.bound = np.maximum(self.sized.demand(self.sizes), 1)
-        self.orders = {order: self._measured(order) for order in self.orders}
-
-    def _measured(self, order: Order) -> NDArray[np.float64]:
-        return peaks(self.sized, order, self.sizes) / self.bound
+        self.sizes = np.append(self.sizes, sizes, axis=1)
+        self.bound = np.append(self.bound, bound)
 
     def _add(self, order: Order) -> NDArray[np.float64]:
         if order not in self.orders:
-            self.orders[order] = self._measured(order)
+            self.orders[order] = peaks(self.sized, order, self.sizes) / self.bound
         return self.orders[order]
 
     def _learn(self, verdict: Verdict) -> bool:
@@ -193,17 +212,22 @@ class _Search:
         Of their peaks closed forms are known, where there are such orders: of others nothing could be proved.
         """
         while True:
-            chosen = self._covering([order for order in self.orders if order not in self.formless])
-            formless = {order for order in chosen if self._program(order).peak_forms is None}
-            if not formless or len(self.formless | formless) == len(self.orders):
+            chosen = self._with_forms()
+            is_full = len(self.formless) == len(self.orders) or self._is_late(self.deadline)
+            if is_full or not self.formless.intersection(chosen):
                 return chosen
-            self.formless |= formless
 
-    def _covering(self, orders: Iterable[Order]) -> list[Order]:
+    def _with_forms(self) -> list[Order]:
+        """Return the best orders of those that are not known to have too many closed forms; some may turn out so."""
+        chosen = self._covering([order for order in self.orders if order not in self.formless] or self.orders)
+        self.formless |= {order for order in chosen if self._program(order).peak_forms is None}
+        return chosen
+
+    def _covering(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
         rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
         rows = rows[:MOST_COVERED]
         ratios = np.array([self.orders[order] for order in rows])
-        covers = [_cover(ratios, count) for count in range(1, self.most + 1)]
+        covers = [_cover(ratios, count) for count in range(1, (most or self.most) + 1)]
         worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
         count = next(i for i, each in enumerate(worst) if each <= min(worst) + 0.0002)
         return [rows[i] for i in covers[count]]

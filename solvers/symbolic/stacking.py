@@ -1,4 +1,4 @@
-"""Orders of stacking, for many values at once."""
+"""Orders of stacking: what stands on what."""
 
 from __future__ import annotations
 
@@ -7,27 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.planner.symbols.problem import Rows, Sized
+from memplan.planner.symbols.problem import Sized
 
 Order = tuple[int, ...]
 """Positions of buffers, from the first that is placed."""
-
-
-def stacked(sized: Sized, order: Sequence[int], sizes: Rows) -> Rows:
-    """Return the offsets of an order at each point: rows of buffers, columns of points."""
-    offsets = np.zeros_like(sizes)
-    tops = np.zeros((sized.live_sets, sizes.shape[1]), np.int64)
-    for buffer in order:
-        alive = slice(sized.first[buffer], sized.last[buffer])
-        offsets[buffer] = tops[alive].max(axis=0)
-        tops[alive] = offsets[buffer] + sizes[buffer]
-    return offsets
-
-
-def peaks(sized: Sized, order: Sequence[int], sizes: Rows) -> NDArray[np.int64]:
-    """Return the largest end of an order at each point."""
-    found: NDArray[np.int64] = (stacked(sized, order, sizes) + sizes).max(axis=0, initial=0)
-    return found
 
 
 def below(sized: Sized, order: Sequence[int]) -> list[tuple[int, ...]]:
