@@ -5,8 +5,9 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode, b64encode
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+from pydantic import Field
 from pydantic_core import from_json, to_json
 
 from memplan.capabilities.extent import MOST_EXPANDED, check_expanded, extent_of
@@ -152,9 +153,11 @@ def _file_field(value: object, name: str = "file") -> bytes:
         raise FormatError(f"{name}: must be base64, got {shown(value)}") from None
 
 
+Base64 = Annotated[str, Field(json_schema_extra={"contentEncoding": "base64"})]
+"""The bytes of a file in a body of JSON."""
 FILE = Input(
     "file",
-    str | dict[str, Any],
+    Base64 | dict[str, Any],
     _file_field,
     lambda data: b64encode(data).decode(),
     "A model or a dump of another system, or - for standard input.",
@@ -168,7 +171,7 @@ FILE = Input(
 
 MODEL = Input(
     "model",
-    str,
+    Base64,
     lambda value: _file_field(value, "model"),
     FILE.to_json,
     "The file of the model that the problem was read from.",

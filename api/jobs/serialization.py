@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import zlib
 from hashlib import sha256
+from typing import Any
 
+from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from memplan.api.cluster.task import WorkAnswer
 from memplan.api.store.job import PackedPlan
+from memplan.capabilities.capability import Capability
 from memplan.capabilities.plans.planning import write_plan
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
@@ -73,3 +76,9 @@ def _hash(content: bytes) -> str:
 def answer_bytes(data: bytes) -> bytes:
     """Return an answer from the store, as it is sent."""
     return zlib.decompress(data)
+
+
+def answer_lines(capability: Capability[Any], data: bytes) -> str:
+    """Return an answer from the store as the command prints it for people."""
+    answer = TypeAdapter(capability.answer).validate_json(answer_bytes(data))
+    return "".join(f"{line}\n" for line in capability.lines(answer))

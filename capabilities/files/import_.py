@@ -18,8 +18,10 @@ from memplan.planner import formats, importers
 from memplan.planner.audit import verify
 from memplan.planner.formats import memplan_json
 from memplan.planner.importers.imported import Imported
+from memplan.planner.importers.model_graph import graph_of_imported
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph, write_graph
 
 _MOST_BYTES = 128 * 2**20
 _MOST_VIOLATIONS = 10
@@ -29,6 +31,9 @@ class ImportCallOptions(ProblemOptions, ForeignOptions):
     """Options of an import."""
 
     names: bool = Field(False, description="Answer with the names that a program gives to times and buffers.")
+    graph: bool = Field(
+        False, description="Answer with the graph of operations, which order, recompute and cascade take."
+    )
 
 
 class ReaderWarning(Answer):
@@ -42,10 +47,11 @@ class ImportAnswer(Answer):
     """The problem of a file, the plan inside it (None: it has none), and the peak that its own planner reached.
 
     `violations` say what is wrong with that plan, at most ten of them. `names` are there where they were asked for, and
-    None where the file tells lifetimes only.
+    None where the file tells lifetimes only. So is `graph`.
     """
 
     names: ProgramNames | None = Field(NO_NAMES, exclude_if=lambda found: found == NO_NAMES)
+    graph: OperationGraph | None = Field(None, exclude_if=lambda found: found is None)
     format: str
     own_peak: int | None
     violations: tuple[str, ...]
@@ -63,11 +69,12 @@ def import_(
     """
     known = importers.detect(file, options.name) or formats.detect(file, options.name)
     given = {name: getattr(options, name) for name in ReadOptions.model_fields if hasattr(options, name)}
-    reader = Reader(ReadOptions.model_construct(**given), facts=options.names)
+    reader = Reader(ReadOptions.model_construct(**given), facts=options.names or options.graph)
     problem, imported = reader.problem(file, options.name), reader.imported
     own_plan = None if imported is None else imported.own_plan
     return ImportAnswer(
         names=_names(imported) if options.names else NO_NAMES,
+        graph=graph_of_imported(imported).graph if options.graph and imported is not None else None,
         format="operations" if known == "json" and imported is not None else known,
         own_peak=None if imported is None else imported.own_peak,
         violations=_violations(problem, own_plan),
@@ -92,10 +99,11 @@ def _names(imported: Imported | None) -> ProgramNames | None:
 
 def _written(found: ImportAnswer) -> bytes:
     """Write an answer, with its problem and its plan as their own writers do."""
-    facts: dict[str, Any] = found.model_dump(exclude={"problem", "plan"})
+    facts: dict[str, Any] = found.model_dump(exclude={"problem", "plan", "graph"})
     plan = b"null" if found.plan is None else memplan_json.write_plan(found.plan, found.problem).strip()
     written = memplan_json.write_problem(found.problem).strip()
-    return to_json(facts)[:-1] + b',"problem":' + written + b',"plan":' + plan + b"}\n"
+    graph = b"" if found.graph is None else b',"graph":' + write_graph(found.graph).strip()
+    return to_json(facts)[:-1] + graph + b',"problem":' + written + b',"plan":' + plan + b"}\n"
 
 
 def lines(found: ImportAnswer) -> Iterator[str]:

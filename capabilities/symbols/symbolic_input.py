@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.files.foreign import ForeignOptions
-from memplan.capabilities.inputs import FILE, object_in, read_problem_field
+from memplan.capabilities.inputs import FILE, Base64, object_in, read_problem_field
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader
 from memplan.planner import formats, importers
@@ -113,7 +113,7 @@ def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
 
 SYMBOLIC = Input(
     "problem",
-    SymbolicProblem | str,
+    SymbolicProblem | Base64,
     _read,
     _written,
     "A file whose sizes are expressions over symbols, a model whose dimensions have names, plain problems, or -.",

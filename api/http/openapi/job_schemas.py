@@ -7,9 +7,10 @@ from typing import Any
 
 from memplan.api.http.openapi.capability_schemas import REQUESTS
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_EXAMPLE, PLAN_REQUEST, PROBLEM_EXAMPLE, body, parameter
-from memplan.api.http.requests.bodies import JSON, NDJSON
+from memplan.api.http.requests.bodies import JSON, NDJSON, TEXT
 from memplan.api.http.requests.job_requests import JobQuery, Terms
 from memplan.api.service.answering import PLAN, QUESTIONS
+from memplan.capabilities.inputs import BYTES
 
 EVENTS = "text/event-stream"
 _EVENTS_EXAMPLE = (
@@ -89,7 +90,11 @@ EVENTS_ANSWER: dict[str, Any] = {
 }
 RESULT_ANSWER: dict[str, Any] = {
     "description": "The answer of the call of the job's kind.",
-    "content": {**PLAN_ANSWER["content"], JSON: {"schema": {}}},
+    "content": {**PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}},
+}
+REQUEST_ANSWER: dict[str, Any] = {
+    "description": "The body as it came, with its media type.",
+    "content": {JSON: {"schema": {}}, BYTES: {"schema": {"type": "string", "format": "binary"}}},
 }
 _SUBMISSIONS = [PROBLEM_EXAMPLE | {"id": "first"}, {"id": "second", "problem": PROBLEM_EXAMPLE}]
 BATCH_REQUEST: dict[str, Any] = {

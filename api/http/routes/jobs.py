@@ -15,12 +15,20 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
 from memplan.api.http.middleware import Streams
-from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST, RESULT_ANSWER
+from memplan.api.http.openapi.job_schemas import (
+    EVENTS_ANSWER,
+    EVENTS_REQUEST,
+    JOB_REQUEST,
+    LIST_REQUEST,
+    REQUEST_ANSWER,
+    RESULT_ANSWER,
+)
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PROBLEM_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.requests.bodies import (
     FORMAT_OF,
     JSON,
+    TEXT,
     format_of_answer,
     links_of,
     media_type,
@@ -37,7 +45,15 @@ from memplan.api.http.requests.job_requests import (
 )
 from memplan.api.http.requests.readers import LARGE_BYTES
 from memplan.api.http.selected import selected
-from memplan.api.jobs.serialization import answer_bytes, plan_json, problem_json, unpack_plan, unpack_problem
+from memplan.api.jobs.serialization import (
+    answer_bytes,
+    answer_lines,
+    plan_json,
+    problem_json,
+    unpack_plan,
+    unpack_problem,
+    unpack_request,
+)
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN
 from memplan.api.store.caller import Caller
@@ -178,6 +194,24 @@ async def problem(request: Request, job_id: str) -> Response:
 
 
 @router.get(
+    f"{PATH}/{{job_id}}/request",
+    summary="Fetch a job's request",
+    response_class=Response,
+    responses={200: REQUEST_ANSWER, **error_answers(401, 403, 404, 429, 503)},
+    dependencies=[may("read")],
+)
+async def sent(request: Request, job_id: str) -> Response:
+    """Answer with the body that was submitted, which the call of the job's kind takes; of a plan, the problem alone."""
+    service, job = Service.of(request), await _job(request, job_id)
+    packed = await service.store.briefly(partial(service.store.jobs.problem, job.id))
+    if packed is None:
+        raise HTTPException(404)
+    read = partial(unpack_request, packed) if job.kind != PLAN else lambda: (JSON, problem_json(packed))
+    media, body = await service.briefly(read, request, len(packed))
+    return Response(body, media_type=media)
+
+
+@router.get(
     f"{PATH}/{{job_id}}/result",
     summary="Fetch a job's answer",
     response_class=Response,
@@ -186,7 +220,10 @@ async def problem(request: Request, job_id: str) -> Response:
     dependencies=[may("read")],
 )
 async def result(request: Request, job_id: str) -> Response:
-    """Answer as the call of the job's kind does, with the best so far; it is the final one once the job has ended."""
+    """Answer as the call of the job's kind does, with the best so far; it is the final one once the job has ended.
+
+    Whoever accepts `text/plain` gets the lines that the command prints; plans have formats of their own.
+    """
     job = await _job(request, job_id)
     return await selected(request, CAPABILITIES[job.kind].answer, partial(_result, job=job))
 
@@ -198,7 +235,10 @@ async def _result(request: Request, job: StoredJob) -> Response:
     packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
     if packed is None:
         return _none_yet("result", job)
-    return Response(await service.briefly(partial(answer_bytes, packed), request, len(packed)), media_type=JSON)
+    if TEXT not in request.headers.get("accept", ""):
+        return Response(await service.briefly(partial(answer_bytes, packed), request, len(packed)), media_type=JSON)
+    lines = await service.briefly(partial(answer_lines, CAPABILITIES[job.kind], packed), request, len(packed))
+    return Response(lines, media_type=TEXT)
 
 
 async def _plan(request: Request, job: StoredJob) -> Response:

@@ -22,7 +22,9 @@ from memplan.capabilities.files.import_ import ImportCallOptions
 from memplan.planner.errors import FormatError
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.importers import read_model
+from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import write_graph
 from memplan.solvers.search.deadline import Deadline
 from tests.support.dump_files import INCLUSIVE, MEMORIES, recorded
 from tests.support.server import Running, running
@@ -61,6 +63,10 @@ def test_names_of_a_program_are_answered_where_they_are_asked_for(server: Runnin
     assert [step["time"] for step in names["steps"]] == sorted(step["time"] for step in names["steps"])
     assert asked(INCLUSIVE, names="true", name="network.in.csv")["names"] is None
     assert "names" not in asked(MODEL)
+    graph = asked(MODEL, graph="true")["graph"]
+    assert graph == from_json(write_graph(read_model_graph(MODEL).graph))
+    assert server.client.post("/v1/order", json={"graph": graph}).json()["status"] == "optimal"
+    assert "graph" not in asked(INCLUSIVE, graph="true", name="network.in.csv")
 
 
 def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: Running) -> None:

@@ -322,3 +322,16 @@ def test_cascades_take_the_options_of_the_command(options: dict[str, Any], serve
     body = {"graph": CAPABILITIES["cascade"].example["graph"], "options": options | {"time_limit_s": 5}}
     answer = server.client.post("/v1/cascade", json=body)
     assert answer.status_code == 200, answer.text
+
+
+def test_a_job_has_the_body_that_came_and_its_answer_in_lines(server: Running) -> None:
+    body = {"graph": GRAPH, "options": {"deterministic": True}}
+    job = ended(server, server.client.post("/v1/jobs?kind=order", json=body).json())
+    assert server.client.get(f"{job['links']['self']}/request").json() == body
+    said = server.client.get(job["links"]["result"], headers={"Accept": "text/plain"})
+    assert said.headers["content-type"].startswith("text/plain")
+    answer = CAPABILITIES["order"].answer.model_validate(server.client.get(job["links"]["result"]).json())
+    assert said.text.splitlines() == list(CAPABILITIES["order"].lines(answer))
+    plan = ended(server, server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE).json())
+    assert server.client.get(f"{plan['links']['self']}/request").json() == PROBLEM_EXAMPLE
+    assert server.client.get("/v1/jobs/none/request").status_code == 404

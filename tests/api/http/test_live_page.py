@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memplan.api.settings import Settings
+from memplan.capabilities import MODULES
 from memplan.capabilities.sizes import parse_size
 from tests.support.browser import DROP, Tab, chromium, tab
 from tests.support.server import Running, running
@@ -199,8 +200,50 @@ def test_a_model_is_read_by_the_service(opened: Tab) -> None:
     give(opened, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
     said(opened, "optimal")
     assert opened.page.inner_text("[data-fact=peak]") == "48 B"
+    opened.page.goto(opened.page.url)  # a link that another tab opens has the names, too
+    said(opened, "succeeded, optimal")
     opened.page.select_option("main select", "operation")
     assert "SOFTMAX" in opened.page.inner_text(".legend")
+
+
+def question(found: Tab, kind: str, **options: str) -> None:
+    """Ask for a capability from the menu, with its inputs as they are offered."""
+    found.page.click("text=More…")
+    found.page.locator("dialog .menu button", has=found.page.locator(f"b:text-is('{kind}')")).click()
+    for name, value in options.items():
+        found.page.fill(f"[data-option={name}] input", value)
+    found.page.click("dialog .primary")
+    found.page.wait_for_selector("dialog", state="detached")
+
+
+def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opened: Tab) -> None:
+    give(opened, "view.tflite", (MODELS / "view.tflite").read_bytes())
+    said(opened, "optimal")
+    opened.page.click("text=More…")
+    opened.page.wait_for_selector("dialog .menu b")
+    assert opened.page.locator("dialog .menu b").all_inner_texts() == [*MODULES]
+    assert opened.serious_violations() == []
+    opened.page.click("dialog >> text=Close")
+    for kind, line in (
+        ("order", "best peak"),
+        ("deploy", "TFLite Micro's arena"),
+        ("diff", "moved 0"),
+        ("audit", "valid"),
+    ):
+        question(opened, kind)
+        said(opened, "succeeded")
+        assert line in opened.page.inner_text("pre.lines")
+    badge(opened, "verified")
+    assert opened.serious_violations() == []
+    opened.page.reload()
+    said(opened, "succeeded")
+    assert "lower bound 128" in opened.page.inner_text("pre.lines")
+    badge(opened, "verified")
+    question(opened, "heaps")  # about the problem of the answer on show
+    assert "heap_size: is required where the pool has no size" in alarm(opened)
+    question(opened, "heaps", heap_size="96")
+    said(opened, "succeeded")
+    assert "96" in opened.page.inner_text("pre.lines")
 
 
 @pytest.mark.parametrize(
@@ -235,6 +278,10 @@ def test_a_search_is_stopped_and_keeps_its_plan(opened: Tab) -> None:
     opened.page.click("text=Stop")
     opened.page.wait_for_function("() => /cancelled|succeeded/.test(document.querySelector('.said').textContent)")
     assert opened.page.locator(".picture canvas").count() == 2
+    question(opened, "what-if", time_limit_s="60", ask_s="60")
+    said(opened, "searching")
+    opened.page.click("text=Stop")
+    opened.page.wait_for_function("() => /cancelled|succeeded/.test(document.querySelector('.said').textContent)")
 
 
 def test_hostile_names_are_text(opened: Tab) -> None:
@@ -257,6 +304,9 @@ def test_a_key_is_asked_for_and_kept_in_the_tab(browser: Any) -> None:
         found.page.fill("#key", KEY)
         found.page.click("text=Use it")
         found.page.wait_for_selector("dialog.jobs")
+        found.page.click("dialog >> text=Close")
+        question(found, "explain")
+        said(found, "succeeded, infeasible")
         assert found.page.evaluate("[sessionStorage.length, localStorage.length]") == [1, 0]
         assert found.page.evaluate("document.cookie") == ""
         assert found.errors == []

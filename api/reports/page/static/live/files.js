@@ -9,7 +9,7 @@ const READ_HERE = 256 * 2 ** 20;
  * What a file holds; throws a Refusal or an Error with sentences.
  * @param {File} file
  * @param {import("./service.js").PlanService} service
- * @returns {Promise<{name: string, problem: any, plan: any, names?: any, notes: string[]}>}
+ * @returns {Promise<{name: string, problem: any, plan: any, names?: any, read?: string, notes: string[]}>}
  */
 export async function opened(file, service) {
   if (file.size === 0) throw new Error(`${file.name}: must not be empty`);
@@ -20,10 +20,10 @@ export async function opened(file, service) {
     const found = first === 0x7b ? recognisedIn(await file.text()) : null;
     if (found) return { name: found.problem?.name ?? name, problem: found.problem, plan: found.plan, notes: [] };
   }
-  const read = await service.imported(file.name, file);
+  const read = await service.importedByJob(file);
   const notes = read.warnings.map((/** @type {any} */ one) => `${one.rule}: ${one.message}`);
   if (read.violations.length) notes.push(...read.violations.map((/** @type {string} */ text) => `the plan inside: ${text}`));
-  return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, names: read.names, notes };
+  return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, names: read.names, read: read.job, notes };
 }
 
 /** What a text holds; null for what the service is to read, which says what is wrong. @param {string} text */

@@ -9,6 +9,8 @@ import { openPlan } from "../plan_view.js";
 import { readSize } from "../sizes.js";
 import { nameText } from "../text.js";
 import { style } from "../theme.js";
+import { openAnswer, plannedIn } from "./answer.js";
+import { askDialog } from "./ask.js";
 import { askKey } from "./key.js";
 import { opened } from "./files.js";
 import { jobsDialog } from "./jobs.js";
@@ -18,8 +20,8 @@ import { EMPTY, before, hasPlan, isRunning, next, said, shown } from "./state.js
 
 const DRAW_EVERY_MS = 700;
 const JOB = /^[0-9a-f-]{36}$/;
-/** Names of a model's operations that an address keeps over a reload, in characters of JSON. */
-const KEPT_NAMES = 300_000;
+/** The files that were opened last, which capabilities may be about. */
+const FILES = 5;
 
 /** The page: draws a state, and makes events of what people and the service do. */
 class Live {
@@ -29,6 +31,7 @@ class Live {
     /** @type {import("./state.js").State} */ this.state = EMPTY;
     /** @type {any} */ this.drawn = null;
     /** @type {Promise<void> | null} */ this.judging = null;
+    /** @type {File[]} */ this.files = [];
     this.following = new AbortController();
     this.progress = new Progress();
     this.errors = h("div", { role: "alert" });
@@ -41,12 +44,14 @@ class Live {
     this.planButton = /** @type {HTMLButtonElement} */ (h("button", { class: "primary", onclick: () => this.start() }, "Plan"));
     this.stopButton = /** @type {HTMLButtonElement} */ (h("button", { onclick: () => this.stop() }, "Stop"));
     this.compareButton = /** @type {HTMLButtonElement} */ (h("button", { onclick: () => this.compare() }, "Compare"));
+    this.askButton = /** @type {HTMLButtonElement} */ (h("button", { onclick: () => this.guarded(() => this.ask()) }, "More…"));
+    this.askButton.title = "Everything else that memplan answers";
     this.compareButton.title = "Compare this plan with the one that was shown before";
     const bar = h("header", { class: "service" },
       h("h1", {}, "memplan"), this.chooser,
       h("button", { onclick: () => this.chooser.click() }, "Open…"),
       h("label", {}, "capacity", this.capacity), h("label", {}, "seconds", this.seconds),
-      this.planButton, this.stopButton, this.compareButton, this.said,
+      this.planButton, this.stopButton, this.compareButton, this.askButton, this.said,
       h("button", { onclick: () => this.guarded(() => jobsDialog(this.service, (id) => this.openJob(id))) }, "Jobs"), h("a", { href: "docs" }, "API"));
     fill(root, bar, this.errors, this.watch, this.view);
     droppable(document.body, (files) => this.take(files));
@@ -76,7 +81,7 @@ class Live {
 
   render() {
     const { state } = this;
-    this.planButton.disabled = !shown(state) || state.phase === "sending";
+    this.planButton.disabled = !shown(state)?.given || state.phase === "sending" || isRunning(state);
     this.stopButton.disabled = !isRunning(state) || state.phase === "stopping";
     this.compareButton.disabled = !state.isComparing && (!before(state) || !hasPlan(shown(state)) || isRunning(state));
     fill(this.compareButton, state.isComparing ? "Back to the plan" : "Compare");
@@ -89,12 +94,17 @@ class Live {
 
   /** @param {import("./state.js").Entry} entry @param {import("./state.js").Entry | null} was */
   draw(entry, was) {
+    document.title = `${nameText(entry.name, 60)} - memplan`;
+    if (entry.kind) {
+      this.drawn = openAnswer(this.view, entry, style);
+      if (this.drawn) this.judge();
+      return;
+    }
     const isSame = was?.given === entry.given && this.drawn?.picture;
     const frame = isSame ? { ...this.drawn.picture.camera.frame } : null;
     const view = { ...planView(entry.problem, entry.plan, entry.name, entry.names), isPending: Boolean(entry.plan) };
     this.drawn = openPlan(this.view, view, style);
     if (frame) this.drawn.picture.camera.show(frame);
-    document.title = `${nameText(entry.name, 60)} - memplan`;
     if (entry.plan) this.judge();
   }
 
@@ -137,23 +147,25 @@ class Live {
     return this.guarded(async () => {
       this.happened({ kind: "note", note: `reading ${files.map((file) => nameText(file.name, 40)).join(", ")} …` });
       const found = [];
+      this.files = [...files, ...this.files].slice(0, FILES);
       for (const file of files) found.push(await opened(file, this.service));
-      for (const one of found.filter(({ problem }) => problem)) this.show(one.name, one.problem, one.plan, one.names ?? null);
+      for (const { name, problem, plan, names = null, read = null } of found.filter((one) => one.problem)) this.show({ name, problem, plan, names, read });
       for (const { plan } of found.filter(({ problem }) => !problem)) {
         const entry = shown(this.state);
-        if (!entry) throw new Error("plan: open the problem that it is for first");
-        this.show(entry.name, entry.problem, plan, entry.names);
+        if (!entry?.problem) throw new Error("plan: open the problem that it is for first");
+        const { name, problem, names, read } = entry;
+        this.show({ name, problem, plan, names, read });
       }
       this.happened({ kind: "note", note: found.flatMap((one) => one.notes).join("; ") });
       if (shown(this.state) && !shown(this.state)?.plan) await this.planned();
     });
   }
 
-  /** Show something new. @param {string} name @param {any} problem @param {any} plan @param {any} names @param {string | null} [job] */
-  show(name, problem, plan, names, job = null) {
-    planView(problem, plan, name, names); // refuses what cannot be drawn, before anything changes
+  /** Show something new. @param {Partial<import("./state.js").Entry> & {name: string}} entry */
+  show(entry) {
+    planView(entry.problem, entry.plan, entry.name, entry.names); // refuses what cannot be drawn, before anything changes
     this.leave();
-    this.happened({ kind: "opened", name, problem, plan, names, job });
+    this.happened({ kind: "opened", entry });
     this.remember();
   }
 
@@ -167,10 +179,10 @@ class Live {
   remember() {
     const { state } = this;
     const entry = shown(state);
-    const text = JSON.stringify(entry?.names ?? null);
-    const kept = { at: state.at, isComparing: state.isComparing, names: text.length <= KEPT_NAMES ? text : "null" };
+    const kept = { at: state.at, isComparing: state.isComparing };
     const isSame = history.state?.at === kept.at && Boolean(history.state?.isComparing) === kept.isComparing;
-    history[isSame ? "replaceState" : "pushState"](kept, "", entry?.job ? `?job=${entry.job}` : location.pathname);
+    const address = entry?.job ? `?job=${entry.job}${entry.read ? `&read=${entry.read}` : ""}` : location.pathname;
+    history[isSame ? "replaceState" : "pushState"](kept, "", address);
   }
 
   /** @param {any} kept  what a step of the history holds */
@@ -178,12 +190,12 @@ class Live {
     if (kept && kept.at >= 0 && kept.at < this.state.entries.length) {
       this.leave();
       this.happened({ kind: "went", at: kept.at });
-      const { job, plan } = /** @type {import("./state.js").Entry} */ (shown(this.state));
+      const { job, plan, kind, answer } = /** @type {import("./state.js").Entry} */ (shown(this.state));
       if (kept.isComparing) this.guarded(() => this.compared());
-      else if (job && !plan) this.openJob(job, false);
+      else if (job && !(kind ? answer : plan)) this.openJob(job, false);
       return;
     }
-    const job = asked();
+    const job = addressed("job");
     if (job) this.openJob(job, false);
     else if (!location.hash) location.reload();
   }
@@ -194,7 +206,7 @@ class Live {
 
   async planned() {
     const entry = shown(this.state);
-    if (!entry) return;
+    if (!entry?.given) return;
     let problem = entry.given;
     if (this.capacity.value.trim()) {
       const size = readSize(this.capacity.value, "capacity");
@@ -203,12 +215,38 @@ class Live {
     }
     const seconds = Number(this.seconds.value);
     if (!(seconds > 0)) throw new Error(`seconds: must be greater than 0, got ${JSON.stringify(this.seconds.value)}`);
+    await this.submitted({ problem: problem.name ? problem : { ...problem, name: entry.name }, options: { time_limit_s: seconds } }, problem);
+  }
+
+  /** Submit a job of a plan for the problem on show. @param {any} request @param {any} problem */
+  async submitted(request, problem) {
     this.leave();
     this.happened({ kind: "sending" });
-    const job = await this.service.submit(problem.name ? problem : { ...problem, name: entry.name }, { time_limit_s: seconds });
+    const job = await this.service.submit("plan", request);
     this.happened({ kind: "sent", job: job.id, problem });
     this.remember();
     this.follow(job);
+  }
+
+  /** Let people choose another capability, and submit it as a job. */
+  ask() {
+    const { entries, at } = this.state;
+    const newest = [...entries.slice(0, at + 1).reverse(), ...entries.slice(at + 1).reverse()];
+    return askDialog({ entries: newest, files: this.files, service: this.service }, (kind, request, name) => this.guarded(async () => {
+      if (kind === "plan") {
+        if (request.problem !== shown(this.state)?.problem) this.show({ name: request.problem.name ?? name, problem: request.problem });
+        return this.submitted(request, request.problem);
+      }
+      const entry = shown(this.state);
+      this.leave();
+      this.happened({ kind: "sending" });
+      const job = await this.service.submit(kind, request);
+      const about = job.name ?? name;
+      const { plan = null, names = null, read = null } = entry?.problem && request.problem?.buffers === entry.problem.buffers ? entry : {};
+      this.happened({ kind: "opened", entry: { name: `${kind} of ${about}`, about, kind, request, plan, job: job.id, names, read } });
+      this.remember();
+      this.follow(job);
+    }));
   }
 
   /** Show how a job goes on, until it has ended. @param {any} job */
@@ -216,8 +254,8 @@ class Live {
     this.following.abort();
     this.following = new AbortController();
     const { signal } = this.following;
-    this.progress.begin(Date.parse(job.created_at));
-    fill(this.watch, this.progress.element);
+    if (job.kind === "plan") this.progress.begin(Date.parse(job.created_at));
+    if (job.kind === "plan") fill(this.watch, this.progress.element);
     this.happened({ kind: "phase", phase: "waiting" });
     this.guarded(() => this.watched(job, signal).catch((error) => {
       if (signal.aborted) return;
@@ -235,14 +273,15 @@ class Live {
     for await (const { kind, data } of this.service.events(job.id, signal)) {
       if (kind === "lost") phase("lost");
       else if (kind !== "queued") phase("searching");
-      if (kind !== "better") continue;
+      if (kind === "progress") this.happened({ kind: "note", note: progressText(data) });
+      if (kind !== "better" || job.kind !== "plan") continue;
       this.progress.take(data, Date.parse(data.at));
       if (Date.now() - drawn > DRAW_EVERY_MS) {
         await this.fetched(job.id, signal);
         drawn = Date.now();
       }
     }
-    if (!signal.aborted) await this.ended(job.id, signal);
+    if (!signal.aborted) await (job.kind === "plan" ? this.ended(job.id, signal) : this.answered(job.id, signal));
   }
 
   /** Take the best plan so far of a job. @param {string} id @param {AbortSignal} signal */
@@ -266,6 +305,19 @@ class Live {
     this.happened({ kind: "ended", note: [job.state, plan?.status, plan?.stop_reason].filter(Boolean).join(", "), errors });
   }
 
+  /** Take the answer of a job of another kind than a plan. @param {string} id @param {AbortSignal} [signal] */
+  async answered(id, signal) {
+    const job = await this.service.get(`/v1/jobs/${id}`, signal);
+    const answer = await this.service.answered(id, signal);
+    if (signal?.aborted) return;
+    const entry = shown(this.state);
+    if (entry && answer) {
+      const { problem, plan } = plannedIn({ ...entry, answer });
+      this.happened({ kind: "answered", part: { answer, problem, given: problem, plan } });
+    }
+    this.happened({ kind: "ended", note: [job.state, job.plan_status].filter(Boolean).join(", "), errors: [job.error].filter(Boolean) });
+  }
+
   stop() {
     const job = shown(this.state)?.job;
     if (!job) return;
@@ -279,17 +331,19 @@ class Live {
   openJob(id, isStep = true) {
     return this.guarded(async () => {
       const job = await this.service.get(`/v1/jobs/${id}`);
-      const problem = await this.service.get(`/v1/jobs/${id}/problem`);
-      const plan = await this.service.get(`/v1/jobs/${id}/plan`).catch((error) => {
-        if (error instanceof Refusal && error.status === 404) return null;
-        throw error;
-      });
-      const names = isStep ? null : JSON.parse(history.state?.names ?? "null");
+      const read = isStep ? null : addressed("read");
+      const request = await this.service.get(`/v1/jobs/${id}/request`);
+      const names = read && (await this.service.answered(read))?.value.names;
+      const name = job.name ?? "plan";
       this.leave();
-      this.happened({ kind: "opened", name: job.name ?? "plan", problem, plan, names, job: id });
+      if (job.kind === "plan") {
+        const plan = (await this.service.answered(id))?.value ?? null;
+        this.happened({ kind: "opened", entry: { name, problem: request, plan, names, job: id, read } });
+      } else this.happened({ kind: "opened", entry: { name: `${job.kind} of ${name}`, about: name, kind: job.kind, request, job: id, names, read } });
       if (isStep) this.remember();
-      else history.replaceState({ ...history.state, at: this.state.at }, "");
+      else history.replaceState({ at: this.state.at, isComparing: false }, "");
       if (job.finished_at === null) this.follow(job);
+      else if (job.kind !== "plan") await this.answered(id);
       else this.happened({ kind: "ended", note: [job.state, job.plan_status].filter(Boolean).join(", "), errors: [] });
     });
   }
@@ -312,12 +366,17 @@ class Live {
   }
 }
 
-/** The job that the address names. */
-function asked() {
-  const found = new URLSearchParams(location.search).get("job");
+/** A job that the address names. @param {string} name */
+function addressed(name) {
+  const found = new URLSearchParams(location.search).get(name);
   return found && JOB.test(found) ? found : null;
 }
 
+/** How far a job is, in the words of its event. @param {any} data */
+function progressText(data) {
+  return Object.entries(data).filter(([name, value]) => name !== "at" && typeof value !== "object").map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(", ");
+}
+
 const live = new Live(/** @type {HTMLElement} */ (document.getElementById("page")));
-const first = asked();
+const first = addressed("job");
 if (first) live.openJob(first, false);

@@ -63,16 +63,48 @@ export class PlanService {
     return parsed(await answer.text());
   }
 
-  /** @param {string} name @param {Blob} file  a model, a dump, a log, a table */
-  async imported(name, file) {
-    const path = `/v1/import?${new URLSearchParams({ name: name.slice(-200), names: "true", time_limit_s: "60" })}`;
-    const headers = { "Content-Type": "application/octet-stream" };
-    return parsed(await (await this.call("POST", path, { body: file, headers })).text());
+  /** What a file of another system holds: the answer of `import`. @param {File} file @param {Record<string, string>} [more] */
+  imported(file, more = {}) {
+    return this.sendFile("/v1/import?", file, more);
   }
 
-  /** @param {any} problem @param {any} options */
-  submit(problem, options) {
-    return this.post("/v1/jobs", { problem, options }, { "Idempotency-Key": crypto.randomUUID?.() ?? String(Math.random()) });
+  /**
+   * The same by a job, whose id is with it: an address that keeps it has the names of operations, too. Refusals have all
+   * their sentences where the call is made without one.
+   * @param {File} file
+   */
+  async importedByJob(file) {
+    const { id } = await this.sendFile("/v1/jobs?kind=import&", file);
+    let job = await this.get(`/v1/jobs/${id}`);
+    for (let wait = 50; job.finished_at === null; wait = Math.min(1000, 1.5 * wait)) {
+      await new Promise((done) => setTimeout(done, wait));
+      job = await this.get(`/v1/jobs/${id}`);
+    }
+    return job.state === "succeeded" ? { ...await this.get(`/v1/jobs/${id}/result`), job: id } : this.imported(file);
+  }
+
+  /** @param {string} path @param {File} file @param {Record<string, string>} [more] */
+  async sendFile(path, file, more = {}) {
+    const query = new URLSearchParams({ name: file.name.slice(-200), names: "true", time_limit_s: "60", ...more });
+    const headers = { "Content-Type": "application/octet-stream" };
+    return parsed(await (await this.call("POST", `${path}${query}`, { body: file, headers })).text());
+  }
+
+  /** Submit a job. @param {string} kind @param {any} request  the body of the call */
+  submit(kind, request) {
+    return this.post(`/v1/jobs?kind=${kind}`, request, { "Idempotency-Key": crypto.randomUUID?.() ?? String(Math.random()) });
+  }
+
+  /** The answer of a job that has ended, with its lines; null: it has none. @param {string} id @param {AbortSignal} [signal] */
+  async answered(id, signal) {
+    const path = `/v1/jobs/${id}/result`;
+    try {
+      const lines = await (await this.call("GET", path, { headers: { Accept: "text/plain" }, signal })).text();
+      return { value: await this.get(path, signal), lines };
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 404) return null;
+      throw error;
+    }
   }
 
   /** @param {string} id */

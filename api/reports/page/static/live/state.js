@@ -3,8 +3,11 @@
 
 /**
  * A problem that was opened, or planned again. `given` is the problem as its file has it, `problem` the one that the
- * plan is for: with the capacity that was wanted.
- * @typedef {{name: string, given: any, problem: any, plan: any, names: any, job: string | null}} Entry
+ * plan is for: with the capacity that was wanted. What another capability than `plan` was asked for has its `kind`, the name of what
+ * it is `about`, the `request` and the `answer`. `read` is the job that read the file, which knows the `names` of operations.
+ * @typedef {{value: any, lines: string}} Answer
+ * @typedef {{name: string, about?: string, given: any, problem: any, plan: any, names: any, job: string | null, read: string | null,
+ *   kind: string | null, request: any, answer: Answer | null}} Entry
  */
 /** @typedef {"idle" | "sending" | "waiting" | "searching" | "lost" | "stopping"} Phase */
 /**
@@ -17,9 +20,9 @@
  * @property {string[]} errors
  */
 /**
- * @typedef {{kind: "opened", name: string, problem: any, plan: any, names: any, job?: string | null}
+ * @typedef {{kind: "opened", entry: Partial<Entry> & {name: string}}
  *   | {kind: "went", at: number} | {kind: "compared"} | {kind: "sending"} | {kind: "sent", job: string, problem: any}
- *   | {kind: "phase", phase: Phase} | {kind: "planned", plan: any} | {kind: "ended", note: string, errors: string[]}
+ *   | {kind: "phase", phase: Phase} | {kind: "planned", plan: any} | {kind: "answered", part: Partial<Entry>} | {kind: "ended", note: string, errors: string[]}
  *   | {kind: "note", note: string} | {kind: "failed", errors: string[]} | {kind: "dismissed"}} Event
  */
 
@@ -65,9 +68,10 @@ export function next(state, event) {
     state.entries.map((one, k) => (k === state.at ? { .../** @type {Entry} */ (entry), ...part } : one));
   switch (event.kind) {
     case "opened": {
-      const { name, problem, plan, names, job = null } = event;
-      const entries = [...state.entries, { name, given: problem, problem, plan, names, job }];
-      return { ...EMPTY, entries, at: entries.length - 1 };
+      const { problem = null } = event.entry;
+      const blank = { given: problem, problem, plan: null, names: null, job: null, read: null, kind: null, request: null, answer: null };
+      const entries = [...state.entries, { ...blank, ...event.entry }];
+      return { ...EMPTY, entries, at: entries.length - 1, phase: event.entry.kind ? "waiting" : "idle" };
     }
     case "went": return { ...EMPTY, entries: state.entries, at: event.at };
     case "compared": return { ...state, isComparing: true };
@@ -81,6 +85,7 @@ export function next(state, event) {
     }
     case "phase": return { ...state, phase: event.phase };
     case "planned": return { ...state, entries: changed({ plan: event.plan }) };
+    case "answered": return { ...state, entries: changed(event.part) };
     case "ended": return { ...state, phase: "idle", note: event.note, errors: event.errors };
     case "note": return { ...state, note: event.note };
     case "failed": return { ...state, errors: event.errors, phase: state.phase === "sending" ? "idle" : state.phase, note: "" };

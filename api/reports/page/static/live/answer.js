@@ -1,0 +1,82 @@
+// @ts-check
+// The answer of a capability: the lines of its command, the files that are in it, and pictures where it holds plans or points.
+
+import { openChart } from "../chart_view.js";
+import { openComparison } from "../comparison_view.js";
+import { fill, h, save } from "../dom.js";
+import { planView, written } from "../from_json.js";
+import { openPlan } from "../plan_view.js";
+import { nameText } from "../text.js";
+
+/** @typedef {import("./state.js").Entry} Entry */
+/** @typedef {{x: string, y: string, name: [string, string], unit?: [string, string], label: (point: any, k: number) => string}} Chart */
+
+const BYTES = "bytes";
+/** The charts of answers with points, by the kind. @type {Record<string, Chart>} */
+const CHARTS = {
+  cascade: { x: "peak", y: "macs", name: ["peak", "multiplications"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
+  recompute: { x: "peak", y: "extra_cost", name: ["peak", "extra cost"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
+  sweep: { x: "size", y: "peak", name: ["size", "peak"], label: ({ sizes }) => Object.keys(sizes).join(", ") },
+};
+
+/** The problem and the plan that an answer holds, or that it is about. @param {Entry} entry @returns {{problem: any, plan: any}} */
+export function plannedIn({ answer, request, plan: known }) {
+  const value = answer?.value ?? {};
+  const plan = [value, value.plan, value.better].find((one) => Array.isArray(one?.placements) && "peak" in one) ?? null;
+  const problem = value.problem ?? request?.problem ?? request?.new?.problem ?? null;
+  return { problem: problem?.buffers ? problem : null, plan: plan ?? request?.plan ?? known };
+}
+
+/**
+ * Show an answer in an element; returns the view of the plan in it, if there is one.
+ * @param {HTMLElement} element @param {Entry} entry @param {(name: string) => string} style
+ */
+export function openAnswer(element, entry, style) {
+  const { answer, kind, name } = entry;
+  if (!answer) {
+    fill(element, h("p", { class: "welcome quiet" }, `${kind}: no answer yet`));
+    return null;
+  }
+  const stage = h("div", { class: "view" });
+  const pre = h("pre", { class: "lines", tabindex: "0", "aria-label": "the answer, as the command writes it" }, answer.lines || "(no lines)");
+  const raw = h("details", {}, h("summary", {}, "JSON"));
+  raw.addEventListener("toggle", () => raw.childElementCount < 2 && raw.append(h("pre", { tabindex: "0" }, written(answer.value).slice(0, 200_000))));
+  const keep = (/** @type {string} */ suffix, /** @type {BlobPart} */ data) =>
+    h("button", { onclick: () => save(new Blob([data]), `${kind}${suffix}`) }, `Save ${nameText(`${kind}${suffix}`, 40)}`);
+  fill(element,
+    h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)), ...filesIn(answer.value).map(({ suffix, data }) => keep(suffix, data))),
+    h("div", { class: "answer" }, pre, raw), stage);
+  const shown = drawn(stage, entry, style);
+  element.classList.toggle("only", shown === undefined);
+  return shown ?? null;
+}
+
+/** Draw what an answer holds; undefined where that is nothing. @param {HTMLElement} stage @param {Entry} entry @param {(name: string) => string} style */
+function drawn(stage, entry, style) {
+  const { kind, answer, request, name } = entry;
+  const value = answer?.value;
+  if (kind === "diff" && request?.old?.problem && request?.new?.problem) {
+    const [before, after] = [request.old, request.new].map(({ problem, plan }, k) => planView(problem, plan, problem.name ?? ["old", "new"][k]));
+    openComparison(stage, { kind: "comparison", title: "", before, after, facts: value }, style);
+    return null;
+  }
+  const chart = CHARTS[kind ?? ""];
+  const points = (value?.points ?? []).filter((/** @type {any} */ point) => typeof point?.[chart?.x] === "number");
+  if (chart && points.length) {
+    const [x, y] = chart.name.map((text, k) => ({ name: text, unit: chart.unit?.[k] ?? BYTES }));
+    openChart(stage, { title: name, x, y, points: points.map((/** @type {any} */ point, /** @type {number} */ k) => ({ x: point[chart.x], y: point[chart.y] ?? null, bound: null,
+      label: chart.label(point, k), status: point.status ?? "", view: null })) }, style);
+    return null;
+  }
+  const { problem, plan } = plannedIn(entry);
+  if (!problem || !plan?.placements) return undefined;
+  return openPlan(stage, { ...planView(problem, plan, name), isPending: true }, style);
+}
+
+/** @param {any} value @returns {{suffix: string, data: BlobPart}[]} */
+function filesIn(value) {
+  const files = (value?.files ?? []).map((/** @type {any} */ one) => ({
+    suffix: one.suffix || ".bin", data: one.base64 ? Uint8Array.from(atob(one.base64), (sign) => sign.charCodeAt(0)) : one.text ?? "",
+  }));
+  return typeof value?.text === "string" ? [...files, { suffix: value.format ? `.${value.format}` : ".txt", data: value.text }] : files;
+}

@@ -1,0 +1,204 @@
+// @ts-check
+// Any capability of the service, from a menu: what it is about, its options, and what is sent.
+
+import { h, fill } from "../dom.js";
+import { parsed, recognised } from "../from_json.js";
+import { nameText } from "../text.js";
+import { capabilitiesIn, modelsOf, takesBytes, textOf, valueOf } from "./capabilities.js";
+import { opened } from "./files.js";
+
+/** @typedef {import("./capabilities.js").Capability} Capability */
+/** @typedef {import("./capabilities.js").Input} Input */
+/** @typedef {{says: string, value: () => Promise<any>, isFile?: boolean}} Source  where the value of an input comes from */
+/** @typedef {{entries: import("./state.js").Entry[], files: File[], service: import("./service.js").PlanService}} Known */
+
+const JOBS = 30;
+const PLANS = ["Plan", "PlanAndProblem"];
+
+/**
+ * Let people choose a capability and fill its form; `run` takes what is to be sent.
+ * @param {Known} known
+ * @param {(kind: string, request: any, name: string) => void} run
+ * @param {string | null} [kind]  the one that is open at once
+ */
+export async function askDialog(known, run, kind = null) {
+  const [document_, jobs] = await Promise.all([known.service.get("openapi.json"), known.service.get(`/v1/jobs?kind=plan&limit=${JOBS}`)]);
+  const all = capabilitiesIn(document_);
+  const form = h("form", { class: "asked", method: "dialog" });
+  const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "find", "aria-label": "find a capability", oninput: () => list() }));
+  const menu = h("div", { class: "menu", role: "group", "aria-label": "Capabilities" });
+  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { class: "ask", "aria-label": "Everything that memplan answers" },
+    h("div", { class: "row" }, h("h2", {}, "Everything that memplan answers"), search, h("button", { onclick: () => dialog.close() }, "Close")),
+    h("div", { class: "columns" }, menu, form)));
+  let chosen = all.find(({ name }) => name === kind) ?? null;
+  const choose = (/** @type {Capability} */ one) => {
+    chosen = one;
+    list();
+    fill(form, ...formOf(one, { ...known, jobs: jobs.jobs }, (request, name) => {
+      dialog.close();
+      run(one.name, request, name);
+    }));
+    form.scrollIntoView({ block: "nearest" });
+  };
+  const list = () => {
+    const wanted = search.value.trim().toLowerCase();
+    fill(menu, ...all.filter((one) => `${one.name} ${one.help}`.toLowerCase().includes(wanted)).map((one) =>
+      h("button", { "aria-pressed": String(one === chosen), onclick: () => choose(one) }, h("b", {}, one.name), h("span", {}, one.summary))));
+  };
+  if (chosen) choose(chosen);
+  else fill(form, h("p", { class: "quiet" }, "Each is a command, a call and a function of Python, too."));
+  list();
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.showModal();
+}
+
+/**
+ * The form of a capability.
+ * @param {Capability} capability
+ * @param {Known & {jobs: any[]}} known
+ * @param {(request: any, name: string) => void} send
+ */
+function formOf(capability, known, send) {
+  const inputs = capability.inputs.map((input) => new InputField(input, known));
+  const options = capability.options.map((option) => new OptionField(option));
+  const wrong = h("p", { class: "alarm", role: "alert" });
+  const button = /** @type {HTMLButtonElement} */ (h("button", { class: "primary", type: "button", onclick: async () => {
+    button.disabled = true;
+    fill(wrong);
+    try {
+      const request = {};
+      for (const field of [...inputs, ...options]) await field.put(request);
+      send(request, /written here$/.test(inputs[0]?.said ?? "") ? "an example" : inputs[0].said);
+    } catch (error) {
+      fill(wrong, nameText(/** @type {Error} */ (error).message, 600));
+      button.disabled = false;
+    }
+  } }, "Run"));
+  return [h("h3", {}, capability.name), h("p", { class: "help" }, capability.help), ...inputs.map(({ element }) => element),
+    h("h4", {}, "Options"), ...options.map(({ element }) => element), wrong, h("div", { class: "row" }, button)];
+}
+
+/** An input: where its value comes from, with a text that is written in place. */
+class InputField {
+  /** @param {Input} input @param {Known & {jobs: any[]}} known */
+  constructor(input, known) {
+    this.input = input;
+    /** @type {Source[]} */ this.sources = sourcesOf(input, known);
+    this.area = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: "3", spellcheck: "false", "aria-label": `${input.name}, as text` }));
+    this.area.value = input.example === undefined ? "" : typeof input.example === "string" ? input.example : JSON.stringify(input.example);
+    this.file = /** @type {HTMLInputElement} */ (h("input", { type: "file", "aria-label": `${input.name}, a file` }));
+    const isHere = takesBytes(input) || this.sources.some(({ isFile }) => !isFile) || modelsOf(input).includes("OperationGraph");
+    this.sources.splice(isHere ? this.sources.length : 0, 0, { says: input.example === undefined ? "written here" : "an example, written here", value: async () => asValue(input, this.area.value) });
+    this.sources.push({ says: "a file…", value: () => this.fromFile(known.service) });
+    if (!input.isRequired) this.sources.splice(known.entries.length && input.name === "problem" ? this.sources.length : 0, 0, { says: "none", value: async () => undefined });
+    this.menu = /** @type {HTMLSelectElement} */ (h("select", { onchange: () => this.show() }, ...this.sources.map(({ says }, k) => h("option", { value: k }, nameText(says, 60)))));
+    this.element = h("div", { class: "field" }, h("label", {}, h("span", {}, input.name), this.menu), this.area, this.file);
+    this.show();
+  }
+
+  show() {
+    this.area.hidden = !this.said.endsWith("written here");
+    this.file.hidden = this.said !== "a file…";
+  }
+
+  get said() {
+    return this.sources[Number(this.menu.value)].says;
+  }
+
+  /** @param {any} request */
+  async put(request) {
+    const value = await this.sources[Number(this.menu.value)].value();
+    if (value !== undefined) request[this.input.name] = value;
+  }
+
+  /** @param {import("./service.js").PlanService} service */
+  async fromFile(service) {
+    const file = this.file.files?.[0];
+    if (!file) throw new Error(`${this.input.name}: choose a file`);
+    return fileValue(this.input, file, service);
+  }
+}
+
+/** @param {Input} input @param {Known & {jobs: any[]}} known @returns {Source[]} */
+function sourcesOf(input, { entries, files, jobs, service }) {
+  const models = modelsOf(input);
+  const isPlan = models.some((name) => PLANS.includes(name));
+  const isBoth = models.includes("PlanAndProblem");
+  const value = (/** @type {any} */ problem, /** @type {any} */ plan) => (isBoth ? { problem, plan } : isPlan ? plan : problem);
+  /** @type {Source[]} */
+  const found = [];
+  if (isPlan || models.includes("Problem")) {
+    const seen = new Set();
+    for (const { name, about = name, problem, plan } of entries.filter((entry) => entry.problem && (!isPlan || Array.isArray(entry.plan?.placements)))) {
+      const what = isPlan ? plan : problem.buffers;
+      if (!seen.has(what)) found.push({ says: about, value: async () => value(problem.name ? problem : { ...problem, name: about }, plan) });
+      seen.add(what);
+    }
+    if (input.name === "old" && found.length > 1) found.push(/** @type {Source} */ (found.shift()));
+    const known = new Set(entries.map(({ job }) => job));
+    for (const job of jobs.filter(({ id, plan_status }) => !known.has(id) && (!isPlan || ["optimal", "feasible"].includes(plan_status)))) {
+      found.push({ says: `job ${job.name ?? job.id.slice(0, 8)}, ${new Date(job.created_at).toLocaleString()}`, value: async () =>
+        value(isPlan && !isBoth ? null : await service.get(`/v1/jobs/${job.id}/problem`), isPlan && await service.get(`/v1/jobs/${job.id}/plan`)) });
+    }
+    return found;
+  }
+  return files.map((file) => ({ says: file.name, isFile: true, value: () => fileValue(input, file, service) }));
+}
+
+/** The value of an input in a file. @param {Input} input @param {File} file @param {import("./service.js").PlanService} service */
+async function fileValue(input, file, service) {
+  const models = modelsOf(input);
+  const start = new TextDecoder().decode(await file.slice(0, 200).arrayBuffer()).trimStart();
+  const text = start.startsWith("{") || start.startsWith("[") ? await file.text() : null;
+  if (models.includes("OperationGraph")) {
+    const value = text === null ? null : parsed(text);
+    return value?.ops ? value : (await service.imported(file, { graph: "true" })).graph;
+  }
+  if (models.some((name) => PLANS.includes(name))) {
+    const found = text === null ? await opened(file, service) : recognised(text);
+    return models.includes("PlanAndProblem") && found?.problem ? { problem: found.problem, plan: found.plan } : found?.plan;
+  }
+  if (models.includes("Problem") && !takesBytes(input)) return (await opened(file, service)).problem;
+  if (text !== null) return parsed(text);
+  if (!takesBytes(input)) return file.text();
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const parts = [];
+  for (let at = 0; at < bytes.length; at += 32_768) parts.push(String.fromCharCode(...bytes.subarray(at, at + 32_768)));
+  return btoa(parts.join(""));
+}
+
+/** @param {Input} input @param {string} text */
+function asValue(input, text) {
+  if (!text.trim()) throw new Error(`${input.name}: must not be empty`);
+  if (!/^\s*([[{"]|-?\d+\s*$)/.test(text)) return text;
+  try {
+    return parsed(text);
+  } catch (error) {
+    throw new Error(`${input.name}: is not JSON: ${/** @type {Error} */ (error).message}`);
+  }
+}
+
+/** An option: a box, a list or a text; what is left as it is, is not sent. */
+class OptionField {
+  /** @param {import("./capabilities.js").Option} option */
+  constructor(option) {
+    const { name, schema, says, value } = option;
+    this.option = option;
+    this.isBox = schema.type === "boolean";
+    const choices = schema.enum ?? (schema.const === undefined ? null : [schema.const]);
+    if (this.isBox) this.control = /** @type {any} */ (h("input", { type: "checkbox", checked: Boolean(value) }));
+    else if (choices) this.control = /** @type {any} */ (h("select", {}, ...(choices.includes(value) ? [] : [h("option", { value: "" }, "-")]), ...choices.map((/** @type {any} */ one) => h("option", { value: one, selected: one === value }, one))));
+    else this.control = /** @type {any} */ (h("input", { type: "text", placeholder: textOf(value), spellcheck: "false" }));
+    this.element = h("label", { class: "field" }, h("span", {}, name.replace(/_s$/, ", seconds").replaceAll("_", " ")), this.control, h("small", {}, says));
+    this.element.dataset.option = name;
+  }
+
+  /** @param {any} request */
+  async put(request) {
+    const { name, schema, value } = this.option;
+    const given = this.isBox ? this.control.checked : this.control.value.trim();
+    if (given === "" || given === value) return;
+    request.options = { ...request.options, [name]: this.isBox ? given : valueOf(schema, given) };
+  }
+}
