@@ -130,6 +130,10 @@ class Reader:
         """The name of the file without its folder; None for standard input."""
         return None if self.name is None or self.name == "-" else Path(self.name).name
 
+    def load(self, name: str | None) -> None:
+        """Import what reads the files of such a name, before their time begins."""
+        importers.load(name)
+
     def problem(self, data: bytes, name: str | None = None) -> Problem:
         """Return the problem in the bytes of a file, or that a model or operations pose; raises InputError."""
         self.data, self.name = data, name

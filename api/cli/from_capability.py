@@ -27,6 +27,8 @@ from memplan.planner.errors import OptionError
 JsonFile = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
 ]
+_FOR_FILES = 0.1
+"""The part of a limit for files beside the answer: a page of 30,000 operations takes 0.5 s."""
 EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 
 
@@ -34,8 +36,9 @@ EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 class Given:
     """What a command was given: its files by the names of inputs, its own flags, and what was read of both.
 
-    Of the answer's JSON on standard output, only the `selection` is wanted. `prepared` is what the command's own part
-    keeps for after the answer; `exit_status` is that of what it writes.
+    `time` ends what goes on beyond a limit that was given. Of the answer's JSON on standard
+    output, only the `selection` is wanted. `prepared` is what the command's own part keeps for after the answer;
+    `exit_status` is that of what it writes.
     """
 
     files: Mapping[str, str | None]
@@ -45,6 +48,7 @@ class Given:
     options: CapabilityOptions
     server: str | None
     line: CommandLine
+    time: TimeGiven
     selection: Selection | None = None
     prepared: Any = None
     exit_status: int = 0
@@ -69,10 +73,10 @@ class Given:
 class Local:
     """What a command has that no other entrance has: flags of its own, with files that it writes beside the answer.
 
-    `runs` may run the whole command line in a way of its own, and return the exit status, else it returns None; `reads`
-    may so read the question. `prepare` raises InputError before work is
-    spent; `begin` does work of its own on the question, in the time of the answer; `finish` writes what was asked for,
-    and returns what to say.
+    `loads` imports what flags need before the time begins; for files that flags in `files` name, a part of it is
+    kept. `runs` may run the whole command line in a way of its own, and return the exit status, else it returns None;
+    `reads` may so read the question. `prepare` raises InputError before work is spent; `begin` does work of its own on
+    the question, in the time of the answer; `finish` writes what was asked for, and returns what to say.
     `shows` writes the answer in a form of the command's own, and returns False where it is to be written as ever. Where
     the command `owns_output`, its flag `output` names another file than that of the JSON. One that `says_lines` writes
     them to standard error where JSON goes to standard output: builds show the one, and programs read the other. One
@@ -80,6 +84,8 @@ class Local:
     """
 
     flags: Sequence[inspect.Parameter] = ()
+    loads: Callable[[Mapping[str, Any]], None] = lambda _given: None
+    files: Sequence[str] = ()
     runs: Callable[[CommandLine], int | None] = lambda _line: None
     reads: Callable[[Reader, Mapping[str, Any]], Question | None] = lambda _reader, _given: None
     begin: Callable[[Given, Control], None] = lambda _given, _control: None
@@ -126,23 +132,30 @@ def run(line: CommandLine, local: Local) -> int:
 
     Where a time limit was given, what looks at no clock is ended soon after it, with the last answer that was noted.
     """
-    capability, given, started = line.capability, line.given, time.monotonic()
+    capability, given = line.capability, line.given
     if not local.owns_output:
         refuse_unwritable(given["output"])
     refuse_no_page(given.get("page", given.get("page_file")))
+    files = [given[name] for name in local.files if given[name] is not None]
+    for file in files:
+        refuse_unwritable(file)
     if (selection := selected(capability.answer, given)) is not None:
         given = {**given, "display": "json"}  # at a terminal, too
     options = options_given(capability.options, given)
+    reader = Reader(options_given(ReadOptions, given))
+    paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
+    # What the files need is imported before the time begins.
+    for path in paths.values():
+        reader.load(path)
+    local.loads(given)
     is_ended = "time_limit_s" in options.model_fields_set and not options.counts_work
     time_given = TimeGiven(options.time_limit_s if is_ended else None)
-    reader = Reader(options_given(ReadOptions, given))
-
-    paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
+    started = time.monotonic()
 
     def read() -> Given:
         question = local.reads(reader, given)
         question = read_files(line, reader) if question is None else question
-        found = Given(paths, given, reader, question, options, given["server"], line, selection)
+        found = Given(paths, given, reader, question, options, given["server"], line, time_given, selection)
         local.prepare(found)
         return found
 
@@ -154,6 +167,8 @@ def run(line: CommandLine, local: Local) -> int:
     )
     # Reading is a part of the time, unless work is counted instead.
     deadline = None if found.options.counts_work else due(found.options.time_limit_s, started)
+    if deadline is not None and files and is_ended:
+        deadline = deadline.earlier(_FOR_FILES * found.options.time_limit_s)
     with graceful_interrupts() as cancelled:
         hear = _reporter(capability, drawn.take if local.draws_progress else _say_line, given["quiet"])
         noted: list[Any] = []
@@ -184,11 +199,14 @@ def answered(capability: Capability[Any], given: Given, control: Control) -> Any
 
 def show(capability: Capability[Any], local: Local, given: Given, answer: Any) -> None:
     """Write an answer: JSON to the file that was named, and a table for people or JSON to standard output."""
-    output, quiet = None if local.owns_output else given.flags["output"], given.flags["quiet"]
-    for sentence in local.finish(given, answer):
-        if not quiet:
+    _show(capability, local, given, answer)
+    for sentence in given.time.run(lambda: local.finish(given, answer), is_answered=True):
+        if not given.flags["quiet"]:
             given.say(sentence)
-    selection = given.selection
+
+
+def _show(capability: Capability[Any], local: Local, given: Given, answer: Any) -> None:
+    output, selection = None if local.owns_output else given.flags["output"], given.selection
     if local.shows(given, answer):
         if selection is not None:
             write(None, selection.write(capability.write(answer)))
@@ -202,7 +220,7 @@ def show(capability: Capability[Any], local: Local, given: Given, answer: Any) -
         write(None, capability.write(answer))
     if is_table:
         write(None, "".join(f"{given.line.completed(line)}\n" for line in capability.lines(answer)).encode())
-    elif local.says_lines and not quiet:
+    elif local.says_lines and not given.flags["quiet"]:
         given.say(*capability.lines(answer))
 
 

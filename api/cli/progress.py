@@ -15,7 +15,8 @@ from memplan.solvers.processes.ending import Ending, OverError
 
 Result = TypeVar("Result")
 _GRACE_S = 0.25
-"""The seconds after its limit when a command is ended; the rest of half a second is for the answer and its files."""
+_WRITING_S = 0.2
+"""The seconds after its limit when a command without an answer is ended; those that its files have after that."""
 _DRAW_EVERY_S = 0.1
 _ERASE = "\r\033[K"
 
@@ -77,21 +78,31 @@ class TimeGiven:
 
     def __init__(self, limit_s: float | None) -> None:
         self._limit_s = limit_s
-        if limit_s is not None:
-            self._due, self._cpu_until = due(limit_s + _GRACE_S), time.process_time() + limit_s + _GRACE_S
+        self.deadline = None if limit_s is None else due(limit_s)
+        self._cpu_until = time.process_time() + (limit_s or 0.0)
 
-    def run(self, work: Callable[[], Result], noted: Sequence[Result] = ()) -> Result:
+    def left_s(self, most_s: float) -> float:
+        """Return the seconds for what follows the answer: where a limit was given, what is left of it."""
+        return most_s if self.deadline is None else max(0.01, min(most_s, self.deadline.left_s))
+
+    def run(self, work: Callable[[], Result], noted: Sequence[Result] = (), *, is_answered: bool = False) -> Result:
         """Return what the work returns, in any thread; where its time is over before, what was noted last.
 
-        Raises OptionError where nothing was.
+        What is written once it `is_answered` has a little more. Raises OptionError where nothing was noted.
         """
-        if self._limit_s is None:
+        if (deadline := self.deadline) is None:
             return work()
-        ending = Ending(more_s=lambda: self._cpu_until - time.process_time())
-        ending.within(self._due.left_s)
+        more_s = _GRACE_S + (_WRITING_S if is_answered else 0.0)
+        ending = Ending(more_s=lambda: self._cpu_until + more_s - time.process_time())
+
+        def run() -> Result:
+            ending.within(deadline.left_s + more_s)  # here, as before nothing runs that could be ended
+            return work()
+
         try:
-            return ending.run(work)
+            return ending.run(run)
         except OverError:
             if noted:
                 return noted[-1]
-            raise OptionError(f"time-limit: must be enough for an answer, got {self._limit_s:g}") from None
+            what = "what is written with the answer" if is_answered else "an answer"
+            raise OptionError(f"time-limit: must be enough for {what}, got {self._limit_s:g}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -21,7 +21,10 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, as_tuple
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.order.regions import RegionOrder
-from memplan.solvers.studies.repairs import orders, repair, values
+from memplan.solvers.studies.repairs import repair, values
+
+if TYPE_CHECKING:
+    from memplan.solvers.studies.repairs.orders import OrderRepairs as OrderRepairsFound
 
 
 class RepairsOptions(SearchOptions):
@@ -45,7 +48,7 @@ class OrderRepair(Answer):
     `regions` are the orders inside operations that differ from the given ones.
     """
 
-    kind: orders.OrderChange
+    kind: values.OrderChange
     operations: tuple[int, ...]
     order: tuple[int, ...] | None
     moves: int
@@ -99,6 +102,9 @@ def repairs(
     size = asked.pools[0].size
     if graph is None or found.status == "fits" or len(asked.pools) > 1 or size is None:
         return Repairs.model_construct(**dict(found))
+    # Imported here: few problems have a graph, and this takes as long as all else.
+    from memplan.solvers.studies.repairs import orders
+
     reordered = orders.repairs_of_graph(
         graph,
         size,
@@ -124,7 +130,7 @@ def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity:
     return problem_of_order(graph, range(len(graph.ops))).with_capacity(capacity)
 
 
-def _of_operations(found: orders.OrderRepairs, *, with_plans: bool) -> OrderRepairs:
+def _of_operations(found: OrderRepairsFound, *, with_plans: bool) -> OrderRepairs:
     rows = tuple(
         OrderRepair.of(
             each,

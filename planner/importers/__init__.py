@@ -7,6 +7,7 @@ be read raises an InputError.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -39,11 +40,13 @@ class Importer:
     """A format: the endings of its files' names, their first bytes, and the module that reads them, imported then.
 
     `recognises` is True for bytes that begin as this format does, and no other. That of idealloc is known by name only.
+    `package` is a parser of others, which takes its time to import.
     """
 
     suffixes: tuple[str, ...]
     recognises: Callable[[bytes], bool]
     where: str
+    package: str | None = None
 
     def read(self, data: bytes, options: ImportOptions) -> Imported:
         """Read a model; raises InputError."""
@@ -80,7 +83,7 @@ def _is_onnx(data: bytes) -> bool:
 
 IMPORTERS: Mapping[str, Importer] = {
     "tflite": Importer((".tflite", ".lite"), is_tflite, "memplan.planner.importers.tflite.reader"),
-    "onnx": Importer((".onnx",), _is_onnx, "memplan.planner.importers.onnx.reader"),
+    "onnx": Importer((".onnx",), _is_onnx, "memplan.planner.importers.onnx.reader", "onnx"),
     "executorch": Importer((".pte",), is_executorch, "memplan.planner.importers.executorch.reader"),
     "xla": Importer((".hlo.pb",), is_xla, "memplan.planner.importers.xla.reader"),
     "iree": Importer((".mlir",), is_iree, "memplan.planner.importers.iree.reader"),
@@ -104,8 +107,21 @@ def detect(data: bytes, name: str | None = None) -> str | None:
         if importer.recognises(data):
             return known
     refuse_other_files(data, name)
+    return _by_name(name)
+
+
+def _by_name(name: str | None) -> str | None:
     ending = (name or "").lower()
     return next((known for known, importer in IMPORTERS.items() if ending.endswith(importer.suffixes)), None)
+
+
+def load(name: str | None) -> None:
+    """Import what reads the files of such a name, where it is installed: a reader says what is not."""
+    if (known := _by_name(name)) is not None:
+        import_module(IMPORTERS[known].where)
+        if (package := IMPORTERS[known].package) is not None:
+            with suppress(ModuleNotFoundError):
+                import_module(package)
 
 
 def read_problem(

@@ -1,7 +1,8 @@
 """Ends what runs in a thread when its time is over, wherever it is between two steps of Python.
 
 What searches looks at its deadline itself; what reads, compiles and lays out does not, and is ended so. A compiled loop
-goes on until it returns: beyond that only the end of its process helps. Modules are imported to their end.
+goes on until it returns: beyond that only the end of its process helps. Modules are imported, and files written, to
+their end.
 """
 
 from __future__ import annotations
@@ -11,11 +12,21 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable
+from types import CodeType
 from typing import TypeVar
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
+_WHOLE = set[CodeType]()
+"""The functions that are not ended between two of their steps."""
 _AGAIN_S = 0.05
 """The time after which it is raised again: Python drops an error in a finalizer, or in a callback of its collector."""
+
+
+def runs_to_its_end(function: F) -> F:
+    """Mark a function of which nothing may be left behind in part, such as one that writes a file."""
+    _WHOLE.add(function.__code__)
+    return function
 
 
 class OverError(BaseException):
@@ -42,7 +53,7 @@ class Ending:
         self._was_raised = False
 
     def within(self, seconds: float) -> None:
-        """Let the block end in so many seconds from now; callable from any thread, and again."""
+        """Let what runs end in so many seconds from now; callable from any thread, and again."""
         with self._changing:
             self._end_in(seconds)
 
@@ -57,11 +68,17 @@ class Ending:
                 raise OverError from error
             raise
         finally:
-            # Not the exit of a block, whose call is where an end may be raised as well: it would then come again and
-            # again, in whatever this thread does next.
-            while self._thread is not None:
-                with contextlib.suppress(OverError):
-                    self._leave()
+            # Twice, as an end may be raised where the first begins, and would then come again and again, in whatever
+            # this thread does next.
+            try:
+                self._leave_surely()
+            finally:
+                self._leave_surely()
+
+    def _leave_surely(self) -> None:
+        while self._thread is not None:
+            with contextlib.suppress(OverError):
+                self._leave()
 
     def _leave(self) -> None:
         with self._changing:
@@ -79,7 +96,7 @@ class Ending:
 
     def _end(self) -> None:
         with self._changing:
-            if self._thread is not None and (more_s := max(self._more_s(), _import_s(self._thread))) > 0:
+            if self._thread is not None and (more_s := max(self._more_s(), _whole_s(self._thread))) > 0:
                 self._end_in(more_s)
             elif self._thread is not None:
                 self._was_raised = True
@@ -88,11 +105,11 @@ class Ending:
                 self._on_end()
 
 
-def _import_s(thread: int) -> float:
-    """Return the seconds until the next look where the thread imports a module, which would be left behind in part."""
+def _whole_s(thread: int) -> float:
+    """Return the seconds until the next look where the thread does what must not be left behind in part."""
     frame = sys._current_frames().get(thread)
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code in _WHOLE or frame.f_code.co_filename.startswith("<frozen importlib"):
             return _AGAIN_S
         frame = frame.f_back
     return 0.0

@@ -10,7 +10,7 @@ from typing import Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.local.order import PAGE, refuse_no_model, title_of, write_if_gained
+from memplan.api.cli.local.order import PAGE, load_writing, refuse_no_model, title_of, write_if_gained
 from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.capabilities.operations.cascade import CAPABILITY
 from memplan.planner.errors import OptionError, shown
@@ -49,8 +49,6 @@ def _prepare(given: Given) -> None:
     source = given.question["graph"]
     given.prepared = _Prepared(source)
     _refuse_unwritable_form(form, given.flags["json"])
-    for path in (given.flags["page"], written):
-        refuse_unwritable(path)
     if form is CascadeDisplay.c or written is not None:
         given.change(channels=False)  # neither C nor a model in parts has them
     if written is not None:
@@ -127,6 +125,8 @@ LOCAL = Local(
         flag("write", str | None, None, "--write", metavar="FILE", help=_WRITE),
         PAGE,
     ),
+    loads=load_writing,
+    files=("page", "write"),
     prepare=_prepare,
     finish=_finish,
     shows=_shows,

@@ -9,14 +9,13 @@ from typing import Any
 from memplan.api.cli.arguments import StudyPage
 from memplan.api.cli.flags import keyword
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import refuse_unwritable, write
+from memplan.api.cli.streams import write
 from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError
 
 
 def _prepare(given: Given) -> None:
     """Raise OptionError where a problem is not known, or a plan is not one of it."""
-    refuse_unwritable(given.flags["page_file"])
     if given.flags["page_file"] is None:
         return
     for word in ("old", "new"):
@@ -40,4 +39,4 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
     return ()
 
 
-LOCAL = Local((keyword("page_file", StudyPage, None),), prepare=_prepare, finish=_finish)
+LOCAL = Local((keyword("page_file", StudyPage, None),), files=("page_file",), prepare=_prepare, finish=_finish)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import refuse_unwritable, write
+from memplan.api.cli.streams import write
 from memplan.planner.errors import OptionError, shown
 
 if TYPE_CHECKING:
@@ -20,10 +20,14 @@ _WRITE = "Write the model, ONNX or TFLite, in the new order."
 _CERTIFICATE = "Write what proves the bound, if it can be checked."
 
 
+def load_writing(given: Mapping[str, Any]) -> None:
+    """Import what writes models, where one is to be written."""
+    if given["write"] is not None:
+        import memplan.capabilities.operations.writing  # noqa: F401
+
+
 def _prepare(given: Given) -> None:
     given.refuse_remote("page", "write")
-    for name in ("page", "certificate", "write"):
-        refuse_unwritable(given.flags[name])
     refuse_no_model(given)
     if given.flags["certificate"] is not None:
         given.change(with_certificate=True)
@@ -98,6 +102,8 @@ LOCAL = Local(
         flag("write", str | None, None, "--write", metavar="FILE", help=_WRITE),
         PAGE,
     ),
+    loads=load_writing,
+    files=("page", "certificate", "write"),
     prepare=_prepare,
     finish=_finish,
 )

@@ -11,8 +11,8 @@ from typing import Any
 from memplan.api.cli.arguments import BundleFile, OrderFile, PartsFolder, Reorder, ReorderedProblem
 from memplan.api.cli.flags import argument, flags_of, keyword, options_given
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.local.plan_output import FLAGS, refuse_outputs, show_plan
-from memplan.api.cli.streams import read_as, refuse_unwritable, write
+from memplan.api.cli.local.plan_output import FILES, FLAGS, refuse_outputs, show_plan
+from memplan.api.cli.streams import read_as, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plans.planning import is_own_planner
 from memplan.capabilities.question import Question
@@ -56,7 +56,6 @@ def _begin(given: Given, control: Control) -> None:
 
 def _prepare(given: Given) -> None:
     refuse_outputs(given)
-    refuse_unwritable(given.flags["bundle_file"])
     named = {"bundle": given.flags["bundle_file"], "server": given.server, "reorder": given.flags["reorder"] or None}
     names = [name for name, value in named.items() if value is not None]
     solver = given.flags["solver"]
@@ -80,9 +79,11 @@ def _shows(given: Given, answer: Any) -> bool:
             write(str(path), write_plan(application.plan_of(name, answer), model))
     if answer.status == "infeasible" and not given.flags["quiet"]:
         # Imported here: most problems fit.
-        from memplan.capabilities.plans.cascade_hint import cascade_hint
+        from memplan.capabilities.plans.cascade_hint import LIMIT_S, cascade_hint
 
-        if (hint := cascade_hint(given.question["problem"], given.reader)) is not None:
+        problem, limit_s = given.question["problem"], given.time.left_s(LIMIT_S)
+        hint = given.time.run(lambda: cascade_hint(problem, given.reader, limit_s), [None], is_answered=True)
+        if hint is not None:
             given.say(hint)
     return True
 
@@ -98,6 +99,7 @@ LOCAL = Local(
         keyword("bundle_file", BundleFile, None),
         keyword("parts_folder", PartsFolder, None),
     ),
+    files=(*FILES, "bundle_file"),
     reads=_reads,
     begin=_begin,
     prepare=_prepare,

@@ -25,17 +25,18 @@ FLAGS = (
 )
 
 
+FILES = ("picture_file", "page_file", "certificate_file")
+
+
 def refuse_outputs(given: Given) -> None:
     """Raise InputError for a file that cannot be written, or a picture or a plan of no known format."""
     _plan_format(given)
-    for name in ("output", "picture_file", "page_file", "certificate_file"):
-        refuse_unwritable(given.flags[name])
+    refuse_unwritable(given.flags["output"])
     if given.flags["picture_file"] is not None:
         # Imported here, and below: few plans are drawn.
         from memplan.api.reports import picture
 
         picture.format_of_name(given.flags["picture_file"])
-    _plan_format(given)
 
 
 def _plan_format(given: Given) -> str:
@@ -52,7 +53,7 @@ def show_plan(given: Given, answer: Plan) -> bool:
     answer = _certified(given, problem, answer)
     if output is not None or (not is_table and given.selection is None):
         write(output, write_plan(answer, problem, _plan_format(given)))
-    _draw(given, problem, answer)
+    given.time.run(lambda: _draw(given, problem, answer), is_answered=True)
     if not is_quiet:
         given.say(*warnings(answer.findings), *kept_lines(answer))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
@@ -74,7 +75,7 @@ def _certified(given: Given, problem: Problem, answer: Plan) -> Plan:
     from memplan.capabilities.plans.certificate import certified
 
     with graceful_interrupts() as cancelled:
-        limit_s = given.options.time_limit_s
+        limit_s = given.time.left_s(given.options.time_limit_s)
         plan, found = run_in_thread(lambda: certified(problem, answer, file, limit_s, cancelled), lambda: None)
     if found.text:
         write(file, found.text.encode())

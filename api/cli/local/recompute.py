@@ -7,12 +7,11 @@ from typing import Any
 
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.order import PAGE, title_of
-from memplan.api.cli.streams import refuse_unwritable, write
+from memplan.api.cli.streams import write
 
 
 def _prepare(given: Given) -> None:
     given.refuse_remote("page")
-    refuse_unwritable(given.flags["page"])
 
 
 def _finish(given: Given, answer: Any) -> Sequence[str]:
@@ -24,4 +23,4 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
     return ()
 
 
-LOCAL = Local(flags=(PAGE,), prepare=_prepare, finish=_finish)
+LOCAL = Local(flags=(PAGE,), files=("page",), prepare=_prepare, finish=_finish)

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from memplan.api.cli.from_capability import Local
-from memplan.api.cli.local.plan_output import FLAGS, refuse_outputs, show_plan
+from memplan.api.cli.local.plan_output import FILES, FLAGS, refuse_outputs, show_plan
 
-LOCAL = Local(FLAGS, prepare=refuse_outputs, shows=show_plan, owns_output=True)
+LOCAL = Local(FLAGS, files=FILES, prepare=refuse_outputs, shows=show_plan, owns_output=True)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from memplan.api.cli.arguments import StudyPage
 from memplan.api.cli.flags import flag, keyword
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import format_for, refuse_unwritable, write
+from memplan.api.cli.streams import format_for, write
 from memplan.capabilities.plans.sweep import Sweep
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
@@ -28,7 +28,6 @@ class SweepDisplay(StrEnum):
 
 def _prepare(given: Given) -> None:
     format_for(given.flags["output"], None)
-    refuse_unwritable(given.flags["page_file"])
     if given.flags["page_file"] is not None and given.server is not None:
         raise OptionError("page: must not be given with a server, which sends no plans of a sweep")
 
@@ -76,6 +75,7 @@ LOCAL = Local(
         flag("display", SweepDisplay | None, None, "--format", help="A table on a terminal, else JSON."),
         keyword("page_file", StudyPage, None),
     ),
+    files=("page_file",),
     prepare=_prepare,
     finish=_finish,
     shows=_shows,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from memplan.planner.audit import verify
 from memplan.planner.errors import MemplanError, OptionError, shown
@@ -22,8 +21,8 @@ from memplan.solvers.order.regions import RegionOrder
 from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.questions.parts import remade
+from memplan.solvers.studies.repairs.values import OrderChange
 
-OrderChange = Literal["none", "swap", "reorder", "recompute", "cascade"]
 _MOST_SWAPS = 200
 _CALL_S = 1.0
 

@@ -7,6 +7,7 @@ from typing import Literal
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.rows import PlanValue
 
+OrderChange = Literal["none", "swap", "reorder", "recompute", "cascade"]
 ChangeKind = Literal["in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill"]
 Outcome = Literal["fits", "repaired", "none", "unknown"]
 KINDS: tuple[ChangeKind, ...] = ("in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill")

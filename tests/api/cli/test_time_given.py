@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from memplan.api.cli.from_capability import command_of
+from memplan.api.cli.from_capability import Local, command_of
 from memplan.api.cli.progress import TimeGiven
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.planner.errors import OptionError
@@ -48,6 +49,15 @@ def test_a_command_that_looks_at_no_clock_ends_with_what_was_noted_last() -> Non
     assert (ran.exit_code, json.loads(ran.stdout)) == (0, {"count": 1})
     ran = CliRunner().invoke(app, ["--time-limit", "0.01"])
     assert str(ran.exception) == "time-limit: must be enough for an answer, got 0.01"
+
+
+def test_an_answer_is_there_where_the_time_is_over_before_its_files_are(tmp_path: Path) -> None:
+    app, answer = typer.Typer(), tmp_path / "answer.json"
+    local = Local(finish=lambda _given, _answer: [str(0) for _ in iter(int, 1)])
+    app.command("endless")(command_of(ENDLESS, local))
+    ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "1", "-o", str(answer)])
+    assert str(ran.exception) == "time-limit: must be enough for what is written with the answer, got 0.01"
+    assert json.loads(answer.read_text()) == {"count": 0}
 
 
 def test_what_has_no_limit_is_not_ended_and_what_ends_in_time_is_returned() -> None:

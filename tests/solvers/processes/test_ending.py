@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, field_serializer
 
-from memplan.solvers.processes.ending import Ending, OverError
+from memplan.solvers.processes.ending import Ending, OverError, runs_to_its_end
 
 
 def for_ever() -> None:
@@ -84,6 +84,27 @@ def test_a_module_is_imported_to_its_end(tmp_path: Path, monkeypatch: pytest.Mon
     assert begun.read_text() == "once"
 
 
+def test_a_function_that_runs_to_its_end_is_not_ended_within() -> None:
+    steps = list[int]()
+
+    @runs_to_its_end
+    def written() -> None:
+        for k in range(20):
+            time.sleep(0.01)
+            steps.append(k)
+
+    ending = Ending()
+    ending.within(0.02)
+
+    def work() -> None:
+        written()
+        for_ever()
+
+    with pytest.raises(OverError):
+        ending.run(work)
+    assert len(steps) == 20
+
+
 class EndedAsItLeaves(Ending):
     """Work whose end comes in the moment in which it has ended, as Python raises it at the call of a function."""
 
@@ -96,8 +117,24 @@ class EndedAsItLeaves(Ending):
         super()._leave()
 
 
+class EndedBeforeItLeaves(Ending):
+    """Work whose end comes one call earlier."""
+
+    ends = 1
+
+    def _leave_surely(self) -> None:
+        if self.ends:
+            self.ends -= 1
+            raise OverError
+        super()._leave_surely()
+
+
 def test_an_end_that_comes_as_work_ends_is_not_left_to_what_follows() -> None:
     ending = EndedAsItLeaves()
     ending.within(0.02)
     assert ending.run(lambda: "done") == "done"
+    earlier = EndedBeforeItLeaves()
+    earlier.within(0.02)
+    with pytest.raises(OverError):
+        earlier.run(lambda: "done")
     time.sleep(0.05)
