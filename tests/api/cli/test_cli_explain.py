@@ -11,6 +11,7 @@ import pytest
 from memplan.api.cli.from_capability import Given
 from memplan.api.cli.local.explain import LOCAL
 from memplan.api.cli.main import main
+from memplan.api.cli.progress import TimeGiven
 from memplan.capabilities.capability import Control
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.reasons.explain import ExplainOptions
@@ -82,7 +83,8 @@ def test_repairs_are_told_as_json_and_in_words(problem_file: str, capfd: Capture
 def test_repairs_are_found_before_the_answer_in_the_time_of_both() -> None:
     problem = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "sram", "size": 15}]})
     flags = {"repairs": 1, "most_changes": 3}
-    given = Given({}, flags, Reader(), {"problem": problem}, ExplainOptions(), None, cast("CommandLine", None))
+    line, question = cast("CommandLine", None), {"problem": problem}
+    given = Given({}, flags, Reader(), question, ExplainOptions(), None, line, TimeGiven(None))
     LOCAL.begin(given, Control(Deadline.after(60.0)))
     assert given.prepared is not None
 
