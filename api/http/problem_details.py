@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from memplan.api.cluster.task import LostWorkersError
 from memplan.api.logs import PROBLEMS
@@ -70,7 +72,7 @@ def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[st
     return Response(json.dumps(content), status, dict(headers or {}), MEDIA_TYPE)
 
 
-def add_error_answers(app: FastAPI) -> None:
+def add_error_answers(app: Starlette) -> None:
     """Let every error leave the app as problem details."""
     for known in (InputError, RefusalError, StoreError, LostWorkersError):
         app.add_exception_handler(known, _on_purpose)

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 
 import anyio
 from anyio import to_thread
-from fastapi import Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from memplan.api.http.limits.heads import split_media
 from memplan.api.http.limits.held_bodies import HeldShare
