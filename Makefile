@@ -44,8 +44,8 @@ $(VENV)/tests.ready: requirements-dev.lock $(BUILT_FROM) | $(BIN)/pip
 	    || echo "could not install typescript"; } & typed=$$!; \
 	$(INSTALL) --no-deps --editable . & compiled=$$!; \
 	$(INSTALL) --require-hashes --requirement requirements-dev.lock; installed=$$?; \
+	$(INSTALL) 'torch==2.13.0+cpu' 'executorch==1.5.1' 2>/dev/null || echo "could not install executorch"; \
+	$(INSTALL) 'onnxruntime==1.31.1' 'ai-edge-litert==2.3.0' 'tflite-micro==0.dev20261023182759' 2>/dev/null \
+	    || echo "could not install runtimes"; \
 	wait $$typed; wait $$compiled && exit $$installed
-	@$(INSTALL) 'torch==2.13.0+cpu' 'executorch==1.5.1' 2>/dev/null || echo "could not install executorch"
-	@$(INSTALL) 'onnxruntime==1.31.1' 'ai-edge-litert==2.3.0' 'tflite-micro==0.dev20261023182759' 2>/dev/null \
-	    || echo "could not install runtimes"
 	@touch $@

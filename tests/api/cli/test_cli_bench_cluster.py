@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.api.cluster import dask
 from memplan.solvers.bench.results import read_results
 from tests.support.clusters import NOWHERE
 from tests.support.ports import free_port, listening
@@ -24,6 +25,7 @@ def test_runs_are_spread_over_the_workers_of_a_scheduler(tmp_path: Path) -> None
     assert [row.outcome for row in read_results(results)] == ["plan", "plan"]
 
 
-def test_where_no_scheduler_is_that_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_where_no_scheduler_is_that_is_told(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask, "_CONNECT_S", 0.2)
     assert main(["bench", "tight:n=8", *QUICK, "--scheduler", NOWHERE]) == 2
     assert capfd.readouterr().err.startswith(f"memplan: error: scheduler: cannot connect to {NOWHERE}: ")

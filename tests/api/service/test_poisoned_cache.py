@@ -24,6 +24,7 @@ from memplan.planner.model.rows import Buffer, Value
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import SolveResult
 from tests.support.cache_pairs import Verdicts, pairs
+from tests.support.depth import DEPTH
 from tests.support.oracle import best_score
 from tests.support.plan_services import AloneService
 from tests.support.renaming import Data, scaled, spelled
@@ -129,10 +130,11 @@ def test_what_a_search_proved_is_told_by_the_process_that_searched_and_for_the_s
 
 
 @pytest.mark.slow
+@pytest.mark.drawn
 def test_answers_through_one_cache_are_those_of_a_fresh_service() -> None:
     async def day() -> Verdicts:
         shared, verdicts = AloneService(), Verdicts()
-        for one, other in pairs(11, 40):
+        for one, other in pairs(11, 20 * DEPTH):
             for problem in (one, other):
                 verdicts.add(await shared.ask(problem, _AMPLE_S), await AloneService().ask(problem, _AMPLE_S))
         return verdicts
