@@ -22,9 +22,10 @@ HELP = {
 
 @dataclass(frozen=True)
 class Selection:
-    """Some of the fields of an answer, in the answer's order."""
+    """Some of the fields of an answer that are `known`, in the answer's order."""
 
     names: frozenset[str]
+    known: frozenset[str]
 
     @classmethod
     def of(cls, answer: type[Any], fields: Iterable[str] = (), omit: Iterable[str] = ()) -> Selection | None:
@@ -36,11 +37,14 @@ class Selection:
         wanted, left_out = _split("fields", fields, known), _split("omit", omit, known)
         if not wanted and not left_out:
             return None
-        return cls(frozenset(wanted or known) - frozenset(left_out))
+        return cls(frozenset(wanted or known) - frozenset(left_out), frozenset(known))
 
     def write(self, content: bytes) -> bytes:
-        """Return the JSON of an answer with these fields alone."""
-        return to_json(self.taken(from_json(content))) + b"\n"
+        """Return the JSON of an answer with these fields alone; raises OptionError for JSON that is another format."""
+        found = from_json(content)
+        if not isinstance(found, dict) or self.known.isdisjoint(found):
+            raise OptionError("fields, omit: must be left out with another format, whose fields are not the answer's")
+        return to_json(self.taken(found)) + b"\n"
 
     def taken(self, content: dict[str, Any]) -> dict[str, Any]:
         """Return these fields of an answer."""

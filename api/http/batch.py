@@ -25,7 +25,9 @@ from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import due
+from memplan.capabilities.selection import Selection
 from memplan.planner.errors import InputError, MemplanError, OptionError, shown
+from memplan.planner.model.plan import Plan
 
 _PRIORITY = -1
 """Requests for one plan go before requests for many."""
@@ -76,13 +78,17 @@ class _Right:
 
 @dataclass(frozen=True)
 class Batch:
-    """The submissions of one request; what has no options of its own goes by those of `query`."""
+    """The submissions of one request; what has no options of its own goes by those of `query`.
+
+    Of the plans, lines have what the `selection` chooses.
+    """
 
     submissions: Iterator[Submission]
     query: QueryParams
     settings: Settings
     solving: Solves
     key_id: str | None = None
+    selection: Selection | None = None
 
     async def results(self, places: Callable[[], int], cancelled: asyncio.Event) -> AsyncGenerator[bytes, None]:
         """Yield a line for each submission, in the order in which they are ready; of those that are wrong some at once.
@@ -134,10 +140,13 @@ class Batch:
         try:
             asked = PlanRequest(read.problem, read.options, due(inf), _PRIORITY, key_id=self.key_id)
             plan = await self.solving.plan(asked, cancelled)
-            written = await to_thread.run_sync(write_plan, plan, read.problem.problem, read.options.format or "json")
-            return _line(read.about, "plan", written)
+            return _line(read.about, "plan", await to_thread.run_sync(self._written, plan, read))
         except Exception as error:  # noqa: BLE001  the border, as above
             return _refusal(read.about, error)
+
+    def _written(self, plan: Plan, read: _Right) -> bytes:
+        written = write_plan(plan, read.problem.problem, read.options.format or "json")
+        return written if self.selection is None else self.selection.write(written)
 
     def _read(self, submission: Submission, about: dict[str, Any]) -> _Right:
         content = _parsed(submission)

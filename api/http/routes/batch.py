@@ -13,10 +13,13 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.batch import Batch, lines_of, objects_of
 from memplan.api.http.openapi.job_schemas import BATCH_ANSWER, BATCH_REQUEST
+from memplan.api.http.openapi.schemas import selectable
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import JSON, NDJSON, media_type, read_body
+from memplan.api.http.selected import selection_in
 from memplan.api.options import read_query
 from memplan.api.store.caller import Caller
+from memplan.planner.model.plan import Plan
 
 router = APIRouter()
 
@@ -26,7 +29,7 @@ router = APIRouter()
     summary="Plan many problems",
     response_class=Response,
     responses={200: BATCH_ANSWER, **error_answers(400, 401, 403, 408, 413, 415, 422, 429, 503)},
-    openapi_extra=BATCH_REQUEST,
+    openapi_extra=selectable(BATCH_REQUEST),
     dependencies=[may("plan")],
 )
 async def batch(request: Request) -> Response:
@@ -36,14 +39,14 @@ async def batch(request: Request) -> Response:
     rest.
     """
     service = Service.of(request)
+    request, selection = selection_in(request, Plan)
     kind = media_type(request, NDJSON, JSON)
     read_query(request.query_params)
     body = await read_body(request, service.settings.max_body_bytes)
     submissions = lines_of(body) if kind == NDJSON else iter(await service.briefly(lambda: objects_of(body), request))
     key_id = Caller.of(request).key_id
-    return _Stream(
-        service, request, Batch(submissions, request.query_params, service.settings, service.solving, key_id)
-    )
+    lines = Batch(submissions, request.query_params, service.settings, service.solving, key_id, selection)
+    return _Stream(service, request, lines)
 
 
 class _Stream(StreamingResponse):

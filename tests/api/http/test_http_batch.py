@@ -46,6 +46,16 @@ def test_each_problem_gets_its_plan(server: Running) -> None:
         assert verify(Problem.model_validate(one(size)), Plan.model_validate(line["plan"])) == ()
 
 
+def test_plans_have_the_fields_that_are_wanted(server: Running) -> None:
+    results = ask(server, one(1), {"problem": one(2), "options": {"format": "triples"}}, fields="peak,status")
+    assert results[0]["plan"] == {"status": "optimal", "peak": 1}
+    assert results[1]["error"]["status"] == 422
+    refused = server.client.post("/v1/batch", json={"submissions": []}, params={"omit": "peaks"})
+    assert (refused.status_code, "did you mean peak?" in refused.text) == (422, True)
+    refused = server.client.post("/v1/plan", json=one(1), params={"format": "triples", "fields": "peak"})
+    assert (refused.status_code, "another format" in refused.text) == (422, True)
+
+
 def test_results_are_known_by_the_ids_that_were_given(server: Running) -> None:
     results = ask(server, one(1) | {"id": "first"}, {"id": 2, "problem": one(2)}, one(3))
     assert [line["id"] for line in results] == ["first", 2, None]
