@@ -18,7 +18,7 @@ from memplan.api.reports.page.file_page import STATIC
 
 router = APIRouter(include_in_schema=False)
 
-_TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html", "txt": "text/plain", "svg": "image/svg+xml"}
+_TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html", "txt": "text/plain", "csv": "text/csv"}
 _POLICY = "; ".join(
     (
         "default-src 'none'",

@@ -66,6 +66,24 @@ def alarm(found: Tab) -> str:
     return text
 
 
+def test_the_first_screen_has_an_example_and_the_last_jobs(opened: Tab) -> None:
+    opened.page.set_viewport_size({"width": 390, "height": 844})
+    opened.page.click("text=Try an example")
+    opened.page.dblclick(".service button.primary:enabled")
+    said(opened, "optimal")
+    jobs = opened.page.evaluate("fetch('/v1/jobs?kind=plan').then((answer) => answer.json())")["jobs"]
+    assert sum(job["name"] == "mobilenet_v2.csv" for job in jobs) == 2  # one by opening, one by two clicks
+    assert opened.page.inner_text(".watch").startswith("time")
+    assert opened.page.evaluate("document.querySelector('.picture').clientHeight") > 300
+    assert opened.page.evaluate("document.documentElement.scrollWidth") == 390
+    opened.page.goto(opened.page.url.partition("?")[0])
+    opened.page.click(".recent button >> nth=0")
+    said(opened, "optimal")
+    opened.page.click("text=Jobs")
+    opened.page.fill("dialog [type=search]", "no such job")
+    assert opened.page.locator("dialog tbody tr:visible").count() == 0
+
+
 def test_a_dropped_problem_is_planned_and_drawn(opened: Tab) -> None:
     opened.page.evaluate(DROP, ["small.json", json.dumps(SMALL)])
     said(opened, "optimal")

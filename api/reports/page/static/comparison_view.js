@@ -68,7 +68,7 @@ function signed(bytes) {
 
 /** @param {any} facts @param {(id: any) => void} select */
 function growths(facts, select) {
-  return Object.entries(facts.growth).flatMap(([pool, grown]) => [
+  return Object.entries(facts.growth ?? {}).flatMap(([pool, grown]) => [
     h("h2", {}, `Pool ${nameText(pool, 40)}: ${grown.used_before === null ? "new" : `${sizeText(Number(grown.used_before))} → ${sizeText(Number(grown.used))}`}`),
     grown.causes.length === 0
       ? h("p", { class: "quiet" }, "The same buffers are alive at its fullest time.")

@@ -15,9 +15,10 @@ export async function jobsDialog(service, open) {
   const first = await service.get(`/v1/jobs?limit=${AT_ONCE}`);
   const body = h("tbody", {});
   const more = h("button", {}, "More");
+  const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "name, kind or state", "aria-label": "search jobs" }));
   const isPlans = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox" }));
   const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { class: "jobs", "aria-label": "Jobs" },
-    h("div", { class: "row" }, h("h2", {}, "Jobs"), h("label", {}, isPlans, " with plans only"),
+    h("div", { class: "row" }, h("h2", {}, "Jobs"), search, h("label", {}, isPlans, " with plans only"),
       h("button", { onclick: () => dialog.close() }, "Close")),
     h("table", {},
       h("thead", {}, h("tr", {}, ...["problem", "kind", "state", "buffers", "peak", "bound", "created"].map((name) => h("th", { scope: "col" }, name)),
@@ -37,10 +38,13 @@ export async function jobsDialog(service, open) {
     next = page.next;
     more.hidden = !next;
     add(page.jobs);
+    sift();
   });
-  isPlans.addEventListener("change", () => {
-    for (const one of /** @type {any} */ (body).rows) one.hidden = isPlans.checked && !one.dataset.plan;
-  });
+  const sift = () => {
+    const wanted = search.value.trim().toLowerCase();
+    for (const one of /** @type {any} */ (body).rows) one.hidden = (isPlans.checked && !one.dataset.plan) || !one.textContent.toLowerCase().includes(wanted);
+  };
+  for (const field of [isPlans, search]) field.addEventListener("input", sift);
   document.body.append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.showModal();
@@ -50,7 +54,6 @@ export async function jobsDialog(service, open) {
 function row(job, service, open) {
   const name = nameText(job.name ?? job.id.slice(0, 8), 60);
   const size = (/** @type {any} */ bytes) => (bytes === null || bytes === undefined ? "" : sizeText(Number(bytes)));
-  const canOpen = job.kind === "plan";
   const stop = h("button", {}, "Stop");
   const state = h("td", {}, job.state + (job.plan_status ? `, ${job.plan_status}` : ""));
   stop.hidden = job.finished_at !== null;
@@ -60,7 +63,7 @@ function row(job, service, open) {
     stop.hidden = true;
   });
   const found = h("tr", {},
-    h("td", {}, canOpen ? h("button", { onclick: () => open(job.id) }, name) : name),
+    h("td", {}, h("button", { onclick: () => open(job.id) }, name)),
     h("td", {}, job.kind), state, h("td", {}, countText(job.buffers)),
     h("td", {}, size(job.progress?.peak)), h("td", {}, size(job.progress?.lower_bound)),
     h("td", {}, new Date(job.created_at).toLocaleString()), h("td", {}, stop));

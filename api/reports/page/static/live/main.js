@@ -20,6 +20,10 @@ import { EMPTY, before, hasPlan, isRunning, next, said, shown } from "./state.js
 
 const DRAW_EVERY_MS = 700;
 const JOB = /^[0-9a-f-]{36}$/;
+/** The seconds that a comparison may take: that of thousands of buffers, all of which moved, takes ten and more. */
+const COMPARE_S = 120;
+/** The jobs on the first screen. */
+const RECENT = 12;
 /** The files that were opened last, which capabilities may be about. */
 const FILES = 5;
 
@@ -62,11 +66,22 @@ class Live {
   }
 
   welcome() {
+    const recent = h("div", { class: "recent" });
     fill(this.view, h("div", { class: "welcome" }, h("div", { class: "target" },
       h("h2", {}, "Drop a problem, a plan, a model or a dump"),
       h("p", {}, "JSON or CSV of memplan and MiniMalloc; TFLite, ONNX, ExecuTorch, HLO, IREE, TVM; logs and traces."),
       h("p", { class: "quiet" }, "Problems and plans are read here; other files by this service, in a process of their own."),
-      h("button", { class: "primary", onclick: () => this.chooser.click() }, "Open a file…"))));
+      h("button", { class: "primary", onclick: () => this.chooser.click() }, "Open a file…"), " ",
+      h("button", { onclick: () => this.guarded(() => this.example()) }, "Try an example")), recent));
+    // Without a key where one is wanted, the first screen has no jobs, and requests none.
+    this.service.known(`/v1/jobs?limit=${RECENT}`).then((found) => found?.jobs.length && fill(recent, h("h2", {}, "Last jobs"),
+      h("ul", {}, ...found.jobs.filter((/** @type {any} */ job) => job.kind !== "import").map((/** @type {any} */ job) => h("li", {}, h("button", { onclick: () => this.openJob(job.id) }, nameText(`${job.kind === "plan" ? "" : `${job.kind} of `}${job.name ?? job.id.slice(0, 8)}`, 60)),
+        h("span", { class: "quiet" }, ` ${job.plan_status ?? job.state}, ${new Date(job.created_at).toLocaleString()}`))))));
+  }
+
+  async example() {
+    const answer = await this.service.call("GET", "static/live/example.csv");
+    await this.take([new File([await answer.blob()], "mobilenet_v2.csv")]);
   }
 
   /** Take an event, and draw what it changed. @param {import("./state.js").Event} event */
@@ -74,6 +89,7 @@ class Live {
     const was = shown(this.state);
     const wasComparing = this.state.isComparing;
     this.state = next(this.state, event);
+    if (event.kind === "ended") this.progress.end();
     const now = shown(this.state);
     if (now && (now !== was || wasComparing !== this.state.isComparing) && !this.state.isComparing) this.draw(now, was);
     this.render();
@@ -172,6 +188,7 @@ class Live {
   /** Let go of the job that is followed; it goes on at the service. */
   leave() {
     this.following.abort();
+    this.progress.end();
     fill(this.watch);
   }
 
@@ -254,8 +271,8 @@ class Live {
     this.following.abort();
     this.following = new AbortController();
     const { signal } = this.following;
-    if (job.kind === "plan") this.progress.begin(Date.parse(job.created_at));
-    if (job.kind === "plan") fill(this.watch, this.progress.element);
+    this.progress.begin(Date.parse(job.created_at), job.options.time_limit_s, job.kind === "plan");
+    fill(this.watch, this.progress.element);
     this.happened({ kind: "phase", phase: "waiting" });
     this.guarded(() => this.watched(job, signal).catch((error) => {
       if (signal.aborted) return;
@@ -359,7 +376,7 @@ class Live {
   async compared() {
     const [old, now] = [before(this.state), shown(this.state)];
     if (!old || !now) return;
-    const facts = await this.service.post("/v1/diff", { old: { problem: old.problem, plan: old.plan }, new: { problem: now.problem, plan: now.plan } });
+    const facts = await this.service.post("/v1/diff", { options: { time_limit_s: COMPARE_S }, old: { problem: old.problem, plan: old.plan }, new: { problem: now.problem, plan: now.plan } });
     const [one, two] = [old, now].map(({ problem, plan, name, names }) => planView(problem, plan, name, names));
     this.happened({ kind: "compared" });
     this.drawn = openComparison(this.view, { kind: "comparison", title: "", before: one, after: two, facts }, style);
