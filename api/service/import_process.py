@@ -52,7 +52,7 @@ def run_apart(
         return deadline.left_s <= 0 or (cancelled.is_set() and task.deadline.left_s > 0)
 
     with _reader() as child:
-        child.is_over, child.most_bytes = is_over, most
+        child.limit(is_over, most)
         child.give(task)
         try:
             wrong, known, found = child.answer()

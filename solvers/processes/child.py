@@ -45,9 +45,9 @@ def command(module: str) -> list[str]:
 class ChildProcess:
     """A child that runs a module until its block ends, or it is killed for what `stopped_by` states.
 
-    That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use
-    (both may be set anew for each task of a child that has several);
-    whoever waits for its answers then meets their end. What it and its children used is known once it has ended. Of
+    That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use;
+    whoever waits for its answers then meets their end. A child that has several tasks, or waits for its first one, is
+    watched by `limit` while it works. What it and its children used is known once it has ended. Of
     this process's environment it has what is harmless, and `environment`; `niceness` is added to that of this process.
     """
 
@@ -79,14 +79,22 @@ class ChildProcess:
         self._questions: IO[bytes] = self._popen.stdin
         self._answers: IO[bytes] = self._popen.stdout
         self._reaping = threading.Lock()
-        self._closing = threading.Event()
-        self.is_over, self.most_bytes = is_over, most_bytes
+        self._closing, self._is_limited = threading.Event(), threading.Event()
+        self.limit(is_over, most_bytes)
         threading.Thread(target=self._watch, daemon=True).start()
 
     @property
     def pid(self) -> int:
         """The number of the process."""
         return self._popen.pid
+
+    def limit(self, is_over: Callable[[], bool] | None = None, most_bytes: int | None = None) -> None:
+        """Set the limits anew; one without any is not looked at."""
+        self._limits = is_over, most_bytes
+        if is_over is None and most_bytes is None:
+            self._is_limited.clear()
+        else:
+            self._is_limited.set()
 
     def give(self, task: object) -> None:
         """Hand over the task; a child that is gone takes none."""
@@ -136,6 +144,7 @@ class ChildProcess:
     def close(self) -> None:
         """Kill it, and close its pipes; no other thread may hear it any more but one that meets the end of answers."""
         self._closing.set()
+        self._is_limited.set()
         self.kill()
         for pipe in (self._questions, self._answers):
             with contextlib.suppress(OSError):  # a task that nobody took is given up
@@ -148,11 +157,12 @@ class ChildProcess:
         self.close()
 
     def _watch(self) -> None:
-        while not self._closing.is_set():
-            if (is_over := self.is_over) is not None and is_over():
+        while self._is_limited.wait() and not self._closing.is_set():
+            is_over, most_bytes = self._limits
+            if is_over is not None and is_over():
                 self.stopped_by = "over"
             # A limit of the system's would let a parser wait for ever that ends by `abort` where it gets no memory.
-            elif self.most_bytes is not None and memory_in_use(self.pid) > self.most_bytes:
+            elif most_bytes is not None and memory_in_use(self.pid) > most_bytes:
                 self.stopped_by = "memory"
             if self.stopped_by is not None:
                 with self._reaping:

@@ -162,7 +162,7 @@ class _Asked:
 
     def __init__(self, readers: Readers, count: int, task: tuple[Any, ...], within: Deadline = _NEVER) -> None:
         self._readers, (self._reader, self._has_started) = readers, readers.take()
-        self._most = self._reader.most_bytes = reading_memory(count)
+        self._most = reading_memory(count)
         self._changing, self._is_over = threading.Lock(), False
         self.first = self._answer(task, within)
 
@@ -192,7 +192,7 @@ class _Asked:
         Its caller waits less long, so that a busy machine kills no reader that would soon be done.
         """
         most_s = GRACE_S + _OVERRUN_S + (0.0 if self._has_started else _START_S)
-        self._reader.is_over = lambda: self._readers.is_stopping or within.left_s < -most_s
+        self._reader.limit(lambda: self._readers.is_stopping or within.left_s < -most_s, self._most)
         self._reader.give(task)
         try:
             wrong, content = self._reader.answer()
@@ -206,7 +206,8 @@ class _Asked:
                 raise NotInTimeError("body: could not be read within its time limit") from None
             rule = f"must be read within its time limit, and with {self._most} bytes of memory"
             raise TooLargeError(f"body: {rule}") from None
-        self._reader.is_over, self._has_started = None, True
+        self._reader.limit()
+        self._has_started = True
         if wrong is None:
             return content
         self._is_over = True
