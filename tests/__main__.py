@@ -26,7 +26,7 @@ CHECKS = (
     ("words", [sys.executable, "-m", "tests.words"]),
 )
 TYPES = ("nice", str(BIN / "mypy"))
-N_PROCESSES = min(len(os.sched_getaffinity(0)) + 1, 8)
+N_PROCESSES = min((os.cpu_count() or 1) + 1, 8)
 PARALLEL = (f"--numprocesses={N_PROCESSES}", "--dist=loadscope", "--no-loadscope-reorder", "--assert=plain")
 """Values in assertions are told where tests run alone: rewriting all assertions takes each process 12 s of CPU."""
 ALONE = ("--numprocesses=0", "--last-failed", "--last-failed-no-failures=none")
