@@ -11,7 +11,8 @@ class ScheduleStep:
 
     Tiles of the outputs are `width` columns by `height` rows, and products sum up `depth` elements at a time. `order`
     has the positions of the tiles, row by row, in the order in which they are made; None is row by row. `retained`
-    are tensors that the step makes and leaves in the fast memory for the next step, and does not write.
+    are tensors that the step makes and leaves in the fast memory for the next step, and does not write, and those that
+    stay there from steps before.
     """
 
     operations: tuple[int, ...]

@@ -41,7 +41,7 @@ class Simulation:
 
 def simulate(graph: TileGraph, target: Target, schedule: Schedule) -> Simulation:
     """Run a schedule; one that breaks a rule has violations, and figures only as far as they can be known."""
-    violations = list(_broken_shapes(graph, schedule))
+    violations = list(_broken_shapes(graph, schedule, target.keeps))
     if violations:
         return Simulation((), tuple(violations))
     written, missing = _written(graph, schedule)
@@ -70,7 +70,7 @@ def simulate_step(
     return found, wrong
 
 
-def _broken_shapes(graph: TileGraph, schedule: Schedule) -> Iterator[str]:
+def _broken_shapes(graph: TileGraph, schedule: Schedule, keeps: bool) -> Iterator[str]:
     """Yield what keeps a schedule from being run at all."""
     seen: set[int] = set()
     for i, step in enumerate(schedule.steps):
@@ -78,8 +78,9 @@ def _broken_shapes(graph: TileGraph, schedule: Schedule) -> Iterator[str]:
             yield f"steps[{i}].operations: must be some of the graph's {len(graph.operations)}"
             return
         made = {graph.operations[o].output for o in step.operations}
-        if not set(step.retained) <= made:
-            yield f"steps[{i}].retained: must be made by the step"
+        held = schedule.steps[i - 1].retained if i and keeps else ()
+        if not set(step.retained) <= made.union(held):
+            yield f"steps[{i}].retained: must be made by the step{', or resident before' * keeps}"
         if min(step.width, step.height, step.depth) < 1:
             yield f"steps[{i}]: width, height and depth must be at least 1"
         seen.update(step.operations)

@@ -54,7 +54,7 @@ class StepRun:
     @cached_property
     def leaving(self) -> list[int]:
         """The tensors that outlive the step, one at least."""
-        return sorted(self.written | set(self.step.retained))
+        return sorted(self.written | self.made & set(self.step.retained))
 
     @cached_property
     def needed(self) -> list[tuple[int, Region]]:
@@ -234,7 +234,7 @@ class StepRun:
         rounded, copies = self.target.rounded, self.target.engine.copies
         for tensor in sorted(self.resident):
             yield "resident", tensor, rounded(self.graph.tensors[tensor].size)
-        for tensor in self.step.retained:
+        for tensor in sorted(self.made & set(self.step.retained)):
             yield "retained", tensor, rounded(self.graph.tensors[tensor].size)
         for tensor, region in self.outside:
             if (tensor, region) in used:

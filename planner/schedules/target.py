@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -52,12 +52,16 @@ class Engine(Value):
 
 
 class Target(Value):
-    """A machine: a fast memory, then a slow one, the link between them, and an engine."""
+    """A machine: a fast memory, then a slow one, the link between them, and an engine.
+
+    What a step retains stays for the next one, or until its last reader where `residency` is several steps.
+    """
 
     name: Name | None = None
     memories: Annotated[tuple[Memory, ...], BeforeValidator(as_tuple)]
     links: Annotated[tuple[Link, ...], BeforeValidator(as_tuple)]
     engine: Engine
+    residency: Literal["one step", "several steps"] = "one step"
 
     @model_validator(mode="after")
     def _has_two_memories(self) -> Target:
@@ -83,6 +87,11 @@ class Target(Value):
         """Return the machine with another size of the fast memory."""
         fast, slow = self.memories
         return self.model_copy(update={"memories": (fast.model_copy(update={"capacity": capacity}), slow)})
+
+    @property
+    def keeps(self) -> bool:
+        """True if what is retained may stay for several steps."""
+        return self.residency == "several steps"
 
     @property
     def alignment(self) -> int:

@@ -21,7 +21,6 @@ class LowerBounds:
 
     def __init__(self, graph: TileGraph, target: Target) -> None:
         self.graph, self.target = graph, target
-        self._inner: dict[tuple[int, bool], bool] = {}
 
     @cached_property
     def arithmetic(self) -> list[float]:
@@ -67,7 +66,7 @@ class LowerBounds:
         """Return True if a product is always summed up slice by slice, and never whole inside another one."""
         engine = self.target.engine
         is_long = self.graph.reduction(operation) > min(engine.width, engine.height)
-        return self.graph.operations[operation].is_product and is_long and not self._is_inner(operation, True)
+        return self.graph.operations[operation].is_product and is_long and not self._inner[operation, True]
 
     def _loads(self, operation: int, tensor: int) -> float:
         """Return how often an operation loads a tensor at least.
@@ -95,25 +94,22 @@ class LowerBounds:
         is_one_side = all(other.is_product for other in readers) and len(sides) == 1
         return shape == made and not is_one_side
 
-    def _is_inner(self, operation: int, by_product: bool) -> bool:
-        """Return True if an output may be made for a product in its own step, maybe by way of others in between.
+    @cached_property
+    def _inner(self) -> dict[tuple[int, bool], bool]:
+        """True for outputs that may be made for a product in its own step, maybe by way of others in between.
 
-        `by_product` where the tensor on the way is that of a product: then it may be one strip of any length; what an
-        element-wise operation makes must fit a tile along the reduction.
+        The second key is True where the tensor on the way is that of a product: then it may be one strip of any length;
+        what an element-wise operation makes must fit a tile along the reduction.
         """
-        key = operation, by_product
-        if key in self._inner:
-            return self._inner[key]
-        graph, engine = self.graph, self.target.engine
-        tensor, found = graph.operations[operation].output, False
-        for reader in graph.readers.get(tensor, ()):
-            one = graph.operations[reader]
-            if not one.is_product:
-                found = self._is_inner(reader, False)
-            else:
-                across = engine.width if one.inputs[0] == tensor else engine.height
-                found = by_product or graph.reduction(reader) <= across or self._is_inner(reader, True)
-            if found:
-                break
-        self._inner[key] = found
+        graph, engine, found = self.graph, self.target.engine, dict[tuple[int, bool], bool]()
+        for operation in reversed(graph.in_order):
+            tensor = graph.operations[operation].output
+            for by_product in (False, True):
+                ways = []
+                for reader in graph.readers.get(tensor, ()):
+                    one = graph.operations[reader]
+                    across = engine.width if one.inputs[0] == tensor else engine.height
+                    fits = one.is_product and (by_product or graph.reduction(reader) <= across)
+                    ways.append(fits or found[reader, one.is_product])
+                found[operation, by_product] = any(ways)
         return found

@@ -18,7 +18,8 @@ class StepCosts:
     """The costs of steps of a graph on a target; those that look alike are computed once.
 
     Steps are given as masks: the operations of a step, the tensors that are resident when it begins, those that
-    leave it, and of these those that it retains. `evaluated` counts the nests that were computed.
+    leave it, and those that are resident when it ends. `evaluated` counts the nests that were computed; `cuts` are
+    steps that have no cost.
 
     Where a step needs one tensor in several regions, two slices may be the same bytes by chance: then the closed form
     is a lower bound, and the visits of a tiling are counted before it is taken.
@@ -28,6 +29,7 @@ class StepCosts:
         self.graph, self.target, self.objective = graph, target, objective
         self.sizes = [target.rounded(tensor.size) for tensor in graph.tensors]
         self.evaluated = 0
+        self.cuts: set[tuple[int, int, int, int]] = set()
         self._steps: dict[tuple[int, int, int, int], StepCost | None] = {}
         self._nests: dict[tuple[int, int], Nest | None] = {}
         self._alike: dict[Any, StepCost | None] = {}
@@ -71,8 +73,8 @@ class StepCosts:
 
     def _look(self, operations: int, resident: int, leaving: int, retained: int) -> Look | None:
         nest = self.nest(operations, leaving)
-        fixed = sum(self.sizes[t] for t in bits(resident)) + sum(self.sizes[t] for t in bits(retained))
-        if nest is None or fixed > self.target.capacity:
+        fixed = sum(self.sizes[t] for t in bits(resident)) + sum(self.sizes[t] for t in bits(retained & leaving))
+        if nest is None or fixed > self.target.capacity or (operations, resident, leaving, retained) in self.cuts:
             return None
         return Look(nest, tuple(self._loads(nest, resident)), fixed, (leaving & ~retained).bit_count())
 

@@ -22,7 +22,10 @@ EPSILON = 1e-6
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """A step that was found, as masks: operations, and tensors that are resident, that leave and that are retained."""
+    """A step that was found, as masks: operations, and tensors that are resident, that leave and that are retained.
+
+    What is resident and stays is retained, too; it does not leave the step.
+    """
 
     operations: int
     resident: int
@@ -64,11 +67,15 @@ class Bounds:
 
 @dataclass(frozen=True)
 class StepWindow:
-    """Operations that are done one after the other, and the tensors that are resident before and after them."""
+    """Operations that are done one after the other, and the tensors that are resident before and after them.
+
+    `before` are the operations that are done before.
+    """
 
     operations: int
     resident: int = 0
     retained: int = 0
+    before: int = 0
 
 
 @dataclass
@@ -189,15 +196,13 @@ class DownsetSearch:
         states: dict[int, dict[int, _State]],
         layers: list[set[int]],
     ) -> None:
-        bound_to = 0
-        for tensor in bits(resident):
-            bound_to |= self.relations.readers[tensor] & ~done
         self.effort.spend(len(ready))
         for group in ready:
-            if bound_to & ~group.operations or resident & ~group.reads:
-                continue
             following = done | group.operations
-            for retained in self._retainable(group, following):
+            kept = self.relations.awaited(resident, following | self.window.before)
+            if kept and not self.costs.target.keeps:
+                continue
+            for retained in self._retainable(group, following, kept):
                 cost = self.costs.of(group.operations, resident, group.leaves, retained)
                 if cost is None:
                     continue
@@ -210,28 +215,29 @@ class DownsetSearch:
                     known[retained] = _State(total, done, resident, step)
                     layers[(following & self.window.operations).bit_count()].add(following)
 
-    def _retainable(self, group: Group, done: int) -> Iterator[int]:
-        """Yield the sets of tensors, as masks, that a group may retain for the next one."""
-        window = self.window
+    def _retainable(self, group: Group, done: int, kept: int) -> Iterator[int]:
+        """Yield the sets of tensors, as masks, that a group may retain for the next one, with those that are kept."""
+        window, keeps = self.window, self.costs.target.keeps
+        kept |= window.retained & group.leaves
         if done == window.operations:
-            if not window.retained & ~group.leaves:
-                yield window.retained
+            if kept == window.retained:
+                yield kept
             return
-        if window.retained & group.leaves:
+        if kept and not keeps:
             return  # what is resident at the end is made by the last step
         candidates = []
         for tensor, outside in group.leaving:
             left = outside & ~done
             fits = self.costs.sizes[tensor] <= self.costs.target.capacity
             if fits and left and not left & ~window.operations and not self.relations.outputs >> tensor & 1:
-                if left.bit_count() <= _MOST_READERS:
+                if keeps or left.bit_count() <= _MOST_READERS:
                     candidates.append(tensor)
                 else:
                     self.is_cut = True
-        yield 0
+        yield kept
         for count in range(1, min(self.bounds.retained, len(candidates)) + 1):
             for chosen in combinations(candidates, count):
-                yield sum(1 << tensor for tensor in chosen)
+                yield kept | sum(1 << tensor for tensor in chosen)
         more = sorted(self.costs.sizes[tensor] for tensor in candidates)[: self.bounds.retained + 1]
         self.is_cut |= len(more) > self.bounds.retained and sum(more) <= self.costs.target.capacity
 

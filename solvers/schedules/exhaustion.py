@@ -42,15 +42,17 @@ def exhausted(ground: Ground, known: Found, share: float = 1.0) -> Found | None:
         for mask, reads, sinks, inner in groups:
             if reads & ~(state[0] | state[1]):
                 continue
-            for written, retained in _ways_to_leave(sinks, inner & ~state[0]):
+            ways_to_leave = _ways_to_leave(sinks, inner & ~state[0])
+            for (written, new), kept in product(ways_to_leave, _kept(ground, state[1] & ~(sinks | inner))):
                 ground.effort.spend(1)
-                cost = ground.costs.of(mask, state[1], written | retained, retained)
+                leaving, retained = written | new, new | kept
+                cost = ground.costs.of(mask, state[1], leaving, retained)
                 if cost is None:
                     continue
                 following, total = (state[0] | written, retained), value + cost.value
                 if total < least.get(following, float("inf")) - EPSILON:
                     least[following] = total
-                    ways[following] = state, PlannedStep(mask, state[1], written | retained, retained)
+                    ways[following] = state, PlannedStep(mask, state[1], leaving, retained)
                     heappush(queue, (total, following))
     return known
 
@@ -72,6 +74,12 @@ def _ways_to_leave(sinks: int, inner: int) -> Iterator[tuple[int, int]]:
     more = [((0, 0), (1 << t, 0), (0, 1 << t)) for t in bits(inner)]
     for chosen in product(*ways, *more):
         yield sum(written for written, _ in chosen), sum(retained for _, retained in chosen)
+
+
+def _kept(ground: Ground, resident: int) -> Iterator[int]:
+    """Yield what may stay of the tensors that are resident, as masks."""
+    for chosen in product(*((0, 1 << t) for t in bits(resident if ground.target.keeps else 0))):
+        yield sum(chosen)
 
 
 def _traced(ways: dict[_State, tuple[_State, PlannedStep]], state: _State) -> list[PlannedStep]:

@@ -68,6 +68,10 @@ class Relations:
         """The tensors that the graph makes for others."""
         return sum(1 << t for t in self.graph.outputs)
 
+    def awaited(self, tensors: int, done: int) -> int:
+        """Return the tensors, a mask, that have readers that are not done."""
+        return sum(1 << t for t in bits(tensors) if self.readers[t] & ~done)
+
     def is_convex(self, group: int) -> bool:
         """Return True if no operation outside a group is both after and before some of it."""
         up = down = 0

@@ -57,7 +57,8 @@ class Improvement:
         operations = sum(step.operations for step in part)
         if not part or operations.bit_count() < 2:
             return
-        window = StepWindow(operations, part[0].resident, part[-1].retained)
+        before = sum(step.operations for step in self.steps[:first])
+        window = StepWindow(operations, part[0].resident, part[-1].retained, before)
         key = operations, window.resident, window.retained
         value = self.ground.value(part)
         if self.tried.get(key, float("inf")) <= value + EPSILON:

@@ -28,20 +28,28 @@ class PlacedSlot:
 
 
 def slots_of(steps: Sequence[StepFigures]) -> list[tuple[str, int, int, int, int]]:
-    """Return a kind, a tensor, a size and a half-open lifetime for each slot; what is retained lives two steps."""
+    """Return a kind, a tensor, a size and a half-open lifetime for each slot.
+
+    What is retained lives in the step that makes it, and in those in which it is resident.
+    """
     found = []
     for i, step in enumerate(steps):
         for kind, tensor, size in step.buffers:
+            end = i + 1
+            while kind == "retained" and end < len(steps) and ("resident", tensor, size) in steps[end].buffers:
+                end += 1
             if kind != "resident":  # the slot of the step that retained it
-                found.append((kind, tensor, size, i, i + 2 if kind == "retained" else i + 1))
+                found.append((kind, tensor, size, i, end))
     return found
 
 
-def placed(steps: Sequence[StepFigures], target: Target, time_limit_s: float, deterministic: bool) -> list[PlacedSlot]:
-    """Return offsets for all slots within the fast memory; raises InvalidPlanError where the plan is no good.
+def placed(
+    steps: Sequence[StepFigures], target: Target, time_limit_s: float, deterministic: bool
+) -> list[PlacedSlot] | None:
+    """Return offsets for all slots within the fast memory; None without any, InvalidPlanError where a plan is no good.
 
-    There is one in the bytes alive: what is retained may lie at the two ends of the memory in turns, as it lives two
-    steps, and all else between.
+    There is one in the bytes alive if what is retained lives two steps: it may lie at the two ends of the memory in
+    turns, and all else between. What stays for several steps may leave gaps that are too small.
     """
     rows = slots_of(steps)
     buffers = [
@@ -50,6 +58,8 @@ def placed(steps: Sequence[StepFigures], target: Target, time_limit_s: float, de
     ]
     problem = Problem(buffers=buffers, pools=[Pool(name=target.memories[0].name, size=target.capacity)])
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
+    if len(plan.placements) < len(buffers):
+        return None
     if wrong := verify(problem, plan):
         raise InvalidPlanError(*(each.message for each in wrong[:5]))
     offsets = {each.id: each.offset for each in plan.placements}

@@ -27,7 +27,7 @@ class Shifts:
                 self.ground.effort.spend(len(best))
                 if self.ground.effort.is_over(share):
                     return best
-                found = self._rebuilt(*changed)
+                found = self.rebuilt(*changed)
                 if found is not None and (total := self.ground.value(found)) < value - EPSILON:
                     best, value, is_better = found, total, True
                     break
@@ -52,18 +52,19 @@ class Shifts:
                     kept = [i for i, mask in enumerate(changed) if mask]
                     yield [changed[i] for i in kept], [retained[i] for i in kept]
 
-    def _rebuilt(self, masks: list[int], retained: list[int]) -> list[PlannedStep] | None:
+    def rebuilt(self, masks: list[int], retained: list[int]) -> list[PlannedStep] | None:
         """Return the steps, which retain what they did where the next one reads it; None where one fits no tile."""
-        steps: list[PlannedStep] = []
-        resident = 0
+        steps, keeps = list[PlannedStep](), self.ground.target.keeps
+        resident = done = 0
         for i, mask in enumerate(masks):
             if mask not in self._groups:
                 self._groups[mask] = group_of(self.relations, mask)
             group, following = self._groups[mask], masks[i + 1] if i + 1 < len(masks) else 0
-            stays = 0
+            done |= mask
+            stays = self.relations.awaited(resident, done)
             for tensor, outside in group.leaving:
-                is_read_next = outside and not outside & ~following
-                if retained[i] >> tensor & 1 and is_read_next and not self.relations.outputs >> tensor & 1:
+                is_in_time = outside and (keeps or not outside & ~following)
+                if retained[i] >> tensor & 1 and is_in_time and not self.relations.outputs >> tensor & 1:
                     stays |= 1 << tensor
             if self.ground.costs.of(mask, resident, group.leaves, stays) is None:
                 return None

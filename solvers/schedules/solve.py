@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.schedules.graph import TileGraph
@@ -11,13 +11,16 @@ from memplan.planner.schedules.schedule import Schedule
 from memplan.planner.schedules.simulator import Simulation, simulate
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
-from memplan.solvers.schedules.downsets import EPSILON
+from memplan.solvers.schedules.downsets import EPSILON, Found
 from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.frontier import front_of, least_peak
 from memplan.solvers.schedules.ground import Ground
+from memplan.solvers.schedules.improvement import Improvement
 from memplan.solvers.schedules.lowering import lowered
+from memplan.solvers.schedules.nests import bits
 from memplan.solvers.schedules.placement import PlacedSlot, placed
 from memplan.solvers.schedules.search import FoundSchedule, ScheduleSearch, Steps, depth_first, in_order
+from memplan.solvers.schedules.shifts import Shifts
 
 PLACEMENT_S = 2.0
 """The most seconds for the plan of the fast memory: that of 500 slots takes less than one."""
@@ -78,15 +81,42 @@ def solve_schedule(
         found = least_peak(ground, front[-1], is_complete) if task.objective == "peak" else found.improved(front[0])
 
     count = min(len(front), MOST_POINTS) if task.wants_front else 0
-    best, points = _verified(task, order, found.steps, is_counted), list[SimulatedSchedule]()
+    while (best := _verified(task, order, found.steps, is_counted)) is None:
+        found = cut_off(ground, found)
+    points = []
     for place in dict.fromkeys(round(k * (len(front) - 1) / max(1, count - 1)) for k in range(count)):
-        if not is_late():
-            points.append(_verified(task, order, front[place], is_counted))
+        if not is_late() and (point := _verified(task, order, front[place], is_counted, True)) is not None:
+            points.append(point)
     return SolvedSchedule(best.schedule, best.simulation, best.slots, found, tuple(points))
 
 
-def _verified(task: ScheduleTask, order: Sequence[int], steps: Steps, is_counted: bool) -> SimulatedSchedule:
-    """Return a schedule that holds what the search says of it, in places within its own peak."""
+def cut_off(ground: Ground, found: FoundSchedule) -> FoundSchedule:
+    """Return a schedule without the largest tensor that stays over the fullest step, and without that step.
+
+    What is resident has no place there, though it fits by its bytes; raises InvalidPlanError where nothing stays.
+    """
+    full = [(cost.peak, k) for k, (step, cost) in enumerate(found.steps) if step.resident & step.retained]
+    if not full:
+        raise InvalidPlanError("slots: must have places, as nothing stays for several steps")
+    steps = [step for step, _ in found.steps]
+    fullest = steps[max(full)[1]]
+    ground.costs.cuts.add(fullest.masks)
+    gone = max(bits(fullest.resident & fullest.retained), key=lambda tensor: ground.costs.sizes[tensor])
+    masks, shifts = [step.operations for step in steps], Shifts(ground)
+    fewer = shifts.rebuilt(masks, [step.retained & ~(1 << gone) for step in steps]) or shifts.rebuilt(
+        masks, [0] * len(steps)
+    )
+    if fewer is None:
+        raise InvalidPlanError("slots: must have places, also with nothing resident")
+    best = Improvement(ground, Found(ground.value(fewer), fewer, False)).run(1.0)
+    again = tuple((step, ground.cost(step)) for step in best.steps)
+    return replace(found, steps=again, value=best.value, proof=None, is_complete=False)
+
+
+def _verified(
+    task: ScheduleTask, order: Sequence[int], steps: Steps, is_counted: bool, is_tight: bool = False
+) -> SimulatedSchedule | None:
+    """Return a schedule that holds what the search says of it; None without places, where it `is_tight` in its peak."""
     schedule = lowered(task.graph, order, steps)
     simulation = simulate(task.graph, task.target, schedule)
     if simulation.violations:
@@ -94,5 +124,6 @@ def _verified(task: ScheduleTask, order: Sequence[int], steps: Steps, is_counted
     said = sum(cost.latency for _, cost in steps)
     if abs(simulation.latency - said) > said * EPSILON:
         raise InvalidPlanError(f"latency: must be what the search says, {said}, got {simulation.latency}")
-    target = task.target.with_capacity(simulation.peak)
-    return SimulatedSchedule(schedule, simulation, tuple(placed(simulation.steps, target, PLACEMENT_S, is_counted)))
+    target = task.target.with_capacity(simulation.peak) if is_tight else task.target
+    slots = placed(simulation.steps, target, PLACEMENT_S, is_counted)
+    return None if slots is None else SimulatedSchedule(schedule, simulation, tuple(slots))

@@ -67,14 +67,16 @@ def drawn_target(problem: ScheduleProblem, seed: int) -> Target:
         fields["engine"]["copies"] = 2
         fields["memories"][0]["alignment"] = rng.choice([1, 4, 64])
         fields["links"][0]["latency"] = rng.choice([0, 3])
+    if rng.random() < 0.5:
+        fields["residency"] = "several steps"
     return Target.model_validate(fields)
 
 
 def least_latency(graph: TileGraph, target: Target) -> float | None:
     """Return the least time of all schedules in which each operation runs once, by the simulator alone.
 
-    Steps are tried in every order; a tensor may be retained for the next step; tiles have sides of powers of two, or
-    all of an axis.
+    Steps are tried in every order; a tensor may be retained for the next step, or until its last reader where the
+    target keeps tensors; tiles have sides of powers of two, or all of an axis.
     """
     best: dict[tuple[frozenset[int], frozenset[int]], float] = {}
 
@@ -90,10 +92,13 @@ def least_latency(graph: TileGraph, target: Target) -> float | None:
                     group = frozenset(chosen)
                     if any(graph.predecessors[o] - group - done for o in group):
                         continue
+                    kept = {t for t in resident if set(graph.readers[t]) - done - group}
+                    if kept and not target.keeps:
+                        continue
                     for retained in _retained(graph, group, done | group):
-                        time = _step_time(graph, target, done, (group, resident, retained))
+                        time = _step_time(graph, target, (group, resident, (*retained, *kept)))
                         if time is not None:
-                            found = min(found, time + rest(done | group, frozenset(retained)))
+                            found = min(found, time + rest(done | group, frozenset((*retained, *kept))))
             best[key] = found
         return best[key]
 
@@ -110,20 +115,18 @@ def _retained(graph: TileGraph, group: frozenset[int], done: frozenset[int]) -> 
 
 
 def _step_time(
-    graph: TileGraph, target: Target, done: frozenset[int], step: tuple[frozenset[int], frozenset[int], tuple[int, ...]]
+    graph: TileGraph, target: Target, step: tuple[frozenset[int], frozenset[int], tuple[int, ...]]
 ) -> float | None:
     """Return the least time of one step in all tilings; None where it is none.
 
-    What is resident must be read by this step alone, as it was not written; what others read, or nobody, is.
+    What others read, or nobody, is written unless it is retained.
     """
     group, resident, retained = step
-    if any(not set(graph.readers[tensor]) - done <= group for tensor in resident):
-        return None
     made = {graph.operations[o].output for o in group}
     written = frozenset(
         t for t in made - set(retained) if not set(graph.readers.get(t, ())) <= group or t in graph.outputs
     )
-    tip = graph.tensors[min(written | set(retained))]
+    tip = graph.tensors[min(written | made & set(retained))]
     reduction = max((graph.reduction(o) for o in group if graph.operations[o].is_product), default=1)
     engine, found = target.engine, []
     for width in _sizes(tip.width, engine.width):

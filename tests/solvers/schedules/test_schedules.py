@@ -7,15 +7,17 @@ import random
 import pytest
 
 from memplan.planner.errors import ProblemError
-from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.graph import TileGraph, TileOperation, TileTensor
 from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.simulator import simulate
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.bounds import LowerBounds
 from memplan.solvers.schedules.costs import StepCosts
 from memplan.solvers.schedules.effort import ScheduleEffort
-from memplan.solvers.schedules.lowering import walk
-from memplan.solvers.schedules.solve import ScheduleTask, SolvedSchedule, solve_schedule
+from memplan.solvers.schedules.ground import Ground
+from memplan.solvers.schedules.lowering import lowered, walk
+from memplan.solvers.schedules.search import ScheduleSearch, depth_first, in_order
+from memplan.solvers.schedules.solve import ScheduleTask, SolvedSchedule, cut_off, solve_schedule
 from tests.support.depth import seeds
 from tests.support.small_schedules import drawn_schedule, drawn_target, least_latency
 
@@ -89,6 +91,41 @@ def test_the_least_peak_is_the_least_memory_in_which_there_is_a_schedule(seed: i
     assert found.found.proof is not None
     with pytest.raises(ProblemError, match="fast_memory_capacity"):
         solved(problem.graph, problem.target.with_capacity(found.simulation.peak - 1))
+
+
+def stays() -> tuple[TileGraph, Target]:
+    """Return a graph on a target in which a tensor is better off in the fast memory for several steps."""
+    fields = {"fast_memory_capacity": 500, "native_granularity": (8, 8)}
+    problem = drawn_schedule(10, most=9, sides=(8, 16)).model_copy(update=fields)
+    return problem.graph, problem.target.model_copy(update={"residency": "several steps"})
+
+
+def test_a_tensor_that_stays_for_several_steps_is_not_loaded_again() -> None:
+    graph, target = stays()
+    found, other = solved(graph, target), solved(graph, target.model_copy(update={"residency": "one step"}))
+    assert found.simulation.latency < other.simulation.latency
+    assert any(slot.end > slot.start + 2 for slot in found.slots)
+    assert simulate(graph, target.model_copy(update={"residency": "one step"}), found.schedule).violations
+
+
+def test_a_step_whose_residents_have_no_place_comes_back_without_one() -> None:
+    graph, target = stays()
+    effort = ScheduleEffort(0.2, None, lambda: False)
+    ground = Ground(in_order(graph, depth_first(graph)), target, "latency", effort)
+    found = ScheduleSearch(ground).run()
+    again = cut_off(ground, found)
+    assert ground.costs.cuts.isdisjoint(step.masks for step, _ in again.steps)
+    assert (
+        simulate(ground.graph, target, lowered(ground.graph, range(len(graph.operations)), again.steps)).violations
+        == ()
+    )
+    assert again.value >= found.value
+
+
+def test_a_chain_of_many_operations_has_bounds() -> None:
+    chain = tuple(TileOperation("element-wise", (k,), k + 1, 3) for k in range(2000))
+    graph = TileGraph(tuple(TileTensor(8, 8) for _ in range(2001)), chain)
+    assert LowerBounds(graph, drawn_schedule(0).target).latency >= 2000 * 3
 
 
 @pytest.mark.parametrize("seed", range(10))
