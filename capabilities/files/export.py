@@ -18,7 +18,20 @@ from memplan.planner.importers.tflite.tflm_tail import MicroArena, arena_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
-Target = Literal["c", "malloc-c", "ld", "armlink", "tflm", "buffer-plan", "mlf", "executorch", "pte", "triples"]
+Target = Literal[
+    "c",
+    "malloc-c",
+    "ld",
+    "armlink",
+    "tflm",
+    "buffer-plan",
+    "mlf",
+    "executorch",
+    "pte",
+    "triples",
+    "perfetto",
+    "torch-snapshot",
+]
 
 
 Section = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.$]{1,100}$")]

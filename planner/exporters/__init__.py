@@ -15,6 +15,7 @@ from memplan.planner.exporters.linker import write_ld, write_scatter
 from memplan.planner.exporters.lists import write_executorch, write_mlf, write_triples
 from memplan.planner.exporters.pte import write_pte
 from memplan.planner.exporters.tflm import write_buffer_plan, write_tflm
+from memplan.planner.exporters.traces import write_perfetto, write_snapshot
 
 Exporter = Callable[[VerifiedLayout, str], Mapping[str, bytes]]
 
@@ -29,5 +30,7 @@ EXPORTERS: Mapping[str, Exporter] = {
     "executorch": write_executorch,
     "pte": write_pte,
     "triples": write_triples,
+    "perfetto": write_perfetto,
+    "torch-snapshot": write_snapshot,
 }
 """The targets that a plan can be exported to; `memplan convert` and `memplan plan` write tables."""

@@ -2,31 +2,26 @@
 // The legend of a picture: what its colours and outlines mean.
 
 import { h } from "./dom.js";
+import { svg } from "./svg.js";
 import { sizeText } from "./text.js";
 
-const SVG = "http://www.w3.org/2000/svg";
-
 /**
- * The entries of a picture's legend.
+ * What a picture's colours and outlines mean, each with its colour where that is one.
  * @param {import("./picture.js").Picture} picture
- * @returns {(HTMLElement | false)[]}
+ * @returns {{text: string, ink?: string}[]}
  */
-export function legendOf({ legend, look, plan }) {
-  const entries = (legend ?? []).slice(0, 12).map(({ name, ink }) => {
-    const square = document.createElementNS(SVG, "svg");
-    const rect = document.createElementNS(SVG, "rect");
-    for (const element of [square, rect]) {
-      element.setAttribute("width", "11");
-      element.setAttribute("height", "11");
-    }
-    rect.setAttribute("fill", `#${ink.toString(16).padStart(6, "0")}`);
-    square.append(rect);
-    return h("span", {}, square, look.by === "size" ? sizeText(Number(name)) : name);
-  });
-  return [...entries,
-    look.peak.length > 0 && h("span", {}, "purple outline: decides the peak"),
-    look.wrong.length > 0 && h("span", {}, "red outline: breaks a rule"),
-    look.selected >= 0 && h("span", {}, "blue: selected; red: what it stands on"),
-    plan.pins.size > 0 && h("span", {}, "\u25e3 pinned"),
-    plan.root.some((root, i) => root !== i) && h("span", {}, "dashed: alias")];
+export function legendTexts({ legend, look, plan }) {
+  const says = (/** @type {boolean} */ isSo, /** @type {string} */ text) => (isSo ? [{ text }] : []);
+  return [...(legend ?? []).slice(0, 12).map(({ name, ink }) => ({ text: look.by === "size" ? sizeText(Number(name)) : String(name), ink: `#${ink.toString(16).padStart(6, "0")}` })),
+    ...says(look.peak.length > 0, "purple outline: decides the peak"),
+    ...says(look.wrong.length > 0, "red outline: breaks a rule"),
+    ...says(look.selected >= 0, "blue: selected; red: what it stands on"),
+    ...says(plan.pins.size > 0, "\u25e3 pinned"),
+    ...says(plan.root.some((root, i) => root !== i), "dashed: alias")];
+}
+
+/** The entries of a picture's legend. @param {import("./picture.js").Picture} picture */
+export function legendOf(picture) {
+  return legendTexts(picture).map(({ text, ink }) => h("span", {},
+    ink && svg("svg", { width: 11, height: 11 }, svg("rect", { width: 11, height: 11, fill: ink })), text));
 }

@@ -110,7 +110,7 @@ export class Overlay {
     const y = Math.round(this.py(this.lanes.y(lane.pool, bytes))) + 0.5;
     if (y < 0 || y > this.height) return;
     this.line(GUTTER.left, y, GUTTER.left + this.width, y, colour, dash, 1.5);
-    this.tag(`${word} ${sizeText(bytes)}`, GUTTER.left + this.width - 6, y, colour, word === "bound" ? "under" : "over");
+    this.tag(`${word} ${sizeText(bytes)}`, GUTTER.left + this.width - 6, y, colour, word === "bound" || y < 16 ? "under" : "over");
   }
 
   /** A small text on paper, right-aligned, over or under a line. */
@@ -185,10 +185,12 @@ export class Overlay {
       const x = this.px(lanes.x(time));
       this.line(x, this.height, x, this.height + 4, theme.soft, []);
       c.fillStyle = theme.soft;
+      c.textAlign = x > GUTTER.left + this.width - 24 ? "right" : "center"; // the last one is not cut
       c.fillText(plan.timeText(time), x, this.height + 6);
       const name = plan.stepName(time);
       if (name) c.fillText(nameText(name, 16), x, this.height + 20);
     }
+    c.textAlign = "center";
     if (!plan.steps) c.fillText("time (program order)", GUTTER.left + this.width / 2, this.height + 22);
   }
 

@@ -23,7 +23,6 @@ const CLICK_PIXELS = 4;
 const PEAK_MARKED = 2000;
 /** From so many on, neighbours are too small to tell apart by colour: the colours tell sizes. */
 const MANY = 20_000;
-
 /** @typedef {{title?: string, moved?: Uint8Array | null}} PlanOptions */
 
 /** The views that are open, by their elements: one that another takes the place of lets go of keys and colours. */
@@ -72,13 +71,14 @@ export class PlanView {
     this.told = h("span", { class: "quiet", role: "status" });
     const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ run) => h("button", { type: "button", title, onclick: run }, text);
     const name = this.title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "plan";
+    const caption = () => [this.title, ...[...(this.head?.children ?? [])].map(({ textContent }) => textContent)].join("  \u00b7  ");
     return h("div", { class: "bar", role: "toolbar", "aria-label": "plan" },
       this.head,
       h("label", {}, "colour", this.menu), this.field, this.told,
       button("whole", "show all (0)", () => this.picture.camera.all()),
       button("peak", "show the peak, or that of the next pool (P)", () => this.toPeak()),
-      button("PNG", "save the picture as PNG", () => savePng(this.picture, name)),
-      button("SVG", "save the picture as SVG", () => saveSvg(this.picture, name)),
+      button("PNG", "save the picture as PNG", () => savePng(this.picture, name, caption())),
+      button("SVG", "save the picture as SVG", () => saveSvg(this.picture, name, caption())),
       button("CSV", "save the buffers in sight as CSV", () => saveCsv(this.picture, name)),
       button("theme", "light or dark", switchTheme),
       button("?", "keys", () => showHelp(this.bindings)));

@@ -272,6 +272,9 @@ def test_png_svg_and_csv_are_what_is_seen(opened: Tab, plan: Plan) -> None:
     assert saved(opened, "PNG").startswith(b"\x89PNG")
     drawing = ElementTree.fromstring(saved(opened, "SVG"))
     titles = [title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")]
+    texts = [text.text or "" for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    for said in ("capacity ", "bound ", "verified", "decides the peak", "0"):  # lines, title, legend, axes
+        assert any(said in text for text in texts), texts
     assert "conv1" in titles
     table = saved(opened, "CSV")
     assert list(csv.reader(io.StringIO(table.decode()))) == list(

@@ -44,7 +44,7 @@ export function openAnswer(element, entry, style) {
   const keep = (/** @type {string} */ suffix, /** @type {BlobPart} */ data) =>
     h("button", { onclick: () => save(new Blob([data]), `${kind}${suffix}`) }, `Save ${nameText(`${kind}${suffix}`, 40)}`);
   fill(element,
-    h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)), ...filesIn(answer.value).map(({ suffix, data }) => keep(suffix, data))),
+    h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)), ...filesIn(answer.value, entry.request?.options?.to).map(({ suffix, data }) => keep(suffix, data))),
     h("div", { class: "answer" }, pre, raw), stage);
   const shown = drawn(stage, entry, style);
   element.classList.toggle("only", shown === undefined);
@@ -73,10 +73,10 @@ function drawn(stage, entry, style) {
   return openPlan(stage, { ...planView(problem, plan, name), isPending: true }, style);
 }
 
-/** @param {any} value @returns {{suffix: string, data: BlobPart}[]} */
-function filesIn(value) {
+/** @param {any} value @param {string} [target]  the one of an export @returns {{suffix: string, data: BlobPart}[]} */
+function filesIn(value, target = "bin") {
   const files = (value?.files ?? []).map((/** @type {any} */ one) => ({
-    suffix: one.suffix || ".bin", data: one.base64 ? Uint8Array.from(atob(one.base64), (sign) => sign.charCodeAt(0)) : one.text ?? "",
+    suffix: one.suffix || `.${target}`, data: one.base64 ? Uint8Array.from(atob(one.base64), (sign) => sign.charCodeAt(0)) : one.text ?? "",
   }));
   return typeof value?.text === "string" ? [...files, { suffix: value.format ? `.${value.format}` : ".txt", data: value.text }] : files;
 }
