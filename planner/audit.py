@@ -15,7 +15,8 @@ def refuse_other_plan(problem: Problem, plan: Plan) -> None:
     placed = plan.placements.ids
     if len(placed) and problem.buffers.ids and not problem.index.keys() & set(placed):
         found = f"{shown(placed[0])}, where the problem has {shown(problem.buffers.ids[0])}"
-        raise PlanError(f"plan: must be one of this problem, got one of other buffers: {found}")
+        way = "give the problem that it was made of, or plan this one"
+        raise PlanError(f"plan: must be one of this problem, got one of other buffers: {found}; {way}")
 
 
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:

@@ -190,7 +190,9 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
     for k in np.flatnonzero((mine[1:] == mine[:-1]) & (start[1:] < end[:-1])).tolist():
         name = table.ids[int(mine[k])]
         pair = f"[{start[k]}, {end[k]}) and [{start[k + 1]}, {end[k + 1]})"
-        yield Finding("overlapping-lifetimes", f"buffer {shown(name)}: lifetimes {pair} overlap", (name,))
+        yield Finding(
+            "overlapping-lifetimes", f"buffer {shown(name)}: lifetimes {pair} overlap, and are read as one", (name,)
+        )
 
 
 def _pins_collide(problem: Problem) -> Iterator[Finding]:

@@ -307,7 +307,7 @@ OLD = [
         ("", "plan m.gguf", "m.gguf", "GGUF", _OTHER, "torch.onnx.export"),
         ("", "plan m.hlo", "m.hlo", "HLO as text", _OTHER, "--xla_dump_hlo_as_proto"),
         ("", "plan pools.json --capacity ram=4KiB", "capacity", '"ram"', "must name a pool", "(fast, slow)"),
-        ("", "plan kws.tflite --dim N=1", "dim", '"N"', "must not be given", "TFLite names no dimensions"),
+        ("", "plan kws.tflite --dim N=1", "dim", '"N"', "must not be given", "leave it out"),
         ("", "plan kws.tflite --scratch CONV_2D=4KiB", "scratch", '"CONV_2D=4KiB"', "OPERATOR=BYTES", "CONV_2D=4096?"),
         (
             "",

@@ -67,7 +67,9 @@ def with_sizes(model: Model, dims: Mapping[str, int]) -> Model:
     """Return a model whose open dimensions have sizes; raises OptionError and FormatError."""
     known = open_dimensions(model)
     if not known:
-        raise OptionError(f"dim: must not be given, as TFLite names no dimensions, got {shown(next(iter(dims)))}")
+        way = "leave it out, as all sizes of this model are known"
+        rule = "must not be given, as TFLite names no dimensions"
+        raise OptionError(f"dim: {rule}, got {shown(next(iter(dims)))}: {way}")
     if unknown := [name for name in dims if name not in known]:
         raise OptionError(f"dim: must be an open dimension of the model ({', '.join(known)}), got {shown(unknown[0])}")
     if len(model.subgraphs) > 1:

@@ -140,7 +140,9 @@ def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
         ),
         (
             problem({"id": "a", "size": 4, "lifetimes": [[5, 9], [0, 2], [1, 3]]}),
-            Finding("overlapping-lifetimes", 'buffer "a": lifetimes [0, 2) and [1, 3) overlap', ("a",)),
+            Finding(
+                "overlapping-lifetimes", 'buffer "a": lifetimes [0, 2) and [1, 3) overlap, and are read as one', ("a",)
+            ),
         ),
         (
             problem(A | {"offset": 0}, B | {"offset": 3}, C),
