@@ -11,7 +11,7 @@ from typing import Any
 
 from memplan.planner.operations.access.access_graph import AccessGraph, reordered
 from memplan.planner.operations.graph import OperationGraph, graph_from
-from memplan.solvers.cascade.passes import Variant
+from memplan.solvers.cascade.passes import SeveralPasses, Variant
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.solvers.order.solve import order_operations
 from memplan.solvers.order.starts import breadth_first, depth_first, heads_early
@@ -30,19 +30,35 @@ def other_orders(
     `after` are, for each operation, those that it must not run before; empty where only tensors say it. The regions of
     chains of up to `most` multiplications are ordered; `streamed` tensors take no bytes between them.
     """
-    graph = given.graph
-    as_is = tuple(range(len(graph.operations)))
-    single = _single(graph, after)
-    depth = tuple(depth_first(single))
-    if as_is == depth == tuple(breadth_first(single)):
+    graph, single = given.graph, _single(given.graph, after)
+    if not _has_several(single):
         return
-    seen = {as_is}
+    seen = {tuple(range(len(graph.operations)))}
     for order in (*_by_regions(given, after, streamed, most), *_of_operations(single)):
         if is_over():
             return
         if order not in seen:
             seen.add(order)
             yield reordered(graph, order)
+
+
+def orders_of_passes(
+    given: Variant, passes: SeveralPasses, streamed: Collection[int], most: int
+) -> Iterator[AccessGraph]:
+    """Yield graphs with second passes in the orders in which the regions of their lowest chains need least."""
+    seen = set[tuple[int, ...]]()
+    for chain in reversed(passes.chains) if _has_several(_single(given.graph, ())) else ():
+        alone = passes.alone(chain)
+        if alone.graph.origins not in seen and chain.macs <= most:
+            seen.add(alone.graph.origins)
+            for order in _by_regions(alone, (), streamed, most):
+                if list(order) != sorted(order):
+                    yield reordered(alone.graph, order)
+
+
+def _has_several(single: OperationGraph) -> bool:
+    """Return True for a graph whose operations may run in several orders."""
+    return not list(range(len(single.ops))) == list(depth_first(single)) == list(breadth_first(single))
 
 
 def _by_regions(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:

@@ -9,8 +9,8 @@ from functools import partial
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.solvers.cascade.front import Chain, front_of_three
 from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.orders import After, other_orders
-from memplan.solvers.cascade.passes import Variant
+from memplan.solvers.cascade.orders import After, orders_of_passes, other_orders
+from memplan.solvers.cascade.passes import SeveralPasses, Variant
 from memplan.solvers.cascade.points import CascadePoint, planned, planned_in_pools
 from memplan.solvers.cascade.repeats import variant_of, with_repeats
 from memplan.solvers.cascade.search import RegionSearch, worth_having
@@ -78,6 +78,8 @@ class Planning:
             for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
+                if isinstance(variant, SeveralPasses) and not after:
+                    self._in_orders_of_passes(how, search.windows, start, variant)
         self.points = self.best()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
@@ -116,6 +118,17 @@ class Planning:
             if found is not None and (least is None or found.peak < least.peak):
                 best, least = variant, found
         return best
+
+    def _in_orders_of_passes(
+        self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses
+    ) -> None:
+        """Plan what is found in other orders of graphs with second passes."""
+        is_over = partial(self.is_over, "orders")
+        for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
+            if is_over():
+                return
+            self.orders += 1
+            self.add(how, variant_of(graph, RegionSearch(graph, how, windows=windows), is_over))
 
     def _may_repeat(self) -> bool:
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)

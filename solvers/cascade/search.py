@@ -153,9 +153,9 @@ class RegionSearch:
                 self.effort.skipped_strides += 1
                 continue
             ranges = self._room(self._slots, steps)
-            growing = self._rows._replace(j=j, height=height, warm_up=warm_up, steps=steps)
+            growing = self._rows._replace(j=j, height=height, warm_up=warm_up, steps=steps, can_recompute=parts == 1)
             grow_rows(self._access, ranges, Reference(growing))
-            # Once more without rolling: the beam may have cut mixes that recompute everything.
+            # Once more without rolling: the beam may have cut mixes that recompute everything. Parts of rows only roll.
             if parts == 1:
                 grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
         strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
