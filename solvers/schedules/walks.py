@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.coincidences import Visits, may_coincide
 from memplan.solvers.schedules.nests import SLICE, TILE, WHOLE, Nest, Work
-from memplan.solvers.schedules.tilings import Counts, Tilings
+from memplan.solvers.schedules.tilings import MANY_VISITS, MOST_VISITS, Counts, Tilings
 
 Numbers = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class TiledStep:
         figures = zip(*(walk.figures() for walk in self.walks), strict=True)
         self.latency, self.traffic = (np.concatenate(column) for column in figures)
         self.is_open = np.tile(self.walks[0].is_open, 2)
-        self.visits = np.tile(tilings.n_rows * tilings.n_columns * tilings.n_slices, 2)
+        self.visits = np.tile(tilings.visits, 2)
 
     @classmethod
     def of(cls, look: Look, tilings: Tilings, target: Target, is_traffic: bool) -> TiledStep | None:
@@ -76,6 +76,7 @@ class TiledStep:
         peak = look.fixed + _slots(tilings, look, target)
         least = look.nest.least
         fits = (peak <= target.capacity) & (tilings.height >= least[0]) & (tilings.width >= least[1])
+        fits &= tilings.visits <= min(MOST_VISITS, max(MANY_VISITS, int(tilings.visits[fits].min(initial=MOST_VISITS))))
         return cls(look, tilings.chosen(fits), peak[fits], target, is_traffic) if fits.any() else None
 
     def best(self) -> StepCost:
@@ -187,7 +188,7 @@ class _Walk:
         latency, traffic = np.zeros(len(tilings.height)), np.zeros_like(tilings.height)
         one_slice, last_depth = tilings.n_slices == 1, tilings.last[2]
         middle = np.maximum(tilings.n_slices - 2, 0)
-        for changed, height, width, count in tilings.visits(self.by_rows):
+        for changed, height, width, count in tilings.kinds(self.by_rows):
             entering = self._bytes(height, width, changed, None)
             leaving = self._bytes(height, width, None, None) + self.written * height * width
             sliced = self._bytes(height, width, None, tilings.depth)

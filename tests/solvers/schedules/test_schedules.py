@@ -10,7 +10,7 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.schedules.graph import TileGraph, TileOperation, TileTensor
 from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.simulator import simulate
-from memplan.planner.schedules.target import Target
+from memplan.planner.schedules.target import Engine, Target
 from memplan.solvers.schedules.bounds import LowerBounds
 from memplan.solvers.schedules.costs import StepCosts
 from memplan.solvers.schedules.effort import ScheduleEffort
@@ -120,6 +120,13 @@ def test_a_step_whose_residents_have_no_place_comes_back_without_one() -> None:
         == ()
     )
     assert again.value >= found.value
+
+
+def test_a_large_product_runs_in_small_tiles_where_no_others_fit() -> None:
+    tensors = (TileTensor(2048, 2048),) * 3
+    target = drawn_schedule(0).target.model_copy(update={"engine": Engine(native=(128, 128))}).with_capacity(3000)
+    found = solved(TileGraph(tensors, (TileOperation("product", (0, 1), 2, 1000),)), target)
+    assert found.simulation.peak <= 3000
 
 
 def test_a_chain_of_many_operations_has_bounds() -> None:
