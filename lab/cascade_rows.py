@@ -47,6 +47,7 @@ ROWS: dict[str, tuple[dict[str, Any], ...]] = {
     "espcn": ({"input": "streamed", "output": "streamed"},),
     "msf_chain": ({"input": "streamed", "output": "streamed"},),
 }
+BOTH = {"input": "streamed", "output": "streamed"}
 NEWER_ROWS: tuple[tuple[str, dict[str, Any], tuple[tuple[float, int], ...]], ...] = (
     ("efficientnet_v2_s", {"input": "streamed"}, ((10, 443_392),)),
     ("regnet_y_400mf", {}, ((1, 451_624), (11, 313_612))),
@@ -57,8 +58,14 @@ NEWER_ROWS: tuple[tuple[str, dict[str, Any], tuple[tuple[float, int], ...]], ...
     ("deeplab_v3", {"output": "streamed"}, ((100, 371_840),)),
     ("vit", {}, ((0, 480_000),)),
     ("convnext_tiny", {}, ((0, 6_000_000),)),
+    ("msf_vww5", BOTH, ((0, 89_600), (2, 38_576), (4, 32_792), (11, 26_128), (30, 17_760), (35, 13_376), (96, 12_000))),
+    ("msf_320k", BOTH, ((0, 247_808), (4, 190_096), (19, 186_736), (25, 186_032), (37, 156_672), (45, 94_184))),
+    ("msf_320k", BOTH, ((102, 62_880), (169, 42_643))),
 )
-"""Networks of tests/support/newer_networks.py, options, and the peaks asked below shares of multiplications."""
+"""Networks of tests/support/newer_networks.py, options, and the peaks asked below shares of multiplications.
+
+Those of the last three are what msf-CNN publishes for its chains, at its multiplications.
+"""
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 

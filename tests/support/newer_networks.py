@@ -233,10 +233,45 @@ def convnext_tiny(size: int = 224, depths: tuple[int, ...] = (3, 3, 9, 3)) -> Op
     return net.graph()
 
 
+def _msf(size: int, blocks: tuple[tuple[int, int, int, int, int, int], ...]) -> OperationGraph:
+    """Return a chain of msf-CNN: of each block channels before and behind, expansion, stride, padding, kernel."""
+    net = Network("msf")
+    x = net.conv(net.input(size, size, 3), 16, 3, 2, pad=1)
+    x = net.conv(net.depthwise(x, 3, 1, pad=1), 8, 1)
+    for into, channels, expand, stride, pad, kernel in blocks:
+        x = net.conv(net.depthwise(net.conv(x, into * expand, 1), kernel, stride, pad=pad), channels, 1)
+    return net.graph()
+
+
+def msf_vww5() -> OperationGraph:
+    return _msf(
+        80,
+        (
+            *((8, 16, 6, 2, 1, 3), (16, 16, 3, 1, 1, 3), (16, 16, 3, 1, 1, 3), (16, 24, 3, 2, 3, 7)),
+            *((24, 24, 6, 1, 1, 3), (24, 24, 5, 1, 2, 5), (24, 40, 6, 2, 3, 7), (40, 40, 6, 1, 3, 7)),
+            *((40, 48, 6, 1, 1, 3), (48, 48, 4, 1, 1, 3), (48, 96, 5, 2, 2, 5), (96, 96, 5, 1, 1, 3)),
+            *((96, 96, 4, 1, 1, 3), (96, 160, 3, 1, 3, 7)),
+        ),
+    )
+
+
+def msf_320k() -> OperationGraph:
+    return _msf(
+        176,
+        (
+            *((8, 16, 3, 2, 3, 7), (16, 16, 5, 1, 1, 3), (16, 16, 5, 1, 3, 7), (16, 16, 4, 1, 2, 5)),
+            *((16, 24, 5, 2, 2, 5), (24, 24, 5, 1, 2, 5), (24, 24, 5, 1, 2, 5), (24, 40, 5, 2, 1, 3)),
+            *((40, 40, 6, 1, 3, 7), (40, 40, 4, 1, 2, 5), (40, 48, 5, 1, 2, 5), (48, 48, 5, 1, 3, 7)),
+            *((48, 48, 5, 1, 1, 3), (48, 96, 6, 2, 1, 3), (96, 96, 5, 1, 3, 7), (96, 96, 4, 1, 1, 3)),
+            (96, 160, 5, 1, 3, 7),
+        ),
+    )
+
+
 NEWER: dict[str, Callable[[], OperationGraph]] = {
     made.__name__: made
     for made in (
         *(efficientnet_v2_s, regnet_y_400mf, mobilenet_v3_large, shufflenet_v2, se_twice),
-        *(yolov5n, deeplab_v3, vit, convnext_tiny),
+        *(yolov5n, deeplab_v3, vit, convnext_tiny, msf_vww5, msf_320k),
     )
 }
