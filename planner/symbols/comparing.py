@@ -19,7 +19,7 @@ import numpy as np
 
 from memplan.planner.symbols.polynomials import Key, Monomial, Polynomial, degree, key, minus, names, plus, times
 from memplan.planner.symbols.space import Columns, Floor, Positive, Space, Values
-from memplan.planner.symbols.tables import Frame, Table, settled, to_bernstein
+from memplan.planner.symbols.tables import Frame, PolynomialTable, settled, to_bernstein
 
 Box = Mapping[str, tuple[int, int | None]]
 """The least and the largest step of each symbol; None where nothing bounds it."""
@@ -108,14 +108,14 @@ class Comparer:
         rows = chain.from_iterable(combinations(maxima, count) for count in range(len(maxima) + 1))
         return [frozenset(row) for row in rows]
 
-    def table(self, polynomials: Sequence[Polynomial]) -> Table | None:
+    def table(self, polynomials: Sequence[Polynomial]) -> PolynomialTable | None:
         """Return polynomials as rows, for comparing many; None where they have too many atoms of `max`."""
         monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
         if monomials not in self._frames:
             cases = [partial(self._expand, case=case) for case in self._cases([dict.fromkeys(monomials, 1)])]
             self._frames[monomials] = Frame(monomials, list(self.space.symbols), self._most_rest, cases)
         frame = self._frames[monomials]
-        return Table(polynomials, frame) if len(frame.matrix) else None
+        return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
 
     def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
         """Replace atoms, those inside each other as well; `~@3` is the rest of atom `@3`, divided."""
@@ -182,7 +182,7 @@ class Comparer:
         return [rows[each] for each in order.tolist() if each not in under]
 
     def _never_above(
-        self, rows: Sequence[Polynomial], table: Table, pairs: Sequence[tuple[int, int]]
+        self, rows: Sequence[Polynomial], table: PolynomialTable, pairs: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
         """Yield the pairs of which the second polynomial is proved never to be above the first."""
         box = bounded(self.box)

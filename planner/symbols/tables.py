@@ -80,7 +80,7 @@ class Frame:
         self.onto = onto.reshape(len(every), len(self.powers))
 
 
-class Table:
+class PolynomialTable:
     """Polynomials as rows, all monomials of which a frame has."""
 
     def __init__(self, polynomials: Sequence[Polynomial], frame: Frame) -> None:

@@ -26,7 +26,7 @@ Left = list[NDArray[np.int64]]
 """Of each program, the forms that are not proved in a box."""
 
 
-class Boxes:
+class ProofByBoxes:
     """The question whether the least peak of some programs is at most `1 + over` times the bound, for all values."""
 
     def __init__(

@@ -13,7 +13,7 @@ from memplan.planner.errors.extras import is_installed
 from memplan.planner.symbols.polynomials import Polynomial, plus
 from memplan.planner.symbols.problem import Sized
 from memplan.planner.symbols.space import Values
-from memplan.solvers.symbolic.boxes import Boxes
+from memplan.solvers.symbolic.boxes import ProofByBoxes
 from memplan.solvers.symbolic.programs import StackedProgram
 
 FEW_BOXES, MOST_BOXES = 1000, 10**9
@@ -68,7 +68,7 @@ def within(
     if not sized.space.is_bounded:
         return Verdict("open")
     forms = [program.peak_forms or () for program in usable]
-    boxes = Boxes(sized, forms, loads, over)
+    boxes = ProofByBoxes(sized, forms, loads, over)
     if (refuted := boxes.refuted(deadline, FEW_BOXES)) is None and is_installed("ortools"):
         # Imported here: OR-Tools takes half a second, and most programs are proved without it.
         from memplan.solvers.symbolic.by_solver import found_by_solver
