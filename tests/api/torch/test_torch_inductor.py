@@ -12,8 +12,8 @@ from memplan.api.torch.inductor import planned_pools
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others' modules, as they are loaded
-    torch = pytest.importorskip("torch", reason="needs torch")
-    from torch._inductor import config
+    config: Any = pytest.importorskip("torch._inductor.config", reason="needs torch")
+    torch: Any = pytest.importorskip("torch", reason="needs torch")
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
