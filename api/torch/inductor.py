@@ -70,7 +70,7 @@ def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
 
 
 class _Root:
-    """What stands in a pool where its tree stood: of that, the size and the lives are read once offsets are known."""
+    """The stand-in for the tree of a pool: of that, the size and the lives are read once offsets are known."""
 
     allocations = ()
 

@@ -54,7 +54,7 @@ def settled(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[np.
 
 
 class Frame:
-    """What monomials are over symbols of given names, in each of the ways in which maxima fall out.
+    """Monomials over symbols of given names, in each of the ways in which maxima fall out.
 
     `cases` expand a monomial; `rests` has the largest value of each rest. What is not negative in all cases is not.
     """

@@ -28,7 +28,7 @@ SEARCHING = 0.75
 """The part of the time in which orders are looked for; in the rest the best are proved."""
 CLEARLY = 0.002
 CLOSE = Fraction(1, 2000)
-"""How far above the worst sample a value is looked for."""
+"""A value is looked for that is so far above the worst sample."""
 IDLE = 4
 """So many rounds for each order that is kept, without a new order, end the search."""
 PROVING = 0.25
