@@ -31,7 +31,10 @@ def lint_plan(problem: Problem, placements: PlacementTable) -> tuple[Finding, ..
 def _rounded_to_a_neighbour(problem: Problem, placements: PlacementTable) -> Iterator[Finding]:
     ids, looks, rivals = problem.buffers.ids, _LOOKS, _Rivals(problem)
     free = _placed_by_alignment_alone(problem)
+    alignments = set(problem.buffers.alignment.tolist())
     for pool in problem.pools:
+        if len({lcm(each, pool.alignment) for each in alignments}) < 2:
+            continue  # what all are rounded to
         rows = _rows(problem, placements, pool)
         steps = {i: lcm(int(problem.buffers.alignment[i]), pool.alignment) for _, _, i in rows}
         widest = max(steps.values(), default=1)
