@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.capability import Running
+from memplan.capabilities.capability import Answer, Running
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
-from memplan.planner.symbols.offset_programs import OffsetProgram, OffsetPrograms
+from memplan.planner.symbols.comparing import ends
+from memplan.planner.symbols.offset_programs import Evaluator, OffsetProgram, OffsetPrograms
 from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.symbolic.limits import bound_at
 from memplan.solvers.symbolic.programs import StackedProgram
 from memplan.solvers.symbolic.search import PlanAlone, SearchedOrders, search
 
 SEARCHING = 0.93
 """The part of the time in which plans are looked for and proved; in the rest they are verified."""
+
+CURVE_POINTS = 64
+"""The most values of a symbol in its curve: 5 ms for 700 buffers."""
+
+
+class Curve(Answer):
+    """The peak over the values of one symbol, and the bound there; the others have the values `at`, their largest.
+
+    A symbol that nothing bounds ends at 64 times its least value.
+    """
+
+    symbol: str
+    at: dict[str, int]
+    values: tuple[int, ...]
+    peak: tuple[int, ...]
+    bound: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -42,6 +61,28 @@ def planned(problem: SymbolicProblem, most: int, running: Running) -> Planned:
         programs=tuple(_as_data(sized, program) for program in result.programs),
     )
     return Planned(sized, result, programs)
+
+
+def curves(problem: SymbolicProblem, found: Planned) -> Iterator[Curve]:
+    """Yield a curve for each symbol that has several values."""
+    space = found.sized.space
+    peak, bound = Evaluator(problem, found.programs).peak, bound_at(found.sized, found.result.loads)
+    steps = ends(space)
+    largest = {name: high * space.symbols[name].multiple_of for name, (_, high) in steps.items()}
+    for name, (low, high) in steps.items():
+        count = min(CURVE_POINTS, high - low + 1)
+        if count > 1:
+            chosen = (low + (high - low) * k // (count - 1) for k in range(count))
+            values = tuple(step * space.symbols[name].multiple_of for step in chosen)
+            points = [{**largest, name: value} for value in values]
+            others = {other: value for other, value in largest.items() if other != name}
+            yield Curve(
+                symbol=name,
+                at=others,
+                values=values,
+                peak=tuple(map(peak, points)),
+                bound=tuple(map(bound, points)),
+            )
 
 
 def _as_data(sized: Sized, program: StackedProgram) -> OffsetProgram:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, Control
-from memplan.capabilities.symbols.for_all_values import planned
+from memplan.capabilities.symbols.for_all_values import Curve, curves, planned
 from memplan.capabilities.symbols.symbolic_input import EXAMPLE, SYMBOLIC, SymbolicOptions, read_sizes
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.exporters.offset_program_source import SOURCES
@@ -59,7 +59,8 @@ class ShapesAnswer(Answer):
     """Offset programs: `optimal` where they are proved to need the least bytes at all values of the symbols.
 
     `peak` and `bound` are expressions, of which the largest counts; `peak` is that of the only program, and null where
-    there are several or they were too many. `verified_at` is the number of values at which all offsets were verified.
+    there are several or they were too many. `curves` are both as numbers, over each symbol. `verified_at` is the number
+    of values at which all offsets were verified.
     """
 
     status: Literal["optimal", "feasible"]
@@ -73,6 +74,7 @@ class ShapesAnswer(Answer):
     bound: tuple[str, ...]
     proof: Proof
     verified_at: int
+    curves: tuple[Curve, ...]
     source: str | None = None
 
 
@@ -111,6 +113,7 @@ def shapes(
             worst_ratio=float(result.ratio),
         ),
         verified_at=checked.points,
+        curves=tuple(curves(problem, found)),
         source=None if options.to is None else SOURCES[options.to](found.sized, programs),
     )
 

@@ -253,20 +253,23 @@ def _divided(polynomial: Exact, box: Box) -> Exact:
     return found
 
 
+def ends(space: Space) -> dict[str, tuple[int, int]]:
+    """Return the first and the last step of each symbol; of one that nothing bounds, 64 times the first."""
+    steps = {name: symbol.steps for name, symbol in space.symbols.items()}
+    return {name: (low, high if high is not None else max(low, 1) * 64) for name, (low, high) in steps.items()}
+
+
 def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
     """Return values of the symbols: corners and middles of their ranges, and so many others, spread by ratios."""
-    ends = {}
-    for name, symbol in space.symbols.items():
-        low, high = symbol.steps
-        ends[name] = (low, high if high is not None else max(low, 1) * 64)
-    axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in ends.values()]
+    steps = ends(space)
+    axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]
     corners = list(product(*axes))[: 3**4]
-    drawn = np.random.default_rng(seed).uniform(size=(count, len(ends)))
-    lows, highs = (np.array([each[i] for each in ends.values()], float) for i in (0, 1))
+    drawn = np.random.default_rng(seed).uniform(size=(count, len(steps)))
+    lows, highs = (np.array([each[i] for each in steps.values()], float) for i in (0, 1))
     least = np.maximum(lows, 1)
     spread = np.clip(np.round(np.exp(np.log(least) + drawn * np.log((highs + 0.49) / least))), lows, highs).astype(
         np.int64
     )
     rows = dict.fromkeys((*corners, *map(tuple, spread.tolist())))
-    step = [space.symbols[name].multiple_of for name in ends]
-    return [dict(zip(ends, (value * each for value, each in zip(row, step, strict=True)), strict=True)) for row in rows]
+    by = [space.symbols[name].multiple_of for name in steps]
+    return [dict(zip(steps, (value * each for value, each in zip(row, by, strict=True)), strict=True)) for row in rows]

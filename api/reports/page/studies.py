@@ -1,4 +1,4 @@
-"""The pages of studies: sweeps, frontiers of recompute, orders of operations, cascades; points open their plans."""
+"""The pages of studies: sweeps, frontiers, orders, cascades, whose points open plans; and peaks over symbols."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.file_page import file_page
 from memplan.api.reports.page.plan_view import MOST_PAIRS_OF_MANY, plan_view
 from memplan.capabilities.files.program_names import NO_NAMES, NamedTime, ProgramNames
+from memplan.capabilities.symbols.for_all_values import Curve
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.cascade.regions import CascadeRegion, Stripes, held_name
@@ -81,6 +82,14 @@ def sweep_page(title: str, pool: str, points: Sequence[tuple[int, Problem, Plan]
         found.append(ChartPoint(size, y, f"{pool} of {size:,} bytes", plan.status, bound, problem, plan))
     y_axis = ChartAxis("cost", "number") if is_priced else ChartAxis("peak of all pools")
     return chart_page(title, ChartAxis(f"size of {pool}"), y_axis, found)
+
+
+def shapes_page(title: str, curves: Sequence[Curve]) -> bytes:
+    """Return the page of a plan for all values: its peak and the bound over each symbol."""
+    document = PageDocument(title)
+    for curve in curves:
+        document.add({"kind": "curve", "title": curve.symbol, **curve.model_dump(mode="json")})
+    return file_page(document)
 
 
 def recompute_page(title: str, graph: OperationGraph, frontier: RecomputeFrontier) -> bytes:

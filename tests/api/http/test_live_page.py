@@ -262,6 +262,11 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     question(opened, "heaps", heap_size="96")
     said(opened, "succeeded")
     assert "96" in opened.page.inner_text("pre.lines")
+    question(opened, "shapes")
+    opened.page.click("text=over n")
+    assert "n (b=64)" in opened.page.inner_text(".chart")
+    question(opened, "limits", within="100000")
+    opened.page.wait_for_selector(".points button:has-text('b=1, n=')")
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,20 @@ def test_the_lines_say_for_which_values_what_is_proved_and_the_peak() -> None:
     assert "48*b*n*n" in found[2]
 
 
+def test_the_curves_are_the_expressions_of_peak_and_bound_with_the_other_symbols_at_their_largest() -> None:
+    found = shapes(problem_of(symbols={"b": {"max": 3}, "n": {"min": 2, "multiple_of": 2}}))
+    assert [(curve.symbol, curve.at, curve.values[:2], curve.values[-1]) for curve in found.curves] == [
+        ("b", {"n": 128}, (1, 2), 3),
+        ("n", {"b": 3}, (2, 4), 128),
+    ]
+    for curve in found.curves:
+        for value, peak, bound in zip(curve.values, curve.peak, curve.bound, strict=True):
+            at = {**curve.at, curve.symbol: value}
+            assert (peak, bound) == tuple(
+                max(eval(form, {}, at) for form in forms) for forms in (found.programs[0].peak or (), found.bound)
+            )
+
+
 def test_source_of_python_is_the_evaluator() -> None:
     for seed in range(6):
         problem = drawn_problem(seed)

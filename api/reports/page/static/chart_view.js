@@ -10,12 +10,15 @@ import { nameText } from "./text.js";
 const HEIGHT = 250;
 const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
 
-/**
- * Open a chart in an element.
- * @param {HTMLElement} element
- * @param {any} view  of the kind `chart`
- * @param {(name: string) => string} style
- */
+/** Open the curve of a peak over one symbol, with the bound. @param {HTMLElement} element @param {any} curve @param {(name: string) => string} style */
+export function openCurve(element, { symbol, at, values, peak, bound }, style) {
+  const others = Object.entries(at).map(([name, value]) => `${name}=${value}`).join(", ");
+  return openChart(element, { title: `peak over ${symbol}`, x: { name: others ? `${symbol} (${others})` : symbol, unit: "number" }, y: { name: "peak", unit: "bytes" },
+    points: values.map((/** @type {number} */ x, /** @type {number} */ k) => ({ x, y: Number(peak[k]), bound: Number(bound[k]), label: `${symbol}=${x}`,
+      status: peak[k] === bound[k] ? "optimal" : "feasible", view: null })) }, style);
+}
+
+/** Open a chart in an element. @param {HTMLElement} element @param {any} view  of the kind `chart` @param {(name: string) => string} style */
 export function openChart(element, view, style) {
   const stage = h("div", { class: "view" });
   const picture = h("div", { class: "chart" });
@@ -56,7 +59,7 @@ function drawn(view, width, choose, chosen) {
   const root = svg("svg", { width, height: HEIGHT, role: "group", "aria-label": nameText(view.title, 120) });
   root.append(axes(x, y, view.x, view.y, width, HEIGHT));
   const line = (/** @type {any[]} */ points, /** @type {string} */ field) =>
-    points.map((point, k) => `${k ? "L" : "M"}${x(point.x).toFixed(1)},${y(point[field]).toFixed(1)}`).join("");
+    points.map((point, k) => `${k ? (view.isStairs ? `V${y(point[field]).toFixed(1)}L` : "L") : "M"}${x(point.x).toFixed(1)},${y(point[field]).toFixed(1)}`).join("");
   root.append(svg("path", { d: line(known.filter((/** @type {any} */ point) => point.bound !== null), "bound"), class: "bound" }),
     svg("path", { d: line(known, "y"), class: "peak" }));
   view.points.forEach((/** @type {any} */ point, /** @type {number} */ k) => {
@@ -67,7 +70,7 @@ function drawn(view, width, choose, chosen) {
       event.preventDefault();
       choose(k);
     };
-    root.append(svg("circle", { cx: x(point.x), cy: at, r: 6, tabindex: 0, role: "button", "aria-label": text,
+    root.append(svg("circle", { cx: x(point.x), cy: at, r: view.points.length > 24 ? 3 : 6, tabindex: 0, role: "button", "aria-label": text,
       class: `point ${point.status}${k === chosen ? " chosen" : ""}`, onclick: () => choose(k), onkeydown: press }, svg("title", {}, text)));
   });
   return root;
@@ -75,10 +78,11 @@ function drawn(view, width, choose, chosen) {
 
 /** @param {any} view @param {(k: number) => void} choose */
 function tableOf(view, choose) {
+  const bounded = view.points.some((/** @type {any} */ { bound }) => bound !== null);
   return h("table", {},
-    h("thead", {}, h("tr", {}, ...["point", view.x.name, view.y.name, "status"].map((name) => h("th", { scope: "col" }, name)))),
+    h("thead", {}, h("tr", {}, ...["point", view.x.name, view.y.name, ...(bounded ? ["bound"] : []), "status"].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, ...view.points.map((/** @type {any} */ point, /** @type {number} */ k) => h("tr", { "data-point": k },
       h("td", {}, h("button", { onclick: () => choose(k) }, nameText(point.label, 60))),
       h("td", {}, valueText(point.x, view.x.unit)),
-      h("td", {}, point.y === null ? "-" : valueText(point.y, view.y.unit)), h("td", {}, point.status)))));
+      h("td", {}, point.y === null ? "-" : valueText(point.y, view.y.unit)), bounded && h("td", {}, point.bound === null ? "-" : valueText(point.bound, view.y.unit)), h("td", {}, point.status)))));
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // The page: reads its document and opens its views, one at a time. A kind of view is a line in OPEN.
 
-import { openChart } from "./chart_view.js";
+import { openChart, openCurve } from "./chart_view.js";
 import { openOrder } from "./order_view.js";
 import { openComparison } from "./comparison_view.js";
 import { fromBase64, unpack } from "./document.js";
@@ -14,7 +14,7 @@ import { nameText } from "./text.js";
 import { style } from "./theme.js";
 
 /** @type {Record<string, (element: HTMLElement, view: any, style: (name: string) => string, options: {title: string}) => unknown>} */
-const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, order: openOrder };
+const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder };
 
 /**
  * Show a document: a heading, a tab for each view, and the view that the address names or the first.

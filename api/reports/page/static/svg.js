@@ -6,12 +6,7 @@ import { sizeText } from "./text.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 
-/**
- * @param {string} name
- * @param {Record<string, any>} [attributes]
- * @param {...(Node | string)} children
- * @returns {SVGElement}
- */
+/** @param {string} name @param {Record<string, any>} [attributes] @param {...(Node | string)} children @returns {SVGElement} */
 export function svg(name, attributes = {}, ...children) {
   const element = document.createElementNS(SPACE, name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -23,23 +18,14 @@ export function svg(name, attributes = {}, ...children) {
   return element;
 }
 
-/**
- * A number of an axis as people read it.
- * @param {number} value
- * @param {string} unit  bytes, number or ratio
- */
+/** A number of an axis as people read it. @param {number} value @param {string} unit  bytes, number or ratio */
 export function valueText(value, unit) {
   if (unit === "bytes") return sizeText(value);
   if (unit === "ratio") return `${value.toFixed(value < 10 ? 3 : 1)}×`;
   return value.toLocaleString("en-US", { maximumFractionDigits: 3 });
 }
 
-/**
- * A scale from a range of values to pixels, with round ends.
- * @param {number[]} values
- * @param {number} from
- * @param {number} to
- */
+/** A scale from a range of values to pixels, with round ends. @param {number[]} values @param {number} from @param {number} to */
 export function niceScale(values, from, to) {
   const known = values.filter((value) => Number.isFinite(value));
   const least = Math.min(...known, Infinity);
@@ -72,11 +58,7 @@ export function axes(x, y, xAxis, yAxis, width, height) {
   return group;
 }
 
-/**
- * Round values of a scale: bytes at multiples of a power of two.
- * @param {any} scale @param {number} count @param {string} unit
- * @returns {number[]}
- */
+/** Round values of a scale: bytes at multiples of a power of two. @param {any} scale @param {number} count @param {string} unit @returns {number[]} */
 function ticks(scale, count, unit) {
   if (unit !== "bytes") return scale.ticks(Math.max(2, count));
   const [least, most] = scale.domain();

@@ -16,6 +16,7 @@ from memplan.api.reports.page.file_page import plan_page
 from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
 from memplan.capabilities.plans.baseline import Baseline
 from memplan.capabilities.plans.diff import diff
+from memplan.capabilities.symbols.symbolic_input import EXAMPLE
 from tests.support.browser import DROP, Tab, chromium, tab
 
 pytestmark = pytest.mark.slow
@@ -104,6 +105,22 @@ def test_the_points_of_a_sweep_open_their_plans(opened: Any) -> None:
     shown.page.get_by_text("Nothing fits here.").wait_for()
     shown.page.click(".points tbody button >> nth=1")
     shown.page.locator(".picture canvas").first.wait_for()
+
+
+def test_the_peak_for_all_values_is_a_curve_over_each_symbol(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "sizes.json").write_text(json.dumps(EXAMPLE), encoding="utf-8")
+    (tmp_path / "plain.json").write_text(
+        json.dumps({**EXAMPLE, "symbols": {"b": {"max": 1}, "n": {"min": 2, "max": 2}}})
+    )
+    for name in ("sizes", "plain"):
+        assert main(["shapes", str(tmp_path / f"{name}.json"), "--page", str(tmp_path / f"{name}.html"), "-q"]) == 0
+    assert not (tmp_path / "plain.html").exists()
+    with tab(browser) as shown:
+        shown.page.goto((tmp_path / "sizes.html").as_uri())
+        shown.page.click(".tabs >> text=n")
+        assert shown.page.locator("circle.point.optimal").count() == 64
+        assert "n (b=64)" in shown.page.inner_text(".chart")
+        assert (shown.serious_violations(), shown.errors, shown.policy_breaks) == ([], [], [])
 
 
 def test_an_order_is_shown_before_and_after(opened: Any) -> None:

@@ -1,7 +1,7 @@
 // @ts-check
 // The answer of a capability: the lines of its command, the files that are in it, and pictures where it holds plans or points.
 
-import { openChart } from "../chart_view.js";
+import { openChart, openCurve } from "../chart_view.js";
 import { openComparison } from "../comparison_view.js";
 import { fill, h, save } from "../dom.js";
 import { planView, written } from "../from_json.js";
@@ -68,9 +68,28 @@ function drawn(stage, entry, style) {
       label: chart.label(point, k), status: point.status ?? "", view: null })) }, style);
     return null;
   }
+  if (value?.curves?.length || value?.stairs?.length) {
+    const inner = h("div", { class: "view" });
+    const open = value.stairs ? [["stairs", () => openStairs(inner, value, style)]] : value.curves.map((/** @type {any} */ curve) => [curve.symbol, () => openCurve(inner, curve, style)]);
+    const tabs = open.map((/** @type {any} */ [text, draw]) => h("button", { onclick: (/** @type {any} */ event) => {
+      for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab === event.currentTarget));
+      draw();
+    } }, `over ${nameText(text, 40)}`));
+    fill(stage, open.length > 1 && h("div", { class: "bar", role: "group", "aria-label": "The symbol" }, ...tabs), inner);
+    tabs[0].click();
+    return null;
+  }
   const { problem, plan } = plannedIn(entry);
   if (!problem || !plan?.placements) return undefined;
   return openPlan(stage, { ...planView(problem, plan, name), isPending: true }, style);
+}
+
+/** Open the stairs of two symbols: what fits by the plan, and what no plan can pass. @param {HTMLElement} element @param {any} value @param {(name: string) => string} style */
+function openStairs(element, { stairs, stairs_of_any_plan: others, capacity }, style) {
+  const [a, b] = Object.keys(stairs[0]);
+  const [plan, any] = [stairs, others].map((rows) => [...rows].sort((one, other) => one[a] - other[a]));
+  openChart(element, { title: `within ${capacity} bytes`, isStairs: true, x: { name: a, unit: "number" }, y: { name: b, unit: "number" },
+    points: plan.map((row) => ({ x: row[a], y: row[b], bound: any.find((one) => one[a] >= row[a])?.[b] ?? null, label: `${a}=${row[a]}, ${b}=${row[b]}`, status: "", view: null })) }, style);
 }
 
 /** @param {any} value @param {string} [target]  the one of an export @returns {{suffix: string, data: BlobPart}[]} */
