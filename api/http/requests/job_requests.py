@@ -186,6 +186,7 @@ def _terms_of_job(terms: Terms, settings: Settings) -> dict[str, Any]:
 def new_job(problem: Problem, options: Options, **said: Any) -> NewJob:
     """Make a job of a submission that can be solved; raises OptionError where it cannot."""
     options.check()
+    options.profile_of(problem)
     instance = compile_problem(problem)
     check_solver(problem, instance, options.solver)
     return NewJob(
