@@ -13,7 +13,6 @@ from memplan.solvers.kernels.cascade.found import (
     FOUND_FROM,
     FOUND_MACS,
     FOUND_PEAK,
-    FOUND_SAVED,
     FOUND_TO,
     FOUND_TRAFFIC,
 )
@@ -41,8 +40,7 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
     `found` must be sorted by where the regions end.
     """
     chains: list[Chain] = []
-    limit, wanted = 2**62, _of_two(found)
-    found = np.ascontiguousarray(found[wanted])
+    limit, found = 2**62, np.ascontiguousarray(found)
     columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
     # Each turn finds the fewest multiplications below the peak of the last chain: exact for the regions found.
     while best_chain(Reference(Chains(limit, found, *columns))) == 1:
@@ -55,29 +53,9 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
         # The last one costs as much and has a higher peak.
         while chains and chains[-1].macs >= macs[n_operations]:
             chains.pop()
-        chains.append(
-            Chain(tuple(wanted[rows[::-1]].tolist()), peak, int(macs[n_operations]), int(traffic[n_operations]))
-        )
+        chains.append(Chain(tuple(rows[::-1]), peak, int(macs[n_operations]), int(traffic[n_operations])))
         limit = peak - 1
     return chains
-
-
-def _of_two(found: Rows) -> I64:
-    """Return the regions of which none with the same ends is as low, with fewer multiplications, then less traffic."""
-    rows = np.arange(len(found))
-    if found[:, FOUND_SAVED].any():
-        return rows
-    costs = [found[:, column] for column in (FOUND_TRAFFIC, FOUND_MACS)]
-    rank = np.empty_like(rows)
-    rank[np.lexsort(costs)] = rows
-    order = np.lexsort((rank, *(found[:, column] for column in (FOUND_PEAK, FOUND_FROM, FOUND_TO))))
-    ends = found[order][:, [FOUND_FROM, FOUND_TO]]
-    group = np.cumsum(np.r_[0, (ends[1:] != ends[:-1]).any(axis=1)])[: len(order)]
-    # Each group lies below all of those before it, so that the least so far is that of the group.
-    cost = rank[order] - group * len(order)
-    least = np.minimum.accumulate(cost)
-    kept: I64 = np.sort(order[np.r_[True, least[1:] < least[:-1]][: len(order)]])
-    return kept
 
 
 class _Ways:

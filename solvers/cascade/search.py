@@ -171,7 +171,10 @@ class RegionSearch:
             along = channel_regions(self.graph, self.options, self.tables, j, strides_of(most))
             self.effort.evaluated += len(along)
             found = np.concatenate([found, along])
-        return worth_having(found)
+        worth, options = worth_having(found), self.options
+        # Regions that slide, or move between memories, are weighed by more than two costs later.
+        has_more = options.sliding or options.pools or "traffic" in options.objectives
+        return worth if has_more else _of_two(worth)
 
     def _heights(self, rows: int) -> list[int]:
         """Return the heights of stripes that are whole rows."""
@@ -229,6 +232,19 @@ def worth_having(found: Rows) -> Rows:
     table = Cull(np.ascontiguousarray(found), order, np.zeros(len(found), np.int64))
     count = cull(Reference(table))
     return found[table.kept[:count]]
+
+
+def _of_two(found: Rows) -> Rows:
+    """Return the regions of which none with the same ends is as low, with fewer multiplications, then less traffic.
+
+    They must be sorted by where they begin, then by peak.
+    """
+    rank = np.empty(len(found), np.int64)
+    rank[np.lexsort((found[:, FOUND_TRAFFIC], found[:, FOUND_MACS]))] = np.arange(len(found))
+    # Each group lies below all of those before it, so that the least so far is that of the group.
+    group = np.cumsum(np.diff(found[:, FOUND_FROM], prepend=0) != 0)
+    least = np.minimum.accumulate(rank - group * len(found))
+    return found[np.diff(least, prepend=len(found)) < 0]
 
 
 def _row_search(options: CascadeOptions, longest: int, found: Rows, answer: I64) -> RowSearch:
