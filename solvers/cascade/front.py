@@ -43,16 +43,12 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
     limit, found = 2**62, np.ascontiguousarray(found)
     columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
     # Each turn finds the fewest multiplications below the peak of the last chain: exact for the regions found.
-    while best_chain(Reference(Chains(limit, found, *columns))) == 1:
+    while (peak := best_chain(Reference(Chains(limit, found, *columns)))) >= 0:
         macs, _, traffic, by = columns
         rows, at = [], n_operations
         while at > 0:
             rows.append(int(by[at]))
             at = int(found[rows[-1], FOUND_FROM])
-        peak = int(found[rows, FOUND_PEAK].max(initial=0))
-        # The last one costs as much and has a higher peak.
-        while chains and chains[-1].macs >= macs[n_operations]:
-            chains.pop()
         chains.append(Chain(tuple(rows[::-1]), peak, int(macs[n_operations]), int(traffic[n_operations])))
         limit = peak - 1
     return chains

@@ -65,9 +65,10 @@ class Planning:
         # What comes in pieces may be whole, too, and then other orders and repeats are found.
         ways += [replace(how, input="resident") for how in ways if how.input == "streamed"]
         starts += [(how, RegionSearch(self.graph, how, windows=search.windows)) for how in ways[1:]]
-        variants = [(how, variant_of(self.graph, looked, partial(self.is_over, "regions"))) for how, looked in starts]
-        for how, start in variants:
-            self.add(how, start)
+        variants = list[tuple[CascadeOptions, Variant]]()
+        for how, looked in starts:
+            variants.append((how, variant_of(self.graph, looked, partial(self.is_over, "regions"))))
+            self.add(*variants[-1])
         # A whole input that needs more than its pieces do is not followed further.
         peaks = [min((one.peak for one in start.chains if one.macs <= self.most), default=0) for _, start in variants]
         pairs = list(zip(variants, peaks, strict=True))

@@ -110,24 +110,32 @@ def undominated_of_three(table: Staircase) -> int:
 
 @partial(Kernel, group=CASCADE)
 def best_chain(table: Chains) -> int:
-    """Find the chain with the fewest multiplications, then slides, then the least traffic, within the limit.
+    """Find the chain with the fewest multiplications within the limit, then the lowest peak.
 
-    Returns 1 if there is one, else 0.
+    Of several it is that with the fewest slides at that peak, then the least traffic. Returns the peak, -1 if none.
     """
     found, macs, slides, traffic = table.found, table.macs, table.slides, table.traffic
-    n = len(macs) - 1
-    for cut in range(n + 1):
-        macs[cut] = -1
-    macs[0], slides[0], traffic[0] = 0, 0, 0
-    for row in range(len(found)):
-        source, cut, peak = found[row, FOUND_FROM], found[row, FOUND_TO], found[row, FOUND_PEAK]
-        if peak > table.limit or macs[source] < 0:
-            continue
-        a, c = macs[source] + found[row, FOUND_MACS], traffic[source] + found[row, FOUND_TRAFFIC]
-        b = slides[source]
-        if peak + found[row, FOUND_SAVED] > table.limit:
-            b += 1
-        is_less = macs[cut] < 0 or a < macs[cut]
-        if is_less or (a == macs[cut] and (b < slides[cut] or (b == slides[cut] and c < traffic[cut]))):
-            macs[cut], slides[cut], traffic[cut], table.by[cut] = a, b, c, row
-    return 1 if macs[n] >= 0 else 0
+    n, limit = len(macs) - 1, table.limit
+    # The first turn counts peaks in the place of slides; the second one has the lowest of them as its limit.
+    for turn in range(2):
+        for cut in range(n + 1):
+            macs[cut] = -1
+        macs[0], slides[0], traffic[0] = 0, 0, 0
+        for row in range(len(found)):
+            source, cut, peak = found[row, FOUND_FROM], found[row, FOUND_TO], found[row, FOUND_PEAK]
+            if peak > limit or macs[source] < 0:
+                continue
+            a, c = macs[source] + found[row, FOUND_MACS], traffic[source] + found[row, FOUND_TRAFFIC]
+            b = slides[source]
+            if turn == 0:
+                b = max(b, peak)
+            elif peak + found[row, FOUND_SAVED] > limit:
+                b += 1
+            is_less = macs[cut] < 0 or a < macs[cut]
+            if is_less or (a == macs[cut] and (b < slides[cut] or (b == slides[cut] and c < traffic[cut]))):
+                macs[cut], slides[cut], traffic[cut], table.by[cut] = a, b, c, row
+        if macs[n] < 0:
+            return -1
+        if turn == 0:
+            limit = slides[n]
+    return int(limit)
