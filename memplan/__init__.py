@@ -60,7 +60,7 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "OrderOptions": "capabilities.operations.order",
     "RecomputeAnswer": "capabilities.operations.recompute",
     "RecomputeOptions": "capabilities.operations.recompute",
-    "ScheduleAnswer": "capabilities.operations.schedule",
+    "ScheduleAnswer": "capabilities.operations.schedule_answer",
     "ScheduleOptions": "capabilities.operations.schedule",
     "Shadow": "capabilities.operations.shadow",
     "ShapesAnswer": "capabilities.symbols.shapes",
@@ -148,9 +148,9 @@ if TYPE_CHECKING:
     from memplan.capabilities.operations.recompute import RecomputeAnswer as RecomputeAnswer
     from memplan.capabilities.operations.recompute import RecomputeOptions as RecomputeOptions
     from memplan.capabilities.operations.recompute import recompute as recompute
-    from memplan.capabilities.operations.schedule import ScheduleAnswer as ScheduleAnswer
     from memplan.capabilities.operations.schedule import ScheduleOptions as ScheduleOptions
     from memplan.capabilities.operations.schedule import schedule as schedule
+    from memplan.capabilities.operations.schedule_answer import ScheduleAnswer as ScheduleAnswer
     from memplan.capabilities.operations.shadow import Shadow as Shadow
     from memplan.capabilities.operations.shadow import shadow as shadow
     from memplan.capabilities.plans.audit import Audit as Audit

@@ -14,9 +14,8 @@ from pydantic_core import PydanticCustomError
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Seconds
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.cascade_answer import CascadeAnswer, PointRow, answer_of
+from memplan.capabilities.operations.graphs import unaligned_graph
 from memplan.capabilities.operations.texts import share_of
-from memplan.capabilities.question import Question
-from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, broken, shown
 from memplan.planner.model.rows import Bytes
@@ -144,12 +143,6 @@ class CascadeOptions(CapabilityOptions):
         return self
 
 
-def _graph_in(reader: Reader, data: bytes, name: str, _question: Question) -> OperationGraph:
-    """Return the graph in a file; the alignment is the search's, which would round what a reader has rounded."""
-    reader.options = reader.options.model_copy(update={"alignment": None})
-    return reader.graph(data, name)
-
-
 def cascade(
     graph: OperationGraph | AccessGraph, options: CascadeOptions = CascadeOptions(), control: Control = Control()
 ) -> CascadeAnswer:
@@ -248,7 +241,7 @@ def _example() -> dict[str, Any]:
 
 CAPABILITY = Capability(
     cascade,
-    inputs=(replace(GRAPH, from_file=_graph_in),),
+    inputs=(replace(GRAPH, from_file=unaligned_graph),),
     lines=lines,
     exit_status=lambda found: 0 if found.points else 1,
     exits={0: "there are points", 1: "none is within the bounds"},

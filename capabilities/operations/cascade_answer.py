@@ -161,13 +161,14 @@ def answer_of(result: CascadeResult) -> CascadeAnswer:
             )
             for row in graph.operations
         ),
-        points=tuple(_point(point, k in result.checked) for k, point in enumerate(result.points)),
+        points=tuple(point_row(point, k in result.checked) for k, point in enumerate(result.points)),
         barriers=result.barriers[:MOST_BARRIERS],
         result=result,
     )
 
 
-def _point(point: CascadePoint, is_checked: bool) -> PointRow:
+def point_row(point: CascadePoint, is_checked: bool = False) -> PointRow:
+    """Return the row of a point."""
     graph = point.cascade.graph
     wiring = {
         "origins": graph.origins,

@@ -1,10 +1,12 @@
-"""The options that capabilities about the order of operations share."""
+"""What capabilities about graphs of operations share: options about their order, and a way to read them."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
 from memplan.capabilities.capability import SearchOptions, Seconds
+from memplan.capabilities.question import Question
+from memplan.capabilities.reading import Reader
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
 from memplan.solvers.order.solve import TIME_LIMIT_S
@@ -21,3 +23,9 @@ class GraphOptions(SearchOptions):
         """Return the graph as these options take it."""
         counted = with_resident_counted(graph) if self.count_resident else graph
         return with_overwriting(counted) if self.in_place else counted
+
+
+def unaligned_graph(reader: Reader, data: bytes, name: str, _question: Question) -> OperationGraph:
+    """Return the graph in a file; the alignment is the search's, which would round what a reader has rounded."""
+    reader.options = reader.options.model_copy(update={"alignment": None})
+    return reader.graph(data, name)

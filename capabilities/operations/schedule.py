@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import sha256
-from typing import Any, Literal, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions
-from memplan.capabilities.inputs import object_in
-from memplan.capabilities.question import Input, Question, Subject
+from memplan.capabilities.capability import Capability, Control, SearchOptions
+from memplan.capabilities.operations.schedule_answer import ScheduleAnswer, answer_of, answer_of_network
+from memplan.capabilities.operations.schedule_inputs import PROBLEM, TARGET
+from memplan.capabilities.question import Question
 from memplan.planner.errors import ProblemError
-from memplan.planner.formats import memplan_json
 from memplan.planner.model.rows import Bytes
+from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.schedules.contest import ScheduleProblem
-from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.simulator import simulate
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.effort import ScheduleEffort
-from memplan.solvers.schedules.search import Proof
-from memplan.solvers.schedules.solve import ScheduleTask, SolvedSchedule, solve_schedule
-from memplan.solvers.search.to_plan import gap_of
+from memplan.solvers.schedules.networks import schedule_network
+from memplan.solvers.schedules.solve import ScheduleTask, solve_schedule
 
-M = TypeVar("M", bound=BaseModel)
 _SEARCH = 0.75
 """The part of the time that the search has; the rest is for the simulator, which takes 3 s for large tensors."""
 _SHOWN = 40
@@ -41,114 +38,44 @@ class ScheduleOptions(SearchOptions):
     fast_memory: Bytes | None = Field(None, description="Bytes of the fast memory, instead of the target's.")
 
 
-class ScheduleSlot(Answer):
-    """A part of the fast memory, in the steps from `start` to before `end`: what it is for, of which tensor."""
-
-    kind: Literal["input", "output", "accumulator", "retained"]
-    tensor: int
-    size: int
-    start: int
-    end: int
-    offset: int
-
-
-class SchedulePoint(Answer):
-    """A schedule of a frontier, simulated and placed within its peak, by its figures and the number of its steps."""
-
-    peak: int
-    latency: float
-    traffic: int
-    steps: int
-
-
-class ScheduleAnswer(Answer):
-    """A schedule: for each step its operations, the width, height and depth of tiles, and the tensors it retains.
-
-    Times are those of the simulator. `proof` says why no schedule is better: its value is the lower `bound`, or all
-    were looked at (`exhaustion`), in tiles of powers of two. Where it `is_exhausted`, no grouping of operations, each
-    once, in such tiles, is better.
-    """
-
-    status: Literal["optimal", "feasible"]
-    objective: Objective
-    latency: float
-    traffic: int
-    peak: int
-    lower_bound: float
-    gap: float | None
-    proof: Proof | None
-    is_exhausted: bool
-    capacity: int
-    subgraphs: tuple[tuple[int, ...], ...]
-    granularities: tuple[tuple[int, int, int], ...]
-    tensors_to_retain: tuple[tuple[int, ...], ...]
-    traversal_orders: tuple[tuple[int, ...] | None, ...]
-    subgraph_latencies: tuple[float, ...]
-    slots: tuple[ScheduleSlot, ...]
-    frontier: tuple[SchedulePoint, ...] = ()
-
-    @property
-    def schedule(self) -> Schedule:
-        """The schedule of the rows."""
-        rows = zip(self.subgraphs, self.granularities, self.traversal_orders, self.tensors_to_retain, strict=True)
-        return Schedule(tuple(ScheduleStep(made, *tile, order, retained) for made, tile, order, retained in rows))
-
-
 def schedule(
-    problem: ScheduleProblem,
+    problem: ScheduleProblem | OperationGraph,
     target: Target | None = None,
     options: ScheduleOptions = ScheduleOptions(),
     control: Control = Control(),
 ) -> ScheduleAnswer:
     """Schedule operations through a fast memory: which run together, in which tiles, and what stays for the next ones.
 
-    The answer is simulated step by step, and every slice and tile has its place in the fast memory.
+    The answer is simulated step by step, and every slice and tile has its place in the fast memory. A network runs as
+    a cascade on the target, its tensors whole in either memory or in stripes in the fast one.
     """
     running = control.begun(options)
     machine = _machine(problem, target, options.fast_memory)
     search = running.within(_SEARCH * running.left_s)
     limit_s = search.left_s
-    is_counted = running.counted_s is not None
-    effort = ScheduleEffort(
-        limit_s, None if is_counted else lambda: 1 - search.deadline.left_s / limit_s, running.cancelled.is_set
-    )
 
     def report(value: float) -> None:
         running.report({options.objective: round(value, 3)})
 
+    if isinstance(problem, OperationGraph):
+        network = schedule_network(problem, machine, options.objective, limit_s, running.cancelled, report)
+        return answer_of_network(network, machine, options.objective, front=options.frontier)
+    is_counted = running.counted_s is not None
+    effort = ScheduleEffort(
+        limit_s, None if is_counted else lambda: 1 - search.deadline.left_s / limit_s, running.cancelled.is_set
+    )
     task = ScheduleTask(problem.graph, machine, options.objective, options.frontier)
-    return _answer_of(
+    return answer_of(
         solve_schedule(task, effort, report, is_counted, lambda: running.is_over), machine, options.objective
     )
 
 
-def _machine(problem: ScheduleProblem, target: Target | None, capacity: int | None) -> Target:
-    machine = problem.target if target is None else target
-    return machine if capacity is None else machine.with_capacity(capacity)
-
-
-def _answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> ScheduleAnswer:
-    figures, steps, bound = found.simulation, found.schedule.steps, found.found.lower_bound
-    value, proof = float(getattr(figures, objective)), found.found.proof
-    return ScheduleAnswer(
-        status="optimal" if proof else "feasible",
-        objective=objective,
-        latency=figures.latency,
-        traffic=figures.traffic,
-        peak=figures.peak,
-        lower_bound=bound,
-        gap=gap_of([(value, bound)]),
-        proof=proof,
-        is_exhausted=found.found.is_complete,
-        capacity=target.capacity,
-        subgraphs=tuple(step.operations for step in steps),
-        granularities=tuple((step.width, step.height, step.depth) for step in steps),
-        tensors_to_retain=tuple(step.retained for step in steps),
-        traversal_orders=tuple(step.order for step in steps),
-        subgraph_latencies=tuple(step.latency for step in figures.steps),
-        slots=tuple(ScheduleSlot.of(slot) for slot in found.slots),
-        frontier=tuple(SchedulePoint.of(one.simulation, steps=len(one.simulation.steps)) for one in found.front),
-    )
+def _machine(problem: ScheduleProblem | OperationGraph, target: Target | None, capacity: int | None) -> Target:
+    if target is None:
+        if isinstance(problem, OperationGraph):
+            raise ProblemError("target: is required, as a network says nothing about the machine")
+        target = problem.target
+    return target if capacity is None else target.with_capacity(capacity)
 
 
 def lines(found: ScheduleAnswer) -> Iterator[str]:
@@ -161,7 +88,8 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
         yield "no other schedule in tiles of powers of two is better"
     elif found.is_exhausted:
         yield "no other grouping of operations, each once, is better"
-    yield f"fast memory: {found.peak:,} of {found.capacity:,} bytes, {len(found.slots):,} slots placed"
+    slots = len(found.slots) if found.point is None else len(found.point.offsets)
+    yield f"fast memory: {found.peak:,} of {found.capacity:,} bytes, {slots:,} slots placed"
     rows = zip(found.subgraphs, found.granularities, found.tensors_to_retain, found.subgraph_latencies, strict=True)
     for k, (made, (width, height, depth), retained, latency) in enumerate(rows):
         if k == _SHOWN:
@@ -177,7 +105,9 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
 
 def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
     """Return what is wrong with a schedule that came from elsewhere."""
-    problem: ScheduleProblem = question["problem"]
+    problem: ScheduleProblem | OperationGraph = question["problem"]
+    if isinstance(problem, OperationGraph):
+        return None
     machine = _machine(problem, question.get("target"), question["options"].fast_memory)
     simulated = simulate(problem.graph, machine, found.schedule)
     if simulated.violations:
@@ -185,10 +115,6 @@ def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
     return (
         None if abs(simulated.latency - found.latency) <= 1e-6 * found.latency else "latency: must be that of its steps"
     )
-
-
-def _subject(problem: ScheduleProblem) -> Subject:
-    return Subject(f"sha256:{sha256(problem.model_dump_json().encode()).hexdigest()}", None, len(problem.widths))
 
 
 EXAMPLE: dict[str, Any] = {
@@ -204,32 +130,6 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
-def _object_input(name: str, kind: type[M], help_text: str, **others: Any) -> Input[M]:
-    """Return an input that is an object of JSON, in bodies and in files."""
-
-    def read(value: object) -> M:
-        return kind.model_validate(object_in(value, name, ProblemError))
-
-    return Input(
-        name,
-        kind,
-        read,
-        lambda value: value.model_dump(mode="json"),
-        help_text,
-        from_file=lambda _reader, data, _name, _question: read(memplan_json.parse(data)),
-        **others,
-    )
-
-
-PROBLEM = _object_input(
-    "problem",
-    ScheduleProblem,
-    "A file: operations on tensors of two dimensions and their machine, as JSON, or - for standard input.",
-    subject=_subject,
-)
-TARGET = _object_input(
-    "target", Target, "A file: a machine, as JSON, instead of that of the problem.", required=False, named_by_flag=True
-)
 CAPABILITY = Capability(
     schedule,
     inputs=(PROBLEM, TARGET),

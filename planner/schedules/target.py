@@ -34,11 +34,13 @@ class Link(Value):
 class Engine(Value):
     """The width and height of the native tile of what computes, and the copies of a streamed slice it works with.
 
-    With two copies, the next slice is loaded while the engine works on this one.
+    With two copies, the next slice is loaded while the engine works on this one. `rate` are the multiplications in a
+    unit of time, for networks, whose operations have no times of their own.
     """
 
     native: Annotated[tuple[Side, Side], BeforeValidator(as_tuple)]
     copies: Annotated[int, Field(ge=1, le=2)] = 1
+    rate: Rate | None = None
 
     @property
     def width(self) -> int:

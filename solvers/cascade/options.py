@@ -26,7 +26,8 @@ class CascadeOptions:
     most multiplications as a multiple of those layer by layer; points outside are left out. `beam`: states kept while a
     region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too.
     `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
-    one, whole tensors are in either; `peak` is then that of the fast one.
+    one, whole tensors are in either; `peak` is then that of the fast one. Where it `moves_constants`, each run of an
+    operation reads its constants from the slow one.
     `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if
     requested. `stripe`: the rows and columns of all stripes, instead of those that the search tries; 0 columns for
     whole rows. `checked`: the one point to be executed by value, where not all are, from the end below 0.
@@ -43,6 +44,7 @@ class CascadeOptions:
     channels: bool = True
     objectives: tuple[Objective, ...] = FRONTS[0]
     pools: tuple[tuple[str, int], ...] = ()
+    moves_constants: bool = False
     stripe: tuple[int, int] | None = None
     checked: int | None = None
 

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from memplan import ScheduleProblem, Target, schedule
-from memplan.capabilities.operations.schedule import EXAMPLE, ScheduleOptions, lines
+from memplan import OperationGraph, ScheduleProblem, Target, schedule
+from memplan.api.cli.main import main
+from memplan.capabilities.operations.schedule import CAPABILITY, EXAMPLE, ScheduleOptions, lines
 from memplan.planner.errors import ProblemError
 from memplan.planner.schedules.simulator import simulate
+from tests.support.image_models import mobilenet_v1
+from tests.support.networks import two_convolutions
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "schedules"
 
@@ -75,3 +78,61 @@ def test_a_target_has_a_fast_memory_a_slow_one_and_a_link() -> None:
         "memories[0].capacity: is required, for the fast memory",
         "links: must be one, between the two memories, got 0",
     )
+
+
+@pytest.fixture
+def _few_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memplan.solvers.cascade.planning.MOST_CHAINS", 3)
+    monkeypatch.setattr("memplan.solvers.cascade.planning.FRACTIONS", ())
+
+
+@pytest.mark.usefixtures("_few_chains")
+def test_a_network_runs_as_a_cascade_in_the_memories_of_a_target() -> None:
+    target = Target.model_validate(example("ethos_u55_like.json"))
+    found = schedule(two_convolutions(), target, ScheduleOptions(frontier=True, fast_memory=8192))
+    assert found.peak <= found.capacity == 8192
+    assert found.lower_bound <= found.latency == pytest.approx(sum(found.subgraph_latencies))
+    assert [o for row in found.subgraphs for o in row] == [0, 1]
+    assert found.point is not None
+    assert set((found.point.pools or {}).values()) <= {"SRAM", "flash"}
+    assert all(found.point.offsets[name] % 16 == 0 for name in found.point.offsets)
+    assert [point.peak for point in found.frontier] == sorted({point.peak for point in found.frontier}, reverse=True)
+    assert found.frontier[0].latency == found.latency
+    assert next(lines(found)).startswith(f"{found.status}: latency {found.latency:,.1f}")
+
+
+@pytest.mark.usefixtures("_few_chains")
+def test_a_network_moves_constants_alone_where_all_tensors_fit() -> None:
+    found = schedule(two_convolutions(), Target.model_validate(example("gap8_like.json")))
+    assert (found.status, found.proof, found.gap) == ("optimal", "bound", 0)
+    assert found.traffic == 3 * 3 * 3 * 32 + 32 * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (None, "target: is required, as a network says nothing about the machine"),
+        (
+            "double_buffered.json",
+            "target.engine.rate: is required, as operations of a network have multiplications, no times",
+        ),
+    ],
+)
+def test_a_network_needs_a_target_with_a_rate(name: str | None, sentence: str) -> None:
+    target = None if name is None else Target.model_validate(example(name))
+    with pytest.raises(ProblemError) as refused:
+        schedule(two_convolutions(), target)
+    assert refused.value.sentences == (sentence,)
+
+
+@pytest.mark.usefixtures("_few_chains")
+def test_a_model_and_a_body_of_json_are_networks_too(tmp_path: Path) -> None:
+    machine = example("gap8_like.json")
+    (tmp_path / "net.onnx").write_bytes(mobilenet_v1(32, 0.25))
+    arguments = ["schedule", str(tmp_path / "net.onnx"), "--target", str(EXAMPLES / "gap8_like.json")]
+    assert main([*arguments, "--time-limit", "5", "-o", str(tmp_path / "answer.json"), "--quiet"]) == 0
+    from_file = json.loads((tmp_path / "answer.json").read_text())
+    assert from_file["point"]["regions"]
+    problem = CAPABILITY.inputs[0].from_json(CAPABILITY.inputs[0].to_json(two_convolutions()))
+    assert isinstance(problem, OperationGraph)
+    assert schedule(problem, Target.model_validate(machine)).status == "optimal"

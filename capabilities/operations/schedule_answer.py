@@ -1,0 +1,145 @@
+"""The answer of the capability `schedule`: steps, their tiles, and what they leave in the fast memory."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Answer
+from memplan.capabilities.operations.cascade_answer import PointRow, point_row
+from memplan.planner.operations.access.access_graph import AccessGraph, PixelTensor, driven
+from memplan.planner.operations.cascade.regions import CascadeRegion
+from memplan.planner.schedules.schedule import Schedule, ScheduleStep
+from memplan.planner.schedules.target import Target
+from memplan.solvers.schedules.costs import Objective
+from memplan.solvers.schedules.downsets import EPSILON
+from memplan.solvers.schedules.networks import FoundOnTarget
+from memplan.solvers.schedules.search import Proof
+from memplan.solvers.schedules.solve import SolvedSchedule
+from memplan.solvers.search.to_plan import gap_of
+
+
+class ScheduleSlot(Answer):
+    """A part of the fast memory, in the steps from `start` to before `end`: what it is for, of which tensor."""
+
+    kind: Literal["input", "output", "accumulator", "retained"]
+    tensor: int
+    size: int
+    start: int
+    end: int
+    offset: int
+
+
+class SchedulePoint(Answer):
+    """A schedule of a frontier, simulated and placed within its peak, by its figures and the number of its steps."""
+
+    peak: int
+    latency: float
+    traffic: int
+    steps: int
+
+
+class ScheduleAnswer(Answer):
+    """A schedule: for each step its operations, the width, height and depth of tiles, and the tensors it retains.
+
+    Times are those of the simulator. `proof` says why no schedule is better: its value is the lower `bound`, or all
+    were looked at (`exhaustion`), in tiles of powers of two. Where it `is_exhausted`, no grouping of operations, each
+    once, in such tiles, is better. Of a network, `point` is the cascade that it runs as, with the place of each buffer.
+    """
+
+    status: Literal["optimal", "feasible"]
+    objective: Objective
+    latency: float
+    traffic: int
+    peak: int
+    lower_bound: float
+    gap: float | None
+    proof: Proof | None
+    is_exhausted: bool
+    capacity: int
+    subgraphs: tuple[tuple[int, ...], ...]
+    granularities: tuple[tuple[int, int, int], ...]
+    tensors_to_retain: tuple[tuple[int, ...], ...]
+    traversal_orders: tuple[tuple[int, ...] | None, ...]
+    subgraph_latencies: tuple[float, ...]
+    slots: tuple[ScheduleSlot, ...]
+    frontier: tuple[SchedulePoint, ...] = ()
+    point: PointRow | None = Field(None, exclude_if=lambda found: found is None)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule of the rows."""
+        rows = zip(self.subgraphs, self.granularities, self.traversal_orders, self.tensors_to_retain, strict=True)
+        return Schedule(tuple(ScheduleStep(made, *tile, order, retained) for made, tile, order, retained in rows))
+
+
+def answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> ScheduleAnswer:
+    """Return the answer that a schedule of tiles is."""
+    figures, steps, bound = found.simulation, found.schedule.steps, found.found.lower_bound
+    value, proof = float(getattr(figures, objective)), found.found.proof
+    return ScheduleAnswer(
+        status="optimal" if proof else "feasible",
+        objective=objective,
+        latency=figures.latency,
+        traffic=figures.traffic,
+        peak=figures.peak,
+        lower_bound=bound,
+        gap=gap_of([(value, bound)]),
+        proof=proof,
+        is_exhausted=found.found.is_complete,
+        capacity=target.capacity,
+        subgraphs=tuple(step.operations for step in steps),
+        granularities=tuple((step.width, step.height, step.depth) for step in steps),
+        tensors_to_retain=tuple(step.retained for step in steps),
+        traversal_orders=tuple(step.order for step in steps),
+        subgraph_latencies=tuple(step.latency for step in figures.steps),
+        slots=tuple(ScheduleSlot.of(slot) for slot in found.slots),
+        frontier=tuple(SchedulePoint.of(one.simulation, steps=len(one.simulation.steps)) for one in found.front),
+    )
+
+
+def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective, *, front: bool) -> ScheduleAnswer:
+    """Return the answer that a schedule of a network is, with the `front` of those found if that is wanted."""
+    best = found.best
+    cascade, value = best.point.cascade, float(getattr(best, objective))
+    is_least = value <= found.lower_bound * (1 + EPSILON)
+    return ScheduleAnswer(
+        status="optimal" if is_least else "feasible",
+        objective=objective,
+        latency=best.latency,
+        traffic=best.traffic,
+        peak=best.peak,
+        lower_bound=found.lower_bound,
+        gap=gap_of([(value, value if is_least else found.lower_bound)]),
+        proof="bound" if is_least else None,
+        is_exhausted=False,
+        capacity=target.capacity,
+        subgraphs=tuple(tuple(range(region.first, region.end)) for region in cascade.regions),
+        granularities=tuple(_stripe_of(cascade.graph, region) for region in cascade.regions),
+        tensors_to_retain=best.retained(target.memories[0].name),
+        traversal_orders=(None,) * len(cascade.regions),
+        subgraph_latencies=tuple(region.latency for region in best.regions),
+        slots=(),
+        frontier=tuple(SchedulePoint.of(one, steps=len(one.regions)) for one in found.front if front),
+        point=point_row(best.point),
+    )
+
+
+def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
+    """Return the most columns, rows and channels that the last operation of a region is given or makes in a step."""
+    tensor = driven(graph, region.end - 1) if region.kind != "whole" else None
+    if tensor is None:
+        outputs = graph.operations[region.first].outputs
+        tensor = graph.tensors[outputs[0]] if outputs else PixelTensor(1, 1, 1)
+        return tensor.columns, tensor.rows, max(1, tensor.channels)
+    made = region.made[region.end - 1]
+    rows, columns, channels = (
+        max((b - a for a, b in spans), default=size)
+        for spans, size in (
+            (made.rows, tensor.rows),
+            (made.columns, tensor.columns),
+            (made.channels, tensor.channels),
+        )
+    )
+    return columns, rows, max(1, channels)
