@@ -8,8 +8,8 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.operations.cascade_answer import PointRow, point_row
-from memplan.planner.operations.access.access_graph import AccessGraph, PixelTensor, driven
-from memplan.planner.operations.cascade.regions import CascadeRegion
+from memplan.planner.operations.access.access_graph import AccessGraph, driven
+from memplan.planner.operations.cascade.regions import CascadeRegion, Stripes
 from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
@@ -127,19 +127,11 @@ def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
-    """Return the most columns, rows and channels that the last operation of a region is given or makes in a step."""
-    tensor = driven(graph, region.end - 1) if region.kind != "whole" else None
-    if tensor is None:
-        outputs = graph.operations[region.first].outputs
-        tensor = graph.tensors[outputs[0]] if outputs else PixelTensor(1, 1, 1)
-        return tensor.columns, tensor.rows, max(1, tensor.channels)
-    made = region.made[region.end - 1]
-    rows, columns, channels = (
-        max((b - a for a, b in spans), default=size)
-        for spans, size in (
-            (made.rows, tensor.rows),
-            (made.columns, tensor.columns),
-            (made.channels, tensor.channels),
-        )
-    )
-    return columns, rows, max(1, channels)
+    """Return the most columns, rows and channels of a step of a region's last operation; of a sum, those it reads."""
+    last = region.end - 1
+    if not graph.operations[last].outputs:
+        return 1, 1, 1
+    tensor, made = driven(graph, last), region.made.get(last, Stripes((), ()))
+    axes = (made.columns, tensor.columns), (made.rows, tensor.rows), (made.channels, max(1, tensor.channels))
+    columns, rows, channels = (max((b - a for a, b in spans), default=size) for spans, size in axes)
+    return columns, rows, channels

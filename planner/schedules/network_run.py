@@ -87,11 +87,11 @@ def _all_at_once(
     made = {t for v in range(region.first, region.end) for t in graph.operations[v].outputs}
     for v in range(region.first, region.end):
         row = graph.operations[v]
-        out = graph.tensors[row.outputs[0]] if row.outputs else None
-        area = 0
-        if out is not None:
+        area = 1
+        if row.role == "striped":
+            out = graph.tensors[row.outputs[0]]
             area = int(_in_tiles(out.rows, target.engine.height) * _in_tiles(out.columns, target.engine.width))
-        work += row.macs * (area if row.role == "striped" else 1)
+        work += row.macs * area
         constants += row.weights
         tensors += sum(graph.tensors[t].bytes for t in row.outputs if t in elsewhere)
         for read in row.reads:
