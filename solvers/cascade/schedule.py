@@ -204,7 +204,7 @@ class _Scheduling:
                 some = b > a
                 low = np.where(some, np.minimum(low, a), low)
                 high = np.where(some, np.maximum(high, b), high)
-                up = np.maximum(up, np.clip(c, -FARTHEST, FARTHEST))
+                up = np.maximum(up, _within(c, -FARTHEST, FARTHEST))
         return low, high, up
 
     def _read_of(self, is_sum: bool, read: Read, axis: int, made: Made, size: int) -> tuple[I64, I64, I64]:
@@ -214,8 +214,8 @@ class _Scheduling:
         window, parts = read.windows[axis], self.parts[axis]
         used = window.used(size)
         first, end = np.maximum(first, used[0]), np.minimum(end, used[1])
-        a = np.clip((first * window.scale + window.low) // window.divisor, 0, size)
-        b = np.clip(((end - 1) * window.scale + window.high) // window.divisor + 1, 0, size)
+        a = _within((first * window.scale + window.low) // window.divisor, 0, size)
+        b = _within(((end - 1) * window.scale + window.high) // window.divisor + 1, 0, size)
         c = ((reach - parts) * window.scale + window.high * parts) // window.divisor + parts
         return np.where(end > first, a, 0), np.where(end > first, b, 0), c
 
@@ -250,10 +250,15 @@ def _read_by(graph: AccessGraph, operations: Iterable[int]) -> dict[int, None]:
     return dict.fromkeys(read.tensor for v in operations for read in graph.operations[v].reads)
 
 
+def _within(values: I64, low: int, high: int) -> I64:
+    # Short arrays take np.clip several times as long.
+    return np.minimum(np.maximum(values, low), high)
+
+
 def _cut(size: int, stride: int, warm_up: int) -> Made:
     each, parts = max(1, stride), max(1, -stride)
     up = (np.arange(-(warm_up * parts // each), -(-size * parts // each), dtype=np.int64) + 1) * each
-    first, end = (np.clip(reach // parts, 0, size) for reach in (up - each, up))
+    first, end = (_within(reach // parts, 0, size) for reach in (up - each, up))
     return Made(first, end, np.minimum(up, size * parts), min(each, size))
 
 
@@ -265,7 +270,7 @@ def _recomputed(low: I64, high: I64) -> Made:
 
 def _furthest(high: I64, up: I64) -> I64:
     """Return up to where rows were needed by the end of each step."""
-    return np.maximum.accumulate(np.maximum(high, np.clip(up, 0, max(0, int(high.max())))))
+    return np.maximum.accumulate(np.maximum(high, _within(up, 0, max(0, int(high.max())))))
 
 
 def _end_made(window: Window, read: int, size: int, made: int) -> int:

@@ -241,7 +241,8 @@ def _of_two(found: Rows) -> Rows:
     order = np.lexsort((macs, (length << 56) + found[:, FOUND_PEAK]))
     # Each length lies below those before it, so that the least so far is that of the length.
     cost = (macs - (length << 46))[order]
-    return found[order[cost == np.minimum.accumulate(cost)]]
+    kept: Rows = found[order[cost == np.minimum.accumulate(cost)]]
+    return kept
 
 
 def _row_search(options: CascadeOptions, longest: int, found: Rows, answer: I64) -> RowSearch:
