@@ -156,6 +156,12 @@ def problem_of(application: Application) -> Problem:
     return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **found)
 
 
+def times_of_models(application: Application) -> dict[str, tuple[int, int]]:
+    """Return the stretch of time that is each model's own in the problem of all: its beginning and its end."""
+    spans, _ = _stretches(application.models)
+    return {name: (at, at + end - start) for name, (at, start, end) in spans.items()}
+
+
 Stretch = tuple[int, int, int]
 """The beginning of a model in the time of all, its own first time, and its own end."""
 

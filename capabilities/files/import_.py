@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from memplan.capabilities.adapting import ProblemOptions
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.files.foreign import ForeignOptions
-from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames, program_names
+from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames, names_read
 from memplan.capabilities.inputs import FILE
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner import formats, importers
@@ -73,7 +73,7 @@ def import_(
     problem, imported = reader.problem(file, options.name), reader.imported
     own_plan = None if imported is None else imported.own_plan
     return ImportAnswer(
-        names=_names(imported) if options.names else NO_NAMES,
+        names=_names(file, imported) if options.names else NO_NAMES,
         graph=graph_of_imported(imported).graph if options.graph and imported is not None else None,
         format="operations" if known == "json" and imported is not None else known,
         own_peak=None if imported is None else imported.own_peak,
@@ -91,10 +91,10 @@ def _violations(problem: Problem, plan: Plan | None) -> tuple[str, ...]:
     return () if plan is None else tuple(broken.message for broken in verify(problem, plan)[:_MOST_VIOLATIONS])
 
 
-def _names(imported: Imported | None) -> ProgramNames | None:
-    """Return the names that a program gives; None where there are none."""
-    names = NO_NAMES if imported is None else program_names(imported)
-    return names if names.steps else None
+def _names(file: bytes, imported: Imported | None) -> ProgramNames | None:
+    """Return the names that a program or several models give; None where there are none."""
+    names = names_read(file, imported)
+    return names if names.steps or names.models else None
 
 
 def _written(found: ImportAnswer) -> bytes:

@@ -1,4 +1,4 @@
-"""The names that a program gives to a plan: operations along time, loops, and roles and types of buffers."""
+"""The names that programs give to a plan: operations along time, loops, models, and roles and types of buffers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.planner import importers
+from memplan.planner import formats, importers
+from memplan.planner.formats import memplan_json
 from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.planner.importers.programs import application_from, poses_a_problem
 from memplan.planner.liveness import analyse
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.statements import Repetition
+from memplan.planner.together import Application, times_of_models
 
 _STEPS_AT_MOST = 200_000
 _AS_IT_IS = ImportOptions()
@@ -29,7 +32,7 @@ class NamedTime:
 
 @dataclass(frozen=True)
 class Span:
-    """A range of time with a name, half-open: a loop, or a region that runs in stripes."""
+    """A range of time with a name, half-open: a loop, a region that runs in stripes, or one of several models."""
 
     kind: str
     name: str
@@ -39,10 +42,11 @@ class Span:
 
 @dataclass(frozen=True)
 class ProgramNames:
-    """What a program tells beside the problem: names along time, and of each buffer its role, operation and type.
+    """What a program tells beside the problem: names along time, and role, operation, type and model of each buffer.
 
-    `roles` is one of `input`, `output`, `state`, `temporary`, `ring` for each buffer; `types` say shape and type of
-    elements. Each of the three is empty, or has one entry for each buffer of the problem.
+    `models` are those of an application; `roles` is one of `input`, `output`, `state`, `temporary`, `ring` for each
+    buffer; `types` say shape and type of elements. Each of the four is empty, or has one entry for each buffer of the
+    problem.
     """
 
     steps: tuple[NamedTime, ...] = ()
@@ -50,23 +54,39 @@ class ProgramNames:
     roles: Sequence[str] = ()
     operations: Sequence[str] = ()
     types: Sequence[str] = ()
+    models: Sequence[str] = ()
 
 
 NO_NAMES = ProgramNames()
 
 
 def names_in(data: bytes, name: str | None, problem: Problem, options: ImportOptions = _AS_IT_IS) -> ProgramNames:
-    """Return the names that a file gives to the buffers of a problem; none where it is no program that poses it.
+    """Return the names that a file gives to the buffers of a problem; none where what it poses is another one.
 
     The problem may have other pools than the file's own; `options` are those with which it was read.
     """
-    if importers.detect(data, name) is None and b'"functions"' not in data:
+    if importers.detect(data, name) is None and b'"functions"' not in data and b'"models"' not in data:
         return NO_NAMES
     own, imported = importers.read_problem(data, name, options.model_copy(update={"facts": True}), None)
-    same = imported is not None and own.buffers.ids == problem.buffers.ids
-    if imported is None or not same or not np.array_equal(own.buffers.start, problem.buffers.start):
+    same = own.buffers.ids == problem.buffers.ids and np.array_equal(own.buffers.start, problem.buffers.start)
+    return names_read(data, imported) if same else NO_NAMES
+
+
+def names_read(data: bytes, imported: Imported | None) -> ProgramNames:
+    """Return the names in a file that was read: those of a program, or of several models in JSON."""
+    if imported is not None:
+        return program_names(imported)
+    if b'"models"' not in data or formats.detect(data, None) != "json":
         return NO_NAMES
-    return program_names(imported)
+    value = memplan_json.parse(data)
+    return names_of_models(application_from(value, _AS_IT_IS)) if poses_a_problem(value) else NO_NAMES
+
+
+def names_of_models(application: Application) -> ProgramNames:
+    """Return the models of an application as ranges of time, and of each buffer the model that it is of."""
+    spans = (Span("model", name, *times) for name, times in times_of_models(application).items())
+    own = [name for name, model in application.models.items() for _ in range(len(model.buffers))]
+    return ProgramNames(spans=tuple(spans), models=own)
 
 
 def program_names(imported: Imported) -> ProgramNames:

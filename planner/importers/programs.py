@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.liveness import Reading, problem_of
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import operations_from
+
+if TYPE_CHECKING:
+    from memplan.planner.together import Application
 
 
 def of_program(value: object, options: ImportOptions | None) -> Imported:
@@ -30,6 +33,13 @@ def problem_from(value: dict[str, Any], options: ImportOptions | None) -> tuple[
     # Imported here: few problems are of several models.
     from memplan.planner import together
 
+    return together.problem_of(application_from(value, options)), None
+
+
+def application_from(value: dict[str, Any], options: ImportOptions | None) -> Application:
+    """Return several models that share pools, of which some may be operations; raises InputError."""
+    from memplan.planner.together import Application
+
     models = value["models"]
     if isinstance(models, dict):
         read = {
@@ -37,4 +47,4 @@ def problem_from(value: dict[str, Any], options: ImportOptions | None) -> tuple[
             for name, each in models.items()
         }
         value = {**value, "models": read}
-    return together.problem_of(together.Application.model_validate(value)), None
+    return Application.model_validate(value)

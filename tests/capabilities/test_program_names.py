@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memplan import read_problem
-from memplan.capabilities.files.program_names import names_in
+from memplan.capabilities.files.program_names import names_in, names_read
 
 MODELS = Path(__file__).parents[1] / "models"
 
@@ -30,3 +30,16 @@ def test_buffers_have_types_roles_and_the_operations_that_make_them() -> None:
 def test_a_problem_gives_no_names() -> None:
     data = b'{"buffers": [{"id": 1, "size": 1, "start": 0, "end": 1}]}'
     assert names_in(data, "problem.json", read_problem(data)).steps == ()
+
+
+def test_models_of_an_application_are_ranges_of_time_and_own_their_buffers() -> None:
+    path = Path(__file__).parents[2] / "examples" / "application.json"
+    problem = read_problem(path)
+    names = names_in(path.read_bytes(), path.name, problem)
+    assert [(span.kind, span.name, span.start, span.end) for span in names.spans] == [
+        ("model", "capture", 0, 2),
+        ("model", "detect", 2, 4),
+        ("model", "network", 4, 5),
+    ]
+    assert list(names.models) == [str(each).partition("/")[0] for each in problem.buffers.ids]
+    assert names_read(path.read_bytes(), None) == names

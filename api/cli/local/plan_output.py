@@ -93,7 +93,11 @@ def _draw(given: Given, problem: Problem, answer: Any) -> None:
         write(target, picture.draw(problem, answer, picture.format_of_name(target)))
     if file is not None:
         from memplan.api.reports.page.file_page import plan_page
-        from memplan.capabilities.files.program_names import names_in
+        from memplan.capabilities.files.program_names import names_in, names_of_models
 
-        names = names_in(reader.data, reader.name, problem, reader.options.of_model())
-        write(file, plan_page(problem, answer, title=problem.name or reader.file_name or "", names=names))
+        title = problem.name or reader.file_name or ""
+        if (application := reader.application) is not None:
+            title, names = ", ".join(application.models), names_of_models(application)
+        else:
+            names = names_in(reader.data, reader.name, problem, reader.options.of_model())
+        write(file, plan_page(problem, answer, title=title, names=names))

@@ -17,7 +17,7 @@ from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import STANDARD, read_as, read_plan, refuse_unwritable, say, write
 from memplan.api.reports.page.file_page import plan_page
 from memplan.capabilities.capability import Control
-from memplan.capabilities.files.program_names import NO_NAMES, program_names
+from memplan.capabilities.files.program_names import names_read
 from memplan.capabilities.plans.plan import PlanOptions
 from memplan.capabilities.plans.planning import planned
 from memplan.capabilities.reading import Reader, ReadOptions
@@ -47,7 +47,7 @@ def _look(**given: Any) -> None:
         with graceful_interrupts() as cancelled:
             plan = planned(problem, options, Control(cancelled=cancelled).begun(options), reason_s=0)
     name = "standard input" if source == STANDARD else Path(source).name
-    names = NO_NAMES if reader.imported is None else program_names(reader.imported)
+    names = names_read(reader.data, reader.imported)
     path = _target(given["output"])
     write(path, plan_page(problem, plan, title=problem.name or name, names=names))
     typer.echo(path)

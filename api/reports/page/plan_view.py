@@ -191,7 +191,12 @@ def _names(document: PageDocument, axis: _Axis, names: ProgramNames) -> dict[str
         }
     if names.spans:
         found["spans"] = [[span.kind, span.name, axis.text(span.start), axis.text(span.end)] for span in names.spans]
-    for key, values in (("roles", names.roles), ("operations", names.operations), ("types", names.types)):
+    for key, values in (
+        ("roles", names.roles),
+        ("operations", names.operations),
+        ("types", names.types),
+        ("models", names.models),
+    ):
         if values:
             known = {value: k for k, value in enumerate(dict.fromkeys(values))}
             found[key] = {

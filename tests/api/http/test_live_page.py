@@ -269,6 +269,12 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     opened.page.wait_for_selector(".points button:has-text('b=1, n=')")
 
 
+def test_several_models_have_colours_of_their_own(opened: Tab) -> None:
+    give(opened, "camera.json", (MODELS.parents[1] / "examples" / "application.json").read_bytes())
+    said(opened, "optimal")
+    assert {"capture", "detect", "network"} <= set(opened.page.inner_text(".legend").split())
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [

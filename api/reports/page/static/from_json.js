@@ -99,7 +99,7 @@ function programNames(names) {
     steps: { time: names.steps.map((/** @type {any} */ step) => String(step.time)), name: names.steps.map((/** @type {any} */ step) => step.name) },
     spans: names.spans.map((/** @type {any} */ span) => [span.kind, span.name, String(span.start), String(span.end)]),
   };
-  for (const kind of ["roles", "operations", "types"]) {
+  for (const kind of ["roles", "operations", "types", "models"]) {
     const values = /** @type {string[]} */ (names[kind]);
     const known = new Map([...new Set(values)].map((value, k) => [value, k]));
     if (values.length) found[kind] = { of: Uint32Array.from(values, (value) => known.get(value) ?? 0), names: [...known.keys()] };

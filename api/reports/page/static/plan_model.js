@@ -46,6 +46,7 @@ export class PlanModel {
     this.roles = view.roles ?? guessedRoles(this);
     this.operations = view.operations ?? null;
     this.types = view.types ?? null;
+    this.models = view.models ?? null;
     this.steps = steps(view.steps, this.origin);
     this.spans = (view.spans ?? []).map((/** @type {string[]} */ [kind, name, start, end]) => ({
       kind, name, start: Number(BigInt(start) - this.origin), end: Number(BigInt(end) - this.origin),

@@ -57,7 +57,7 @@ export class PlanView {
     /** @type {number} */ this.peakOf = -1;
     this.judged();
     this.lookAt(this.peakTime(this.nextPool()), false);
-    if (this.plan.count > MANY) this.colourBy("size", false);
+    if (this.plan.models || this.plan.count > MANY) this.colourBy(this.plan.models ? "model" : "size", false);
     this.restore();
     this.showLegend();
     this.picture.listeners.push(() => this.remember());
@@ -144,7 +144,7 @@ export class PlanView {
 
   /** @param {string} by */
   knows(by) {
-    const told = { operation: this.plan.operations, type: this.plan.types, moved: this.picture.look.moved };
+    const told = { operation: this.plan.operations, type: this.plan.types, model: this.plan.models, moved: this.picture.look.moved };
     return !(by in told) || told[/** @type {keyof typeof told} */ (by)] !== null;
   }
 

@@ -9,11 +9,7 @@ const ROW = 46;
 const LEFT = 190;
 const CELLS = 240;
 
-/**
- * Open the stripes of a cascade in an element.
- * @param {HTMLElement} element
- * @param {any} stripes  regions, each with operations and the rows that they make in every step
- */
+/** Open the stripes of a cascade in an element. @param {HTMLElement} element @param {any} stripes  regions, each with operations and the rows that they make in every step */
 export function openStripes(element, stripes) {
   const body = h("div", { class: "stripes", tabindex: "0", role: "region", "aria-label": "Stripes" });
   fill(element, body);

