@@ -9,31 +9,26 @@ a leaf, which the portfolio plans as an instance of its own.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.problem import ADDRESS_SPACE
-from memplan.solvers.formulation.subinstance import part_of
-from memplan.solvers.portfolio import registry, stages
-from memplan.solvers.search.incumbent import Search, SearchState
-from memplan.solvers.search.meanwhile import meanwhile
+from memplan.solvers.portfolio import leaves
+from memplan.solvers.search.incumbent import Search
 
 NAME = "parts"
-_LOOK_EVERY_S = 0.02
 _LEAVES_SHARE = 0.8
 """The part of the time left for the leaves; where they do not end, the other solvers go on from what they found."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Plan the parts of an instance of one pool and offer what they make together; nothing where it has no parts."""
+    """Plan the parts of an instance of one pool and offer what they make together; without parts, a start in blocks."""
     near = _neighbours(instance)
     everything = (1 << len(instance)) - 1
     if len(next(_leaves(near, everything))) == len(instance):
+        leaves.start_in_blocks(instance, near, search)
         return
     offset = np.zeros(len(instance), dtype=np.int64)
     planner = _Parts(instance, search, near, offset)
@@ -79,35 +74,16 @@ class _Parts:
                 return None
             base = -(-end // self.step) * self.step
             self.is_exact = self.is_exact and self.step == 1
-            self.offset[_members(each)] += base
+            self.offset[leaves.members(each)] += base
             end, bound = base + piece[0], bound + piece[1]
         return end, bound
 
     def _leaf(self, part: int) -> tuple[int, int] | None:
-        members = _members(part)
-        kept = np.zeros(len(self.instance), dtype=np.bool_)
-        kept[members] = True
-        own = part_of(self.instance, kept)
-        pool = replace(own.pools[0], capacity=(ADDRESS_SPACE - 1) // own.unit, is_limited=False)
-        own = replace(own, pools=(pool,), objective="peak")
+        members = leaves.members(part)
         share = _LEAVES_SHARE * len(members) / max(1, self.left)
         self.left -= len(members)
-        inner = SearchState(
-            own,
-            deadline=time.monotonic() + share * self.search.remaining_s,
-            seed=self.search.seed,
-            deterministic=self.search.deterministic,
-            work_limit=max(1, int(share * self.search.work_limit)),
-            trusted=frozenset(row.name for row in registry.SOLVERS if row.is_trusted),
-        )
-
-        def stop_if_over() -> None:
-            if self.search.is_over:
-                inner.stop("cancelled")
-
-        with meanwhile(stop_if_over, _LOOK_EVERY_S, "memplan-parts"):
-            for line in stages.run(own, inner, stages.chosen(own, "auto")):
-                self.search.log(line)
+        own = leaves.alone(self.instance, members)
+        inner = leaves.plan_leaf(own, _neighbours(own), self.search, share)
         if inner.best is None:
             return None
         self.offset[members] = inner.best.offset
@@ -135,7 +111,7 @@ def _neighbours(instance: Instance) -> list[int]:
             for t in range(start, end):
                 near[i] |= alive[t]
     for i in (i for i, count in enumerate(lives) if count > 1):
-        for j in _members(near[i]):
+        for j in leaves.members(near[i]):
             near[j] |= 1 << i
     for i in range(n):
         for j in instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist():
@@ -166,9 +142,4 @@ def _leaves(near: list[int], part: int) -> Iterator[list[int]]:
             for each in inner:
                 yield from _leaves(near, each)
             return
-    yield _members(part)
-
-
-def _members(part: int) -> list[int]:
-    """Return the positions of the bits of a part, rising."""
-    return [i for i, bit in enumerate(reversed(f"{part:b}")) if bit == "1"]
+    yield leaves.members(part)
