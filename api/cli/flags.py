@@ -21,6 +21,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 V = TypeVar("V")
 _SPELLED = {
+    "barriers": ("--barrier",),
     "capacity": ("--capacity", "--pool"),
     "inclusive": ("--inclusive/--half-open",),
     "budgets": ("--budget",),
@@ -33,6 +34,7 @@ _SPELLED = {
 """The flags that do not follow from the name of their field."""
 _METAVARS = {
     "accept": "fit|GAP%",
+    "barriers": "NAME",
     "budgets": "[NAME=]SIZE",
     "capacity": "[NAME=]SIZE[@ADDRESS]",
     "copies": "[NAME=]NUMBER",

@@ -18,7 +18,7 @@ from memplan.capabilities.operations.graphs import unaligned_graph
 from memplan.capabilities.operations.texts import share_of
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, broken, shown
-from memplan.planner.model.rows import Bytes
+from memplan.planner.model.rows import Bytes, as_tuple
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.barriers import Barrier
@@ -118,6 +118,10 @@ class CascadeOptions(CapabilityOptions):
     stripe: Annotated[tuple[int, int], BeforeValidator(_stripe)] | None = Field(
         None, description="Cut regions in stripes or tiles of this size alone: 4, or 6x6."
     )
+    barriers: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
+        (),
+        description="An operation that runs whole, with no region across: its position, its name, or what it makes.",
+    )
     channels: bool = Field(True, description="Cut regions along channels, too.")
     beam: int = Field(SearchedFor.beam, description="States kept while a region grows, from 1 to 256.")
     longest: int = Field(SearchedFor.longest, description="Operations in a region, from 1 to 60.")
@@ -131,7 +135,7 @@ class CascadeOptions(CapabilityOptions):
         """The options of the search; raises OptionError."""
         names = ("input", "output", "alignment", "fit", "macs", "beam", "longest", "channels", "objectives", "pools")
         return SearchedFor(
-            **self.fields(*names), sliding=self.overlap == "sliding", stripe=self.stripe, checked=self.point
+            **self.fields(*names, "stripe", "barriers"), sliding=self.overlap == "sliding", checked=self.point
         )
 
     @model_validator(mode="after")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.operations.access.access_graph import AccessGraph, barrier_of
 from memplan.solvers.kernels.cascade.access import Access
 from memplan.solvers.kernels.cascade.found import FOUND_PEAK
 from memplan.solvers.kernels.tables import Rows
@@ -40,3 +41,16 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
             reason = "is accumulated over all rows: a region ends with it"
             found.append(Barrier(v, row.kind, reason, bytes_, bytes_ == least))
     return tuple(sorted(found, key=lambda barrier: (-barrier.bytes, barrier.operation)))
+
+
+def with_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
+    """Return a graph whose named operations run whole; raises OptionError for a name that none has."""
+    rows = list(graph.operations)
+    known = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
+    for name in names:
+        meant = [v for v in range(len(rows)) if name in known[v]]
+        if not meant:
+            raise OptionError(f"barriers: must be positions, names or outputs of operations, got {shown(name)}")
+        for v in meant:
+            rows[v] = barrier_of(graph, v, "is one of the barriers that were named")
+    return replace(graph, operations=tuple(rows))

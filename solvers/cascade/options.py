@@ -27,7 +27,8 @@ class CascadeOptions:
     region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too.
     `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
     one, whole tensors are in either; `peak` is then that of the fast one. Where it `moves_constants`, each run of an
-    operation reads its constants from the slow one.
+    operation reads its constants from the slow one. `barriers`: operations that run whole, whatever they are, by their
+    positions, their names or what they make.
     `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if
     requested. `stripe`: the rows and columns of all stripes, instead of those that the search tries; 0 columns for
     whole rows. `checked`: the one point to be executed by value, where not all are, from the end below 0.
@@ -45,6 +46,7 @@ class CascadeOptions:
     objectives: tuple[Objective, ...] = FRONTS[0]
     pools: tuple[tuple[str, int], ...] = ()
     moves_constants: bool = False
+    barriers: tuple[str, ...] = ()
     stripe: tuple[int, int] | None = None
     checked: int | None = None
 

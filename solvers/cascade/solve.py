@@ -14,7 +14,7 @@ from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.access.splits import split_apart
 from memplan.planner.operations.cascade.execution import check_by_value
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.cascade.barriers import Barrier, barriers_of
+from memplan.solvers.cascade.barriers import Barrier, barriers_of, with_barriers
 from memplan.solvers.cascade.front import Chain
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.planning import PLAN_S, Planning
@@ -120,6 +120,7 @@ def cascade(
 
     graph = split_apart(graph) if isinstance(graph, OperationGraph) else graph
     access = graph if isinstance(graph, AccessGraph) else access_graph(graph, brick=brick)
+    access = with_barriers(access, options.barriers) if options.barriers else access
     if options.sliding and access.layout != "NHWC":
         raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {access.layout}")
     search = RegionSearch(access, options)

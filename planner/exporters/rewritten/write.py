@@ -13,9 +13,8 @@ from memplan.planner.importers import detect
 from memplan.planner.importers.imported import ImportOptions, ModelOptions
 from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.importers.tflite.tflm_tail import MicroArena, arena_of
-from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation
+from memplan.planner.operations.access.access_graph import AccessGraph, barrier_of
 from memplan.planner.operations.access.from_graph import access_graph
-from memplan.planner.operations.access.window import whole
 from memplan.planner.operations.cascade.unrolled import Unrolled
 from memplan.planner.operations.graph import OperationGraph
 
@@ -84,26 +83,8 @@ def rewritable(
     how = kind(data, graph, options)
     access = access_graph(graph)
     rows = tuple(
-        row if row.role == "striped" and how.runs_in_parts(v) else _run_whole(access, v)
+        row if row.role == "striped" and how.runs_in_parts(v) else barrier_of(access, v, "is not written in parts")
         for v, row in enumerate(access.operations)
     )
     arena = arena_of if found == "tflite" else None
     return RewritableModel(replace(access, operations=rows), how.write, cost, arena)
-
-
-def _run_whole(access: AccessGraph, v: int) -> AccessOperation:
-    """Return an operation as one that runs whole."""
-    row = access.operations[v]
-    if row.role == "barrier":
-        return row
-    reads = tuple(
-        replace(
-            read,
-            rows=whole(access.tensors[read.tensor].rows),
-            columns=whole(access.tensors[read.tensor].columns),
-            channels="all",
-        )
-        for read in row.reads
-    )
-    why = "is not written in parts"
-    return replace(row, reads=reads, role="barrier", macs=access.macs_of(v), sums=0, partial=0, reason=why)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from memplan.planner.errors import OperationsError
-from memplan.planner.operations.access.window import Window
+from memplan.planner.operations.access.window import Window, whole
 
 Role = Literal["striped", "sum", "barrier"]
 Channels = Literal["all", "same"]
@@ -190,6 +190,18 @@ def driven(graph: AccessGraph, position: int) -> PixelTensor:
     """Return the tensor along which a region is cut that ends with an operation: its output, or the input of a sum."""
     row = graph.operations[position]
     return graph.tensors[row.reads[0].tensor if row.role == "sum" else row.outputs[0]]
+
+
+def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
+    """Return an operation as one that runs whole: a barrier, for a reason if it is none by itself."""
+    row, tensors = graph.operations[position], graph.tensors
+    if row.role == "barrier":
+        return row
+    reads = tuple(
+        Read(read.tensor, whole(tensors[read.tensor].rows), whole(tensors[read.tensor].columns)) for read in row.reads
+    )
+    macs = graph.macs_of(position)
+    return replace(row, reads=reads, role="barrier", macs=macs, sums=0, partial=0, reason=reason)
 
 
 def padded(channels: int, brick: int, element_bits: int) -> int:

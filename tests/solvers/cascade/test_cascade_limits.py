@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from memplan.capabilities.capability import Control
 from memplan.capabilities.operations.cascade import CascadeOptions as Requested
 from memplan.capabilities.operations.cascade import cascade as requested
 from memplan.capabilities.operations.cascade import lines
 from memplan.capabilities.operations.cascade_answer import CascadeAnswer
+from memplan.planner.errors import OptionError
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.cascade.execution import check_by_value
 from memplan.planner.operations.graph import graph_from
@@ -95,3 +98,32 @@ def test_an_input_in_pieces_never_needs_more_than_a_whole_one() -> None:
 
 def test_a_graph_without_operations_says_so() -> None:
     assert [*lines(requested(graph_from({})))][2] == "the graph has no operations"
+
+
+def test_no_region_goes_across_a_named_barrier() -> None:
+    net = Network()
+    x = net.input(16, 16, 2)
+    for _ in range(3):
+        x = net.conv(x, 4, 3)
+    graph = net.graph()
+    free = cascade(graph)
+    assert any((region.first, region.end) == (0, 3) for point in free.points for region in point.cascade.regions)
+    made = free.graph.tensors[free.graph.operations[1].outputs[0]].name
+    for name in ("1", made):
+        held = cascade(graph, CascadeOptions(barriers=(name,)), check=True)
+        regions = [region for point in held.points for region in point.cascade.regions]
+        assert all(region.end - region.first == 1 for region in regions)
+        assert [barrier.operation for barrier in held.barriers] == [1]
+        assert held.points[-1].peak > free.points[-1].peak
+        assert held.graph.macs == free.graph.macs
+        assert len(held.checked) == len(held.points)
+
+
+def test_a_barrier_must_be_there() -> None:
+    with pytest.raises(OptionError) as refused:
+        cascade(two_convolutions(), CascadeOptions(barriers=("7",)))
+    assert refused.value.sentences == ('barriers: must be positions, names or outputs of operations, got "7"',)
+
+
+def test_barriers_in_a_body_are_a_list() -> None:
+    assert Requested.model_validate({"barriers": ["1"]}).searched_for.barriers == ("1",)
