@@ -123,6 +123,7 @@ class CascadeOptions(CapabilityOptions):
         description="An operation that runs whole, with no region across: its position, its name, or what it makes.",
     )
     channels: bool = Field(True, description="Cut regions along channels, too.")
+    finer: bool = Field(True, description="Let steps be parts of a row or a column, too.")
     beam: int = Field(SearchedFor.beam, description="States kept while a region grows, from 1 to 256.")
     longest: int = Field(SearchedFor.longest, description="Operations in a region, from 1 to 60.")
     point: int | None = Field(None, description="Answer with point K alone, from 0; -1 is the least peak.")
@@ -133,7 +134,19 @@ class CascadeOptions(CapabilityOptions):
     @property
     def searched_for(self) -> SearchedFor:
         """The options of the search; raises OptionError."""
-        names = ("input", "output", "alignment", "fit", "macs", "beam", "longest", "channels", "objectives", "pools")
+        names = (
+            "input",
+            "output",
+            "alignment",
+            "fit",
+            "macs",
+            "beam",
+            "longest",
+            "channels",
+            "finer",
+            "objectives",
+            "pools",
+        )
         return SearchedFor(
             **self.fields(*names, "stripe", "barriers"), sliding=self.overlap == "sliding", checked=self.point
         )

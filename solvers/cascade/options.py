@@ -24,7 +24,8 @@ class CascadeOptions:
     `input` and `output`: whether those of the network lie whole in memory, or come and go in pieces. `sliding`: outputs
     may grow into inputs that die. `alignment`: bytes that buffers are rounded up to. `fit`: the most bytes, `macs`: the
     most multiplications as a multiple of those layer by layer; points outside are left out. `beam`: states kept while a
-    region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too.
+    region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too; `finer`:
+    whether steps may be parts of a row or a column, which a runtime that has a price for each run pays dearly.
     `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
     one, whole tensors are in either; `peak` is then that of the fast one. Where it `moves_constants`, each run of an
     operation reads its constants from the slow one. `barriers`: operations that run whole, whatever they are, by their
@@ -43,6 +44,7 @@ class CascadeOptions:
     beam: int = 12
     longest: int = 60
     channels: bool = True
+    finer: bool = True
     objectives: tuple[Objective, ...] = FRONTS[0]
     pools: tuple[tuple[str, int], ...] = ()
     moves_constants: bool = False

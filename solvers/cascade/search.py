@@ -186,7 +186,7 @@ class RegionSearch:
     def _finer(self, j: int, axis: int) -> list[int]:
         """Return steps that are parts of a row or a column: operations in front, which make more, make fewer a step."""
         size = driven(self.graph, j - 1).sizes[axis]
-        if self.options.stripe is not None or size == 1:
+        if self.options.stripe is not None or size == 1 or not self.options.finer:
             return []
         inside = (self.graph.operations[v].outputs[0] for v in range(self._keys.first(j), j - 1))
         most = max((self.graph.tensors[tensor].sizes[axis] for tensor in inside), default=0)

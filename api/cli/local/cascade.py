@@ -52,6 +52,7 @@ def _prepare(given: Given) -> None:
     if form is CascadeDisplay.c or written is not None:
         given.change(channels=False)  # neither C nor a model in parts has them
     if written is not None:
+        given.change(finer=False)  # a runtime has memory of its own for each run, more than finer steps save
         refuse_no_model(given)
         # Imported here: few models are written.
         from memplan.capabilities.operations.writing import model_in_parts
