@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Literal
 
+from memplan.planner.model.intervals import merged
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -122,20 +123,9 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
     for pool in problem.pools:
         mine = [i for i in spans if pool_of[buffers.ids[i]] == pool.name and buffers.size[i] > 0]
         sizes = {buffers.ids[i]: int(buffers.size[i]) for i in mine}
-        alive = {buffers.ids[i]: _merged(spans[i]) or _ALWAYS for i in mine}
+        alive = {buffers.ids[i]: tuple(merged(spans[i])) or _ALWAYS for i in mine}
         found[pool.name] = Occupancy(sizes, alive, max((offset_of[name] + sizes[name] for name in sizes), default=0))
     return found
-
-
-def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Join intervals that meet, so that a family counts once where several of it are alive."""
-    found: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((start, end))
-    return tuple(found)
 
 
 def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) -> PeakGrowth:

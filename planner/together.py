@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import Location, ProblemError, broken, shown
+from memplan.planner.model.intervals import merged
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Objective, Pool
@@ -129,7 +130,7 @@ def problem_of(application: Application) -> Problem:
         for i, own in enumerate(model.buffers.ids):
             row = {k: v for k, v in model.buffers.fields(i).items() if k not in ("start", "end", "lifetimes")}
             row["id"] = full(name, own)
-            if own_lives := _merged(lives[full(name, own)]):  # an alias may have none of its own
+            if own_lives := merged(lives[full(name, own)]):  # an alias may have none of its own
                 row["lifetimes"] = own_lives
             if row.get("alias_of") is not None:
                 row["alias_of"] = full(name, row["alias_of"])
@@ -268,13 +269,3 @@ def _apart(
             if any(n in beside[m] for m in mine - its for n in its - mine) and (other, each.buffer) not in found:
                 found[each.buffer, other] = None
     return list(found)
-
-
-def _merged(lives: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for start, end in sorted(lives):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
-        else:
-            found.append((start, end))
-    return found

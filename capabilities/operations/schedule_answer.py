@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -11,10 +11,11 @@ from memplan.capabilities.operations.cascade_answer import PointRow, point_row
 from memplan.planner.operations.access.access_graph import AccessGraph, driven
 from memplan.planner.operations.cascade.regions import CascadeRegion, Stripes
 from memplan.planner.schedules.schedule import Schedule, ScheduleStep
+from memplan.planner.schedules.simulator import Simulation
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.downsets import EPSILON
-from memplan.solvers.schedules.networks import FoundOnTarget
+from memplan.solvers.schedules.networks import FoundOnTarget, NetworkSchedule
 from memplan.solvers.schedules.search import Proof
 from memplan.solvers.schedules.solve import SolvedSchedule
 from memplan.solvers.search.to_plan import gap_of
@@ -77,18 +78,10 @@ class ScheduleAnswer(Answer):
 def answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> ScheduleAnswer:
     """Return the answer that a schedule of tiles is."""
     figures, steps, bound = found.simulation, found.schedule.steps, found.found.lower_bound
-    value, proof = float(getattr(figures, objective)), found.found.proof
     return ScheduleAnswer(
-        status="optimal" if proof else "feasible",
-        objective=objective,
-        latency=figures.latency,
-        traffic=figures.traffic,
-        peak=figures.peak,
-        lower_bound=bound,
-        gap=gap_of([(value, bound)]),
-        proof=proof,
+        **_figures(figures, target, objective, bound, found.found.proof),
+        gap=gap_of([(float(getattr(figures, objective)), bound)]),
         is_exhausted=found.found.is_complete,
-        capacity=target.capacity,
         subgraphs=tuple(step.operations for step in steps),
         granularities=tuple((step.width, step.height, step.depth) for step in steps),
         tensors_to_retain=tuple(step.retained for step in steps),
@@ -105,16 +98,9 @@ def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective
     cascade, value = best.point.cascade, float(getattr(best, objective))
     is_least = value <= found.lower_bound * (1 + EPSILON)
     return ScheduleAnswer(
-        status="optimal" if is_least else "feasible",
-        objective=objective,
-        latency=best.latency,
-        traffic=best.traffic,
-        peak=best.peak,
-        lower_bound=found.lower_bound,
+        **_figures(best, target, objective, found.lower_bound, "bound" if is_least else None),
         gap=gap_of([(value, value if is_least else found.lower_bound)]),
-        proof="bound" if is_least else None,
         is_exhausted=False,
-        capacity=target.capacity,
         subgraphs=tuple(tuple(range(region.first, region.end)) for region in cascade.regions),
         granularities=tuple(_stripe_of(cascade.graph, region) for region in cascade.regions),
         tensors_to_retain=best.retained(target.memories[0].name),
@@ -124,6 +110,22 @@ def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective
         frontier=tuple(SchedulePoint.of(one, steps=len(one.regions)) for one in found.front if front),
         point=point_row(best.point),
     )
+
+
+def _figures(
+    run: Simulation | NetworkSchedule, target: Target, objective: Objective, bound: float, proof: Proof | None
+) -> dict[str, Any]:
+    """Return what answers have of each schedule that was run."""
+    return {
+        "status": "optimal" if proof else "feasible",
+        "objective": objective,
+        "latency": run.latency,
+        "traffic": run.traffic,
+        "peak": run.peak,
+        "lower_bound": bound,
+        "proof": proof,
+        "capacity": target.capacity,
+    }
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:

@@ -16,6 +16,7 @@ from itertools import groupby
 import numpy as np
 
 from memplan.planner.exporters.layout import PlacedBuffer, VerifiedLayout
+from memplan.planner.model.intervals import merged
 
 _STEP_NS = 1000
 _SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
@@ -46,18 +47,8 @@ def stays_of(layout: VerifiedLayout) -> Iterator[Stay]:
     for i, found in times.items():
         if layout.buffers[i].size == 0:
             continue
-        for start, end in _joined(sorted(found) or [(origin, last)]):
+        for start, end in merged(found or [(origin, last)]):
             yield Stay(layout.buffers[i], start - origin, end - origin)
-
-
-def _joined(times: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    start, end = times[0]
-    for begin, over in times[1:]:
-        if begin > end:
-            yield start, end
-            start, end = begin, over
-        end = max(end, over)
-    yield start, end
 
 
 def write_snapshot(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:

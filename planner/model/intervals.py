@@ -1,8 +1,8 @@
-"""Closed lifetimes, as other programs write them: made half-open where they are read, so that inside all are."""
+"""Lifetimes as intervals: closed ones of other programs made half-open where they are read; merged ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
@@ -68,3 +68,14 @@ def _wrong(where: Location, start: object, last: int) -> Iterator[tuple[Location
     rule = closed_rule(start if isinstance(start, int) else last, last)
     if rule is not None:
         yield where, rule
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return half-open intervals, rising, with those that overlap or meet joined into one."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return found

@@ -12,6 +12,7 @@ import numpy as np
 from memplan.planner.instance.legal_offsets import families, last_end
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.entries import entries_of, forbids, named
+from memplan.planner.model.intervals import merged
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.solvers.studies.questions.parts import bodies
@@ -70,7 +71,7 @@ class Candidates:
         starts, ends = table.start.tolist(), table.end.tolist()
         for i, root in enumerate(roots):
             found[root] += [(starts[k], ends[k]) for k in range(first[i], first[i + 1])]
-        return {root: _merged(spans) for root, spans in found.items()}
+        return {root: merged(spans) for root, spans in found.items()}
 
     def _all(self) -> Iterator[Candidate]:
         plain = self._plain()
@@ -204,13 +205,3 @@ class Candidates:
             if key not in best or self.excess[k] > self.excess[best[key]]:
                 best[key] = k
         return sorted(best.values())
-
-
-def _merged(spans: list[Span]) -> list[Span]:
-    found: list[Span] = []
-    for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((start, end))
-    return found
