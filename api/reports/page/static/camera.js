@@ -27,11 +27,7 @@ export class Camera {
     this.show({ left: 0, right: 1, top: 0, bottom: 1 });
   }
 
-  /**
-   * Show a rectangle of the world with some space around it.
-   * @param {Frame} box
-   * @param {number} [space]  as a part of the box
-   */
+  /** Show a rectangle of the world with some space around it. @param {Frame} box @param {number} [space]  as a part of the box */
   fit(box, space = 0.4) {
     const x = space * (box.right - box.left) || 1e-6;
     const y = space * (box.bottom - box.top) || 1e-6;

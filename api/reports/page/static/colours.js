@@ -68,10 +68,7 @@ function byPool(plan) {
   return named(of, names, names.map((_, k) => DISTINCT[k % DISTINCT.length]));
 }
 
-/**
- * The types of elements alone, of types with shapes: `int8` of `int8 1x49x10x1`.
- * @param {{of: ArrayLike<number>, names: string[]}} types
- */
+/** The types of elements alone, of types with shapes: `int8` of `int8 1x49x10x1`. @param {{of: ArrayLike<number>, names: string[]}} types */
 function elementTypes(types) {
   const names = [...new Set(types.names.map((text) => text.split(" ")[0]))];
   const numbers = types.names.map((text) => names.indexOf(text.split(" ")[0]));

@@ -19,11 +19,7 @@ const ARRAYS = {
   i8: BigInt64Array,
 };
 
-/**
- * The bytes that a text of base64 stands for.
- * @param {string} text
- * @returns {Uint8Array}
- */
+/** The bytes that a text of base64 stands for. @param {string} text @returns {Uint8Array} */
 export function fromBase64(text) {
   const direct = /** @type {any} */ (Uint8Array).fromBase64;
   if (direct) return direct.call(Uint8Array, text);
@@ -33,11 +29,7 @@ export function fromBase64(text) {
   return bytes;
 }
 
-/**
- * The document in packed bytes; throws an Error for bytes that are none.
- * @param {Uint8Array} packed
- * @returns {Promise<PageDocument>}
- */
+/** The document in packed bytes; throws an Error for bytes that are none. @param {Uint8Array} packed @returns {Promise<PageDocument>} */
 export async function unpack(packed) {
   const inflated = new Blob([/** @type {any} */ (packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(inflated).arrayBuffer();
@@ -65,10 +57,7 @@ function aligned(offset) {
   return Math.ceil(offset / 8) * 8;
 }
 
-/**
- * @param {Uint8Array} differences
- * @returns {Float64Array}
- */
+/** @param {Uint8Array} differences @returns {Float64Array} */
 function summed(differences) {
   const values = new Float64Array(differences.length);
   let sum = 0;
@@ -76,11 +65,7 @@ function summed(differences) {
   return values;
 }
 
-/**
- * @param {any} value
- * @param {any[]} columns
- * @returns {any}
- */
+/** @param {any} value @param {any[]} columns @returns {any} */
 function filled(value, columns) {
   if (Array.isArray(value)) return value.map((entry) => filled(entry, columns));
   if (value === null || typeof value !== "object") return value;

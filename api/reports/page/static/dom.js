@@ -20,19 +20,12 @@ export function h(name, attributes = {}, ...children) {
   return element;
 }
 
-/**
- * Put children in the place of those that an element has.
- * @param {Element} element
- * @param {...(Node | string | number | null | undefined | false)} children
- */
+/** Put children in the place of those that an element has. @param {Element} element @param {...(Node | string | number | null | undefined | false)} children */
 export function fill(element, ...children) {
   element.replaceChildren(...shown(children));
 }
 
-/**
- * @param {(Node | string | number | null | undefined | false)[]} children
- * @returns {(Node | string)[]}
- */
+/** @param {(Node | string | number | null | undefined | false)[]} children @returns {(Node | string)[]} */
 function shown(children) {
   /** @type {(Node | string)[]} */
   const found = [];
@@ -43,11 +36,7 @@ function shown(children) {
   return found;
 }
 
-/**
- * Offer bytes as a file to save.
- * @param {Blob} blob
- * @param {string} name
- */
+/** Offer bytes as a file to save. @param {Blob} blob @param {string} name */
 export function save(blob, name) {
   const url = URL.createObjectURL(blob);
   const link = h("a", { href: url, download: name });

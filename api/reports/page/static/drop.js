@@ -1,11 +1,7 @@
 // @ts-check
 // Files that are dropped on a page.
 
-/**
- * Let files be dropped anywhere.
- * @param {HTMLElement} element
- * @param {(files: File[]) => void} take
- */
+/** Let files be dropped anywhere. @param {HTMLElement} element @param {(files: File[]) => void} take */
 export function droppable(element, take) {
   let depth = 0;
   const mark = (/** @type {number} */ change) => {

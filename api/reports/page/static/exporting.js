@@ -95,10 +95,7 @@ export function saveCsv(picture, name) {
   save(new Blob([csvOf(picture)], { type: "text/csv" }), `${name}.csv`);
 }
 
-/**
- * The placed buffers as memplan's table of a plan, which it reads back; of a part of the picture, those in sight.
- * @param {Picture} picture
- */
+/** The placed buffers as memplan's table of a plan, which it reads back; of a part of the picture, those in sight. @param {Picture} picture */
 export function csvOf(picture) {
   const { plan } = picture;
   const { left, right, top, bottom } = picture.camera.frame;

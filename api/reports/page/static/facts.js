@@ -6,22 +6,13 @@ import { bytesText, countText, nameText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 
-/**
- * The bytes of a buffer with those that its alignment adds.
- * @param {PlanModel} plan
- * @param {number} i
- */
+/** The bytes of a buffer with those that its alignment adds. @param {PlanModel} plan @param {number} i */
 export function padded(plan, i) {
   const step = plan.alignment ? plan.alignment[i] : 1;
   return Math.ceil(plan.size[i] / step) * step;
 }
 
-/**
- * A list of the facts of a buffer.
- * @param {PlanModel} plan
- * @param {number} i
- * @returns {HTMLElement}
- */
+/** A list of the facts of a buffer. @param {PlanModel} plan @param {number} i @returns {HTMLElement} */
 export function factsOf(plan, i) {
   /** @type {[string, string | Node | null][]} */
   const rows = [

@@ -5,11 +5,7 @@ import { fill, h } from "./dom.js";
 
 /** @typedef {{keys: string[], says: string, run: (event: KeyboardEvent) => void}} Binding */
 
-/**
- * Run bindings on keys, where no field is written in; returns what ends that.
- * @param {Binding[]} bindings
- * @returns {() => void}
- */
+/** Run bindings on keys, where no field is written in; returns what ends that. @param {Binding[]} bindings @returns {() => void} */
 export function bindKeys(bindings) {
   const run = (/** @type {KeyboardEvent} */ event) => {
     const target = event.target;
@@ -28,10 +24,7 @@ export function bindKeys(bindings) {
   return () => document.removeEventListener("keydown", run);
 }
 
-/**
- * Show a dialog that lists what the keys do.
- * @param {Binding[]} bindings
- */
+/** Show a dialog that lists what the keys do. @param {Binding[]} bindings */
 export function showHelp(bindings) {
   const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-label": "keys" }));
   const named = (/** @type {string} */ key) => ({ ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" })[key] ?? key.toUpperCase();

@@ -43,20 +43,13 @@ export class Lanes {
     return x * this.plan.span;
   }
 
-  /**
-   * The place of an offset of a pool.
-   * @param {number} pool
-   * @param {number} offset
-   */
+  /** The place of an offset of a pool. @param {number} pool @param {number} offset */
   y(pool, offset) {
     const lane = this.all[pool];
     return lane.bottom - (offset / lane.bytes) * (lane.bottom - lane.top);
   }
 
-  /**
-   * The pool and the offset at a place; null between lanes.
-   * @param {number} y
-   */
+  /** The pool and the offset at a place; null between lanes. @param {number} y */
   at(y) {
     const lane = this.all.find(({ top, bottom }) => top <= y && y <= bottom);
     if (!lane) return null;
@@ -93,11 +86,7 @@ export class Lanes {
   }
 }
 
-/**
- * The bytes that a lane shows: all that is used and bounded, and the capacity where that is near.
- * @param {PlanModel} plan
- * @param {number} q
- */
+/** The bytes that a lane shows: all that is used and bounded, and the capacity where that is near. @param {PlanModel} plan @param {number} q */
 function laneBytes(plan, q) {
   const pool = plan.pools[q];
   let most = Math.max(1, plan.top(q), pool.lower_bound ?? 0);

@@ -1,18 +1,12 @@
 // @ts-check
 // The permalink: what is looked at, in the address after `#`, by positions and numbers; no data of the plan.
 
-/**
- * What the address says.
- * @returns {Map<string, string>}
- */
+/** What the address says. @returns {Map<string, string>} */
 export function readLink() {
   return new Map(new URLSearchParams(location.hash.slice(1)).entries());
 }
 
-/**
- * Put what is looked at into the address; what is null is left out.
- * @param {Record<string, string | number | null>} parts
- */
+/** Put what is looked at into the address; what is null is left out. @param {Record<string, string | number | null>} parts */
 export function writeLink(parts) {
   const known = readLink();
   for (const [key, value] of Object.entries(parts)) {

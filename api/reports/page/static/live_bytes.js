@@ -3,23 +3,13 @@
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 
-/**
- * The buffers of a pool (-1: of all), no aliases, whose bytes are needed at a time.
- * @param {PlanModel} plan
- * @param {number} pool
- * @param {number} time
- */
+/** The buffers of a pool (-1: of all), no aliases, whose bytes are needed at a time. @param {PlanModel} plan @param {number} pool @param {number} time */
 export function aliveAt(plan, pool, time) {
   const found = new Set(plan.liveAt(time).filter((i) => !plan.timeless.has(i)).map((i) => plan.root[i]));
   return [...found].filter((i) => plan.size[i] > 0 && (pool < 0 || plan.pool[i] === pool));
 }
 
-/**
- * The buffers that end above a line in a pool, the highest first.
- * @param {PlanModel} plan
- * @param {number} pool
- * @param {number} line
- */
+/** The buffers that end above a line in a pool, the highest first. @param {PlanModel} plan @param {number} pool @param {number} line */
 export function endAbove(plan, pool, line) {
   const found = [];
   for (let i = 0; i < plan.count; i++) {
@@ -28,12 +18,7 @@ export function endAbove(plan, pool, line) {
   return found.sort((a, b) => plan.offset[b] + plan.size[b] - plan.offset[a] - plan.size[a]);
 }
 
-/**
- * The stretches of time in which more than so many bytes of a pool are alive.
- * @param {PlanModel} plan
- * @param {number} pool
- * @param {number} size
- */
+/** The stretches of time in which more than so many bytes of a pool are alive. @param {PlanModel} plan @param {number} pool @param {number} size */
 export function fullTimes(plan, pool, size) {
   const { time, bytes } = plan.load(pool);
   /** @type {{start: number, end: number, most: number, at: number}[]} */

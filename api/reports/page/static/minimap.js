@@ -87,13 +87,7 @@ export class Minimap {
   }
 }
 
-/**
- * The most bytes in each of so many equal parts of time.
- * @param {Float64Array} time
- * @param {Float64Array} bytes
- * @param {number} span
- * @param {number} count
- */
+/** The most bytes in each of so many equal parts of time. @param {Float64Array} time @param {Float64Array} bytes @param {number} span @param {number} count */
 function highest(time, bytes, span, count) {
   const found = new Float64Array(count);
   for (let k = 0; k < time.length; k++) {

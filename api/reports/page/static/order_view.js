@@ -11,12 +11,7 @@ const LINKS = 60;
 const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
 const LISTED = 500;
 
-/**
- * Open the view of an order in an element.
- * @param {HTMLElement} element
- * @param {any} view  of the kind `order`
- * @param {(name: string) => string} style
- */
+/** Open the view of an order in an element. @param {HTMLElement} element @param {any} view  of the kind `order` @param {(name: string) => string} style */
 export function openOrder(element, view, style) {
   const given = Float64Array.from(view.given, Number);
   const found = Float64Array.from(view.found, Number);

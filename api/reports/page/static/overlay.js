@@ -44,10 +44,7 @@ export class Overlay {
     return ((y - this.frame.top) / (this.frame.bottom - this.frame.top)) * this.height;
   }
 
-  /**
-   * The pixels of a lifetime's rectangle, cut to the picture; null where it is out of sight.
-   * @param {number} row
-   */
+  /** The pixels of a lifetime's rectangle, cut to the picture; null where it is out of sight. @param {number} row */
   box(row) {
     const i = this.plan.lifeBuffer[row];
     if (this.plan.pool[i] < 0) return null;
@@ -98,13 +95,7 @@ export class Overlay {
     }
   }
 
-  /**
-   * @param {import("./lanes.js").Lane} lane
-   * @param {number | undefined} bytes
-   * @param {string} colour
-   * @param {number[]} dash
-   * @param {string} word
-   */
+  /** @param {import("./lanes.js").Lane} lane @param {number | undefined} bytes @param {string} colour @param {number[]} dash @param {string} word */
   level(lane, bytes, colour, dash, word) {
     if (bytes === undefined || bytes === null || bytes > lane.bytes) return;
     const y = Math.round(this.py(this.lanes.y(lane.pool, bytes))) + 0.5;
@@ -214,10 +205,7 @@ export class Overlay {
     });
   }
 
-  /**
-   * Names within rectangles.
-   * @param {number[]} rows
-   */
+  /** Names within rectangles. @param {number[]} rows */
   labels(rows) {
     const { c, plan } = this;
     c.textAlign = "center";
@@ -254,10 +242,7 @@ export class Overlay {
     c.setLineDash([]);
   }
 
-  /**
-   * A pin at the lower left of a buffer whose offset the problem gives.
-   * @param {number} i
-   */
+  /** A pin at the lower left of a buffer whose offset the problem gives. @param {number} i */
   pin(i) {
     const box = this.box(this.plan.first.head[i]);
     if (!box || box.width < 6 || box.height < 6) return;
@@ -298,10 +283,7 @@ export class Overlay {
     c.restore();
   }
 
-  /**
-   * @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1
-   * @param {string} colour @param {number[]} dash @param {number} [width]
-   */
+  /** @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 @param {string} colour @param {number[]} dash @param {number} [width] */
   line(x0, y0, x1, y1, colour, dash, width = 1) {
     const { c } = this;
     c.beginPath();
@@ -325,12 +307,7 @@ function clamp(y, lane) {
   return Math.max(lane.top, Math.min(lane.bottom, y));
 }
 
-/**
- * Round offsets of a range: multiples of a power of two, about so many.
- * @param {number} least
- * @param {number} most
- * @param {number} count
- */
+/** Round offsets of a range: multiples of a power of two, about so many. @param {number} least @param {number} most @param {number} count */
 function ticks(least, most, count) {
   const step = 2 ** Math.max(0, Math.ceil(Math.log2((most - least) / count || 1)));
   const found = [];

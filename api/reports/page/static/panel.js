@@ -15,10 +15,7 @@ const LISTED = 40;
 
 /** The panel of a plan. */
 export class Panel {
-  /**
-   * @param {PlanModel} plan
-   * @param {Actions} actions
-   */
+  /** @param {PlanModel} plan @param {Actions} actions */
   constructor(plan, actions) {
     this.plan = plan;
     this.actions = actions;

@@ -33,10 +33,7 @@ const REST = 160;
 
 /** The picture of a plan in an element of its own; it draws itself when something changes, once a frame. */
 export class Picture {
-  /**
-   * @param {PlanModel} plan
-   * @param {(name: string) => string} style  a colour of the page by its name
-   */
+  /** @param {PlanModel} plan @param {(name: string) => string} style  a colour of the page by its name */
   constructor(plan, style) {
     this.plan = plan;
     this.style = style;
@@ -206,11 +203,7 @@ export class Picture {
     if (look.selected >= 0) overlay.outline(look.selected, theme.select, 3);
   }
 
-  /**
-   * The place in the world under a pixel of the element; null outside of the picture.
-   * @param {number} x
-   * @param {number} y
-   */
+  /** The place in the world under a pixel of the element; null outside of the picture. @param {number} x @param {number} y */
   place(x, y) {
     const across = (x - GUTTER.left) / (this.width ?? 1);
     const along = y / (this.height ?? 1);
@@ -219,10 +212,7 @@ export class Picture {
     return { x: left + across * (right - left), y: top + along * (bottom - top) };
   }
 
-  /**
-   * The buffer at a place of the world, -1 where there is none: within a pixel or two for thin ones.
-   * @param {{x: number, y: number}} place
-   */
+  /** The buffer at a place of the world, -1 where there is none: within a pixel or two for thin ones. @param {{x: number, y: number}} place */
   bufferAt(place) {
     const { left, right, top, bottom, blocks } = this.rectangles;
     const { frame } = this.camera;
@@ -244,10 +234,7 @@ export class Picture {
     return near < 0 ? -1 : this.plan.lifeBuffer[this.row[near]];
   }
 
-  /**
-   * The rectangle of the world that buffers span; null where none is placed.
-   * @param {number[]} buffers
-   */
+  /** The rectangle of the world that buffers span; null where none is placed. @param {number[]} buffers */
   boxOf(buffers) {
     const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
     for (const i of buffers) {
@@ -261,11 +248,7 @@ export class Picture {
   }
 }
 
-/**
- * Red, green and blue of a colour as styles write it: `#rrggbb`.
- * @param {string} text
- * @returns {[number, number, number]}
- */
+/** Red, green and blue of a colour as styles write it: `#rrggbb`. @param {string} text @returns {[number, number, number]} */
 export function rgb(text) {
   const value = parseInt(text.trim().slice(1, 7), 16);
   return [(value >> 16) & 255, (value >> 8) & 255, value & 255];

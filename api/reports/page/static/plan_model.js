@@ -60,11 +60,7 @@ export class PlanModel {
     return this.ids.length;
   }
 
-  /**
-   * The lifetimes of a buffer, as positions in `start` and `end`, in the order of time.
-   * @param {number} i
-   * @returns {number[]}
-   */
+  /** The lifetimes of a buffer, as positions in `start` and `end`, in the order of time. @param {number} i @returns {number[]} */
   lifetimes(i) {
     const found = [];
     for (let row = this.first.head[i]; row >= 0; row = this.first.next[row]) found.push(row);
@@ -81,20 +77,12 @@ export class PlanModel {
     return this.lifetimes(i).reduce((most, row) => Math.max(most, this.end[row]), 0);
   }
 
-  /**
-   * True where a buffer is alive at a time.
-   * @param {number} i
-   * @param {number} time
-   */
+  /** True where a buffer is alive at a time. @param {number} i @param {number} time */
   isAlive(i, time) {
     return this.lifetimes(i).some((row) => this.start[row] <= time && time < this.end[row]);
   }
 
-  /**
-   * The buffers that are alive at a time.
-   * @param {number} time
-   * @returns {number[]}
-   */
+  /** The buffers that are alive at a time. @param {number} time @returns {number[]} */
   liveAt(time) {
     const found = [];
     for (let row = 0; row < this.start.length && this.start[row] <= time; row++) {
@@ -103,42 +91,26 @@ export class PlanModel {
     return found;
   }
 
-  /**
-   * A time of the page as the problem counts it.
-   * @param {number} time
-   * @returns {string}
-   */
+  /** A time of the page as the problem counts it. @param {number} time @returns {string} */
   timeText(time) {
     const at = Math.round(time);
     if (this.times) return this.times[Math.max(0, Math.min(this.times.length - 1, at))];
     return String(this.origin + BigInt(at));
   }
 
-  /**
-   * The time of the page that the problem counts so.
-   * @param {string | number | bigint} time
-   * @returns {number}
-   */
+  /** The time of the page that the problem counts so. @param {string | number | bigint} time @returns {number} */
   timeOf(time) {
     return this.times ? this.times.indexOf(String(time)) : Number(BigInt(time) - this.origin);
   }
 
-  /**
-   * The buffer of an id, -1 for none; 1 and "1" are two.
-   * @param {string | number | bigint | null | undefined} id
-   * @returns {number}
-   */
+  /** The buffer of an id, -1 for none; 1 and "1" are two. @param {string | number | bigint | null | undefined} id @returns {number} */
   indexOf(id) {
     const key = (/** @type {any} */ name) => (typeof name === "string" ? `s${name}` : `n${name}`);
     this._index ??= new Map(this.ids.map((name, i) => [key(name), i]));
     return this._index.get(key(id)) ?? -1;
   }
 
-  /**
-   * The name of what runs at a time, if one is known.
-   * @param {number} time
-   * @returns {string | null}
-   */
+  /** The name of what runs at a time, if one is known. @param {number} time @returns {string | null} */
   stepName(time) {
     if (!this.steps) return null;
     const k = below(this.steps.time, time);
@@ -177,11 +149,7 @@ export class PlanModel {
     return this.isAlias(i) ? "alias" : this.roles.names[this.roles.of[i]];
   }
 
-  /**
-   * Bytes alive over time in a pool, or in all of them (-1), where each byte of an alias counts in its root alone.
-   * @param {number} pool
-   * @returns {Load}
-   */
+  /** Bytes alive over time in a pool, or in all of them (-1), where each byte of an alias counts in its root alone. @param {number} pool @returns {Load} */
   load(pool) {
     const known = this._loads.get(pool);
     if (known) return known;
@@ -190,11 +158,7 @@ export class PlanModel {
     return found;
   }
 
-  /**
-   * The time at which most bytes are alive, the first of such, and the bytes.
-   * @param {number} pool
-   * @returns {{time: number, bytes: number}}
-   */
+  /** The time at which most bytes are alive, the first of such, and the bytes. @param {number} pool @returns {{time: number, bytes: number}} */
   fullest(pool) {
     const { time, bytes } = this.load(pool);
     let best = 0;
@@ -202,10 +166,7 @@ export class PlanModel {
     return { time: time[best] ?? 0, bytes: bytes[best] ?? 0 };
   }
 
-  /**
-   * The highest end offset of a pool's buffers.
-   * @param {number} pool
-   */
+  /** The highest end offset of a pool's buffers. @param {number} pool */
   top(pool) {
     let top = 0;
     for (let i = 0; i < this.count; i++) {
@@ -215,11 +176,7 @@ export class PlanModel {
   }
 }
 
-/**
- * The position of the last of sorted values that is not above one; -1 where all are.
- * @param {ArrayLike<number>} values
- * @param {number} value
- */
+/** The position of the last of sorted values that is not above one; -1 where all are. @param {ArrayLike<number>} values @param {number} value */
 export function below(values, value) {
   let low = 0;
   let high = values.length;
@@ -249,11 +206,7 @@ function ends(start, length) {
   return end;
 }
 
-/**
- * Lifetimes as a chain for each buffer: its first row, and from a row to the next of the same buffer.
- * @param {Int32Array} lifeBuffer
- * @param {number} count
- */
+/** Lifetimes as a chain for each buffer: its first row, and from a row to the next of the same buffer. @param {Int32Array} lifeBuffer @param {number} count */
 function firstLifetimes(lifeBuffer, count) {
   const head = new Int32Array(count).fill(-1);
   const next = new Int32Array(lifeBuffer.length).fill(-1);
@@ -279,10 +232,7 @@ function steps(given, origin) {
   return { time, name: given.name.map((/** @type {string} */ name) => nameText(name)) };
 }
 
-/**
- * Roles as lifetimes show them: alive from the first step on, to the last one, or both.
- * @param {PlanModel} plan
- */
+/** Roles as lifetimes show them: alive from the first step on, to the last one, or both. @param {PlanModel} plan */
 function guessedRoles(plan) {
   const of = new Uint8Array(plan.count);
   for (let row = 0; row < plan.start.length; row++) {

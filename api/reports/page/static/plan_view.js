@@ -30,12 +30,7 @@ const open = new WeakMap();
 
 /** A plan with all that shows it; `moved` may tell of each buffer whether it moved since another plan. */
 export class PlanView {
-  /**
-   * @param {HTMLElement} element
-   * @param {any} view
-   * @param {(name: string) => string} style
-   * @param {PlanOptions} options
-   */
+  /** @param {HTMLElement} element @param {any} view @param {(name: string) => string} style @param {PlanOptions} options */
   constructor(element, view, style, { title = view.title, moved = null }) {
     this.title = String(title);
     /** @type {number} */ this.visited = -1;
@@ -166,10 +161,7 @@ export class PlanView {
     fill(this.legend, ...legendOf(this.picture));
   }
 
-  /**
-   * Select a buffer, -1 for none.
-   * @param {number} i
-   */
+  /** Select a buffer, -1 for none. @param {number} i */
   select(i) {
     const { look } = this.picture;
     look.selected = i;

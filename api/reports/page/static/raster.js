@@ -20,11 +20,7 @@
 const BLOCK = 1024;
 const EDGE_FROM = 4;
 
-/**
- * The extents of every so many rows, so that what is out of sight is passed over.
- * @param {Omit<Rectangles, "blocks" | "colour">} rows
- * @returns {Blocks}
- */
+/** The extents of every so many rows, so that what is out of sight is passed over. @param {Omit<Rectangles, "blocks" | "colour">} rows @returns {Blocks} */
 export function blocksOf(rows) {
   const count = Math.ceil(rows.left.length / BLOCK);
   const blocks = {
@@ -41,13 +37,7 @@ export function blocksOf(rows) {
   return blocks;
 }
 
-/**
- * A target of so many pixels.
- * @param {Uint32Array} data
- * @param {number} width
- * @param {number} height
- * @returns {Target}
- */
+/** A target of so many pixels. @param {Uint32Array} data @param {number} width @param {number} height @returns {Target} */
 export function targetOf(data, width, height) {
   const cells = 4 * (width + 1) * (height + 1);
   return { data, width, height, sums: new Float32Array(cells), columns: new Float32Array(cells) };
@@ -118,13 +108,7 @@ export function paint(target, rows, frame, inks, paper, label) {
   return { labelled, summed, filled: large.length };
 }
 
-/**
- * @param {Float32Array} cells
- * @param {number} at
- * @param {number} share
- * @param {Uint8Array} inks
- * @param {number} ink
- */
+/** @param {Float32Array} cells @param {number} at @param {number} share @param {Uint8Array} inks @param {number} ink */
 function add(cells, at, share, inks, ink) {
   cells[at] += share;
   cells[at + 1] += share * inks[ink];
@@ -132,11 +116,7 @@ function add(cells, at, share, inks, ink) {
   cells[at + 3] += share * inks[ink + 2];
 }
 
-/**
- * Turn the sums of thin rectangles into pixels.
- * @param {Target} target
- * @param {[number, number, number]} paper
- */
+/** Turn the sums of thin rectangles into pixels. @param {Target} target @param {[number, number, number]} paper */
 function shade({ data, width, height, sums, columns }, paper) {
   for (let x = 0; x < width; x++) {
     let c = 0, r = 0, g = 0, b = 0;

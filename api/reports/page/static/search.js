@@ -14,10 +14,7 @@ export class Search {
     /** @type {string | null} */ this.wrong = null;
   }
 
-  /**
-   * Find the buffers whose names have a text in them, or match `/pattern/`.
-   * @param {string} text
-   */
+  /** Find the buffers whose names have a text in them, or match `/pattern/`. @param {string} text */
   find(text) {
     if (text === this.text) return;
     this.text = text;
@@ -50,10 +47,7 @@ export class Search {
     }
   }
 
-  /**
-   * The next hit, or the one before it; -1 where there is none.
-   * @param {1 | -1} step
-   */
+  /** The next hit, or the one before it; -1 where there is none. @param {1 | -1} step */
   next(step) {
     if (!this.hits.length) return -1;
     this.at = this.at < 0 && step < 0 ? this.hits.length - 1 : (this.at + step + this.hits.length) % this.hits.length;

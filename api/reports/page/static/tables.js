@@ -20,11 +20,7 @@ const COLUMNS = {
 
 /** A table of buffers at a time. */
 export class BufferTable {
-  /**
-   * @param {PlanModel} plan
-   * @param {string} caption
-   * @param {(i: number) => void} choose
-   */
+  /** @param {PlanModel} plan @param {string} caption @param {(i: number) => void} choose */
   constructor(plan, caption, choose) {
     this.plan = plan;
     this.choose = choose;

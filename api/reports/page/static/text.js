@@ -3,11 +3,7 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/**
- * Bytes with a unit: `1.5 MiB`.
- * @param {number} bytes
- * @returns {string}
- */
+/** Bytes with a unit: `1.5 MiB`. @param {number} bytes @returns {string} */
 export function sizeText(bytes) {
   let value = Math.abs(bytes);
   let unit = 0;
@@ -19,39 +15,23 @@ export function sizeText(bytes) {
   return `${bytes < 0 ? "-" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
-/**
- * An integer with its thousands parted.
- * @param {number | bigint} value
- * @returns {string}
- */
+/** An integer with its thousands parted. @param {number | bigint} value @returns {string} */
 export function countText(value) {
   return value.toLocaleString("en-US");
 }
 
-/**
- * Bytes in full, and with a unit where that is shorter.
- * @param {number | bigint} bytes
- * @returns {string}
- */
+/** Bytes in full, and with a unit where that is shorter. @param {number | bigint} bytes @returns {string} */
 export function bytesText(bytes) {
   const plain = Number(bytes);
   return plain < 1024 ? `${countText(bytes)} B` : `${countText(bytes)} B (${sizeText(plain)})`;
 }
 
-/**
- * A number as it is, or the integer that a text says where numbers are too coarse.
- * @param {number | bigint | string} value
- * @returns {number | bigint}
- */
+/** A number as it is, or the integer that a text says where numbers are too coarse. @param {number | bigint | string} value @returns {number | bigint} */
 export function exactly(value) {
   return typeof value === "string" ? BigInt(value) : value;
 }
 
-/**
- * A part as per cent.
- * @param {number} part
- * @returns {string}
- */
+/** A part as per cent. @param {number} part @returns {string} */
 export function percentText(part) {
   return `${(100 * part).toFixed(part !== 0 && Math.abs(part) < 0.1 ? 2 : 1)} %`;
 }

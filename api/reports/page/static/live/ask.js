@@ -53,12 +53,7 @@ export async function askDialog(known, run, kind = null) {
   dialog.showModal();
 }
 
-/**
- * The form of a capability.
- * @param {Capability} capability
- * @param {Known & {jobs: any[]}} known
- * @param {(request: any, name: string) => void} send
- */
+/** The form of a capability. @param {Capability} capability @param {Known & {jobs: any[]}} known @param {(request: any, name: string) => void} send */
 function formOf(capability, known, send) {
   const inputs = capability.inputs.map((input) => new InputField(input, known));
   const options = capability.options.map((option) => new OptionField(option));

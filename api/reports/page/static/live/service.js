@@ -119,11 +119,7 @@ export class PlanService {
     return this.call("DELETE", `/v1/jobs/${id}`);
   }
 
-  /**
-   * Yield the events of a job until it has ended; goes on where a connection broke, after an event `lost`.
-   * @param {string} id
-   * @param {AbortSignal} signal
-   */
+  /** Yield the events of a job until it has ended; goes on where a connection broke, after an event `lost`. @param {string} id @param {AbortSignal} signal */
   async *events(id, signal) {
     let last = 0;
     for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(LONGEST_WAIT_MS, 1.5 * wait)) {

@@ -56,12 +56,7 @@ export function said(state) {
   return SAID[state.phase] || state.note;
 }
 
-/**
- * The state after an event.
- * @param {State} state
- * @param {Event} event
- * @returns {State}
- */
+/** The state after an event. @param {State} state @param {Event} event @returns {State} */
 export function next(state, event) {
   const entry = shown(state);
   const changed = (/** @type {Partial<Entry>} */ part) =>
