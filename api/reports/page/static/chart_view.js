@@ -1,7 +1,7 @@
 // @ts-check
 // A chart of points, such as a sweep or a frontier; a point opens its plan, and the stripes of its cascade.
 
-import { h, fill } from "./dom.js";
+import { cells, fill, h, table } from "./dom.js";
 import { openPlan } from "./plan_view.js";
 import { openStripes } from "./stripes_view.js";
 import { axes, niceScale, svg, valueText } from "./svg.js";
@@ -22,7 +22,7 @@ export function openCurve(element, { symbol, at, values, peak, bound }, style) {
 export function openChart(element, view, style) {
   const stage = h("div", { class: "view" });
   const picture = h("div", { class: "chart" });
-  const table = h("div", { class: "side points", tabindex: "0", role: "region", "aria-label": "Points" });
+  const listed = h("div", { class: "side points", tabindex: "0", role: "region", "aria-label": "Points" });
   let chosen = -1;
   /** @type {"plan" | "stripes"} */
   let shown = "plan";
@@ -31,7 +31,7 @@ export function openChart(element, view, style) {
     chosen = k;
     const point = view.points[k];
     for (const [at, one] of [...picture.querySelectorAll(".point")].entries()) one.classList.toggle("chosen", at === k);
-    for (const row of table.querySelectorAll("tbody tr")) row.classList.toggle("chosen", row.getAttribute("data-point") === String(k));
+    for (const row of listed.querySelectorAll("tbody tr")) row.classList.toggle("chosen", row.getAttribute("data-point") === String(k));
     fill(tabs, h("strong", {}, nameText(point.label, 80)), h("span", { class: "quiet" }, point.status),
       ...(point.stripes?.regions.length ? ["plan", "stripes"].map((what) => h("button", { "aria-pressed": String(shown === what), onclick: () => {
         shown = /** @type {any} */ (what);
@@ -41,9 +41,9 @@ export function openChart(element, view, style) {
     else if (point.view) openPlan(stage, point.view, style);
     else fill(stage, h("p", { class: "quiet welcome" }, point.y === null ? "Nothing fits here." : "The plan of this point is not in this file."));
   };
-  fill(element, h("div", { class: "charted" }, picture, table), tabs, stage);
+  fill(element, h("div", { class: "charted" }, picture, listed), tabs, stage);
   const draw = () => fill(picture, /** @type {any} */ (drawn(view, picture.clientWidth || 700, choose, chosen)));
-  fill(table, tableOf(view, choose));
+  fill(listed, tableOf(view, choose));
   new ResizeObserver(draw).observe(picture);
   draw();
   const first = view.points.findLastIndex((/** @type {any} */ point) => point.view);
@@ -79,10 +79,7 @@ function drawn(view, width, choose, chosen) {
 /** @param {any} view @param {(k: number) => void} choose */
 function tableOf(view, choose) {
   const bounded = view.points.some((/** @type {any} */ { bound }) => bound !== null);
-  return h("table", {},
-    h("thead", {}, h("tr", {}, ...["point", view.x.name, view.y.name, ...(bounded ? ["bound"] : []), "status"].map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, ...view.points.map((/** @type {any} */ point, /** @type {number} */ k) => h("tr", { "data-point": k },
-      h("td", {}, h("button", { onclick: () => choose(k) }, nameText(point.label, 60))),
-      h("td", {}, valueText(point.x, view.x.unit)),
-      h("td", {}, point.y === null ? "-" : valueText(point.y, view.y.unit)), bounded && h("td", {}, point.bound === null ? "-" : valueText(point.bound, view.y.unit)), h("td", {}, point.status)))));
+  const text = (/** @type {number | null} */ value) => (value === null ? "-" : valueText(value, view.y.unit));
+  return table(["point", view.x.name, view.y.name, bounded && "bound", "status"], view.points.map((/** @type {any} */ point, /** @type {number} */ k) => cells([
+    h("button", { onclick: () => choose(k) }, nameText(point.label, 60)), valueText(point.x, view.x.unit), text(point.y), bounded && text(point.bound), point.status], { "data-point": k })));
 }

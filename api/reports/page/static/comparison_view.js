@@ -1,7 +1,7 @@
 // @ts-check
 // Two plans: the new one, where its buffers lay in the old one, with arrows, and what made the peaks grow.
 
-import { h, fill } from "./dom.js";
+import { cells, fill, h, table } from "./dom.js";
 import { openPlan } from "./plan_view.js";
 import { PlanModel } from "./plan_model.js";
 import { bytesText, countText, nameText, sizeText } from "./text.js";
@@ -73,12 +73,9 @@ function growths(facts, select) {
     grown.causes.length === 0
       ? h("p", { class: "quiet" }, "The same buffers are alive at its fullest time.")
       : h("p", { class: "quiet" }, `Alive at its fullest time: ${sizeText(Number(grown.live_before))} → ${sizeText(Number(grown.live))}, because of`),
-    grown.causes.length ? h("table", {},
-      h("thead", {}, h("tr", {}, ...["buffer", "cause", "bytes"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, ...grown.causes.slice(0, LISTED).map((/** @type {any} */ cause) => h("tr", {},
-        h("td", {}, h("button", { onclick: () => select(cause.buffer) }, nameText(cause.buffer, 60))),
-        h("td", {}, /** @type {any} */ (KINDS)[cause.kind] ?? cause.kind),
-        h("td", {}, `${cause.bytes > 0 ? "+" : "−"}${sizeText(Math.abs(Number(cause.bytes)))}`))))) : null,
+    grown.causes.length ? table(["buffer", "cause", "bytes"], grown.causes.slice(0, LISTED).map((/** @type {any} */ cause) => [
+      h("button", { onclick: () => select(cause.buffer) }, nameText(cause.buffer, 60)), /** @type {any} */ (KINDS)[cause.kind] ?? cause.kind,
+      `${cause.bytes > 0 ? "+" : "−"}${sizeText(Math.abs(Number(cause.bytes)))}`])) : null,
   ]).filter((part) => part !== null);
 }
 
@@ -88,12 +85,9 @@ function moves(facts, select) {
   const largest = [...facts.moved].sort((a, b) => Number(b.bytes ?? 0) - Number(a.bytes ?? 0));
   return [
     h("h2", {}, `Moved: ${countText(facts.moved.length)}`),
-    h("table", {},
-      h("thead", {}, h("tr", {}, ...["buffer", "from", "to", "bytes"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, ...largest.slice(0, LISTED).map((move) => h("tr", { title: move.why ?? "" },
-        h("td", {}, h("button", { onclick: () => select(move.id) }, nameText(move.id, 60)), move.why ? h("div", { class: "quiet" }, nameText(move.why, 200)) : null),
-        h("td", {}, place(move.from_pool, move.from)), h("td", {}, place(move.to_pool, move.to)),
-        h("td", {}, move.bytes === null ? "" : sizeText(Number(move.bytes))))))),
+    table(["buffer", "from", "to", "bytes"], largest.slice(0, LISTED).map((move) => cells([
+      h("div", {}, h("button", { onclick: () => select(move.id) }, nameText(move.id, 60)), move.why && h("div", { class: "quiet" }, nameText(move.why, 200))),
+      place(move.from_pool, move.from), place(move.to_pool, move.to), move.bytes === null ? "" : sizeText(Number(move.bytes))], { title: move.why ?? "" }))),
     largest.length > LISTED ? h("p", { class: "quiet" }, `and ${countText(largest.length - LISTED)} smaller ones`) : null,
   ].filter((part) => part !== null);
 }
@@ -122,15 +116,13 @@ function others(facts) {
 function movesOf(view, which) {
   const here = new PlanModel(view[which]);
   const there = new PlanModel(view[which === "after" ? "before" : "after"]);
-  const key = (/** @type {string | number} */ id) => (typeof id === "string" ? `s${id}` : `n${id}`);
-  const at = new Map(there.ids.map((id, i) => [key(id), i]));
   const pools = new Map(here.pools.map((pool, q) => [pool.name, q]));
   const moved = new Uint8Array(here.count);
   /** @type {{i: number, pool: number, offset: number}[]} */
   const ghosts = [];
   for (let i = 0; i < here.count; i++) {
-    const j = at.get(key(here.ids[i]));
-    if (j === undefined) moved[i] = 2;
+    const j = there.indexOf(here.ids[i]);
+    if (j < 0) moved[i] = 2;
     else if (!here.isAlias(i) && here.pool[i] >= 0 && there.pool[j] >= 0 && here.size[i] > 0) {
       const pool = pools.get(there.pools[there.pool[j]].name) ?? -1;
       if (pool === here.pool[i] && there.offset[j] === here.offset[i]) continue;

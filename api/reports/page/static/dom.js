@@ -36,6 +36,26 @@ function shown(children) {
   return found;
 }
 
+/** A table: its heads, and its rows of cells, where a row may be an element. @param {(Node | string | false)[]} heads @param {(HTMLElement | any[])[]} rows @param {...Node} first */
+export function table(heads, rows, ...first) {
+  return h("table", {}, ...first, h("thead", {}, h("tr", {}, ...heads.filter((head) => head !== false).map((head) => h("th", { scope: "col" }, head)))),
+    h("tbody", {}, ...rows.map((row) => (Array.isArray(row) ? cells(row) : row))));
+}
+
+/** A row of a table: a cell each. @param {any[]} values @param {Record<string, any>} [attributes] */
+export function cells(values, attributes = {}) {
+  return h("tr", attributes, ...values.filter((value) => value !== false).map((value) => h("td", {}, value)));
+}
+
+/** Show a dialog until it is closed. @param {Record<string, any>} attributes @param {...(Node | string | false)} children @returns {HTMLDialogElement} */
+export function dialog(attributes, ...children) {
+  const found = /** @type {HTMLDialogElement} */ (h("dialog", attributes, ...children));
+  found.addEventListener("close", () => found.remove());
+  document.body.append(found);
+  found.showModal();
+  return found;
+}
+
 /** Offer bytes as a file to save. @param {Blob} blob @param {string} name */
 export function save(blob, name) {
   const url = URL.createObjectURL(blob);

@@ -1,6 +1,8 @@
 // @ts-check
 // Problems and plans in JSON, as the wire format has them: told apart, and made into the view of a plan.
 
+import { idKey } from "./text.js";
+
 /** @typedef {{problem: any, plan: any, graph: any}} Found  what a file holds; null for what it does not */
 
 const MAX = 2n ** 63n;
@@ -65,7 +67,7 @@ export function planView(problem, plan, title, program = null) {
   const pools = problem.pools?.length ? problem.pools : [{}];
   const names = new Map(pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name ?? "default", q]));
   const ids = problem.buffers.map((/** @type {any} */ row) => row.id);
-  const index = new Map(ids.map((/** @type {any} */ id, /** @type {number} */ i) => [key(id), i]));
+  const index = new Map(ids.map((/** @type {any} */ id, /** @type {number} */ i) => [idKey(id), i]));
   const { pool, offset } = places(plan, index, names, ids.length);
   const aliased = aliases(problem.buffers, index);
   problem.buffers.forEach(sound);
@@ -114,7 +116,7 @@ function programNames(names) {
  * @param {string} title
  */
 export function replanned(view, plan, title) {
-  const index = new Map(view.ids.map((/** @type {any} */ id, /** @type {number} */ i) => [key(id), i]));
+  const index = new Map(view.ids.map((/** @type {any} */ id, /** @type {number} */ i) => [idKey(id), i]));
   const names = new Map(view.pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name, q]));
   const { pool, offset } = places(plan, index, names, view.ids.length);
   return { ...view, inspection: null, title, plan: factsOf(plan), pool, offset: column(offset), pools: view.pools.map((/** @type {any} */ row) => poolRow(row, plan)) };
@@ -127,11 +129,6 @@ function factsOf(plan) {
   delete facts.pools;
   for (const [name, value] of Object.entries(facts)) if (value === null) delete facts[name];
   return facts;
-}
-
-/** Ids 1 and "1" are two. @param {any} id */
-function key(id) {
-  return typeof id === "string" ? `s${id}` : `n${id}`;
 }
 
 /** @param {any[]} values @returns {Float64Array | BigInt64Array} */
@@ -163,7 +160,7 @@ function places(plan, index, names, count) {
   const pool = new Int32Array(count).fill(-1);
   const offset = new Array(count).fill(0);
   for (const row of plan?.placements ?? []) {
-    const i = index.get(key(row.id));
+    const i = index.get(idKey(row.id));
     const q = names.get(row.pool ?? "default");
     if (i === undefined) throw new Error(`plan: places ${JSON.stringify(String(row.id))}, which is no buffer of the problem`);
     if (q === undefined) throw new Error(`plan: names the pool ${JSON.stringify(String(row.pool))}, which the problem lacks`);
@@ -182,7 +179,7 @@ function aliases(rows, index) {
     let distance = 0;
     for (let steps = 0; rows[root].alias_of !== undefined && rows[root].alias_of !== null && steps <= rows.length; steps++) {
       distance += Number(rows[root].alias_offset ?? 0);
-      root = index.get(key(rows[root].alias_of)) ?? root;
+      root = index.get(idKey(rows[root].alias_of)) ?? root;
     }
     found.buffer.push(i);
     found.root.push(root);

@@ -1,7 +1,7 @@
 // @ts-check
 // Keys, and the list of them.
 
-import { fill, h } from "./dom.js";
+import { dialog, h } from "./dom.js";
 
 /** @typedef {{keys: string[], says: string, run: (event: KeyboardEvent) => void}} Binding */
 
@@ -26,15 +26,11 @@ export function bindKeys(bindings) {
 
 /** Show a dialog that lists what the keys do. @param {Binding[]} bindings */
 export function showHelp(bindings) {
-  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-label": "keys" }));
   const named = (/** @type {string} */ key) => ({ ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" })[key] ?? key.toUpperCase();
-  fill(dialog, h("h2", {}, "Keys"),
+  dialog({ "aria-label": "keys" }, h("h2", {}, "Keys"),
     h("table", {}, h("tbody", {}, ...bindings.map(({ keys, says }) =>
       h("tr", {}, h("td", {}, ...keys.flatMap((key) => [h("kbd", {}, named(key)), " "])), h("td", {}, says))),
     h("tr", {}, h("td", {}, "wheel"), h("td", {}, "magnify at the pointer; with Shift time alone, with Alt offsets alone")),
     h("tr", {}, h("td", {}, "drag"), h("td", {}, "move; in the strip below, choose the times shown")))),
     h("form", { method: "dialog" }, h("button", {}, "close")));
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
 }

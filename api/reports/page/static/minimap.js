@@ -4,6 +4,7 @@
 import { brushX, select } from "./vendor/d3.js";
 import { h } from "./dom.js";
 import { GUTTER } from "./overlay.js";
+import { svg } from "./svg.js";
 import { sizeText } from "./text.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
@@ -15,12 +16,10 @@ export class Minimap {
     this.picture = picture;
     this.canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { "aria-hidden": "true" }));
     this.element = h("div", { class: "minimap", title: "Live bytes over time; drag to choose what is shown" }, this.canvas);
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("aria-hidden", "true");
-    this.element.append(svg);
+    this.svg = svg("svg", { "aria-hidden": "true" });
+    this.element.append(this.svg);
     this.brush = brushX().on("brush end", (/** @type {any} */ event) => this.brushed(event));
-    this.group = select(svg).append("g");
-    this.svg = svg;
+    this.group = select(this.svg).append("g");
     /** @type {number[]} */ this.shown = [];
     picture.listeners.push(() => this.follow());
     new ResizeObserver(() => this.resize()).observe(this.element);

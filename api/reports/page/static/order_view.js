@@ -1,7 +1,7 @@
 // @ts-check
 // An order of operations: bytes alive before and after, what moved, and the plan in the new order.
 
-import { h, fill } from "./dom.js";
+import { cells, fill, h, table } from "./dom.js";
 import { openPlan } from "./plan_view.js";
 import { axes, niceScale, svg } from "./svg.js";
 import { bytesText, countText, nameText, percentText } from "./text.js";
@@ -27,7 +27,7 @@ export function openOrder(element, view, style) {
       h("span", {}, h("b", {}, countText(view.moves)), " operations moved"),
       h("span", { class: "given" }, "— given order"), h("span", { class: "new" }, "— new order"))),
     h("div", { class: "charted" }, picture,
-      h("div", { class: "side points", tabindex: "0", role: "region", "aria-label": "The new order" }, table(view, found))),
+      h("div", { class: "side points", tabindex: "0", role: "region", "aria-label": "The new order" }, orderTable(view, found))),
     stage);
   const draw = () => fill(picture, /** @type {any} */ (drawn(view, given, found, picture.clientWidth || 700)));
   new ResizeObserver(draw).observe(picture);
@@ -70,10 +70,7 @@ function steps(bytes, x, y) {
 }
 
 /** @param {any} view @param {Float64Array} found */
-function table(view, found) {
-  const rows = [...view.order].slice(0, LISTED);
-  return h("table", {},
-    h("thead", {}, h("tr", {}, ...["operation", "was", "is", "bytes alive"].map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, ...rows.map((k, at) => h("tr", { class: Number(k) === at ? "" : "moved" },
-      h("td", {}, nameText(view.names[Number(k)], 60)), h("td", {}, countText(k)), h("td", {}, countText(at)), h("td", {}, countText(found[at]))))));
+function orderTable(view, found) {
+  return table(["operation", "was", "is", "bytes alive"], [...view.order].slice(0, LISTED).map((k, at) =>
+    cells([nameText(view.names[Number(k)], 60), ...[k, at, found[at]].map(countText)], { class: Number(k) === at ? "" : "moved" })));
 }

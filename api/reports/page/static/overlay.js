@@ -2,6 +2,7 @@
 // What lies over the rectangles: axes, lines of capacities and bounds, names, marks, and what is selected.
 
 import { scaleLinear } from "./vendor/d3.js";
+import { byteTicks } from "./svg.js";
 import { nameText, sizeText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
@@ -153,7 +154,7 @@ export class Overlay {
       if (low - high < 12) continue;
       const most = lanes.at(clamp(frame.top + (high / this.height) * (frame.bottom - frame.top), lane))?.offset ?? lane.bytes;
       const least = lanes.at(clamp(frame.top + (low / this.height) * (frame.bottom - frame.top), lane))?.offset ?? 0;
-      for (const offset of ticks(least, most, Math.max(2, (low - high) / 42))) {
+      for (const offset of byteTicks([least, most], Math.max(2, (low - high) / 42))) {
         const y = this.py(lanes.y(lane.pool, offset));
         if (y < 6 || y > this.height - 4) continue;
         c.fillText(sizeText(offset), GUTTER.left - 8, y);
@@ -305,12 +306,4 @@ function known(bytes) {
 /** @param {number} y @param {import("./lanes.js").Lane} lane */
 function clamp(y, lane) {
   return Math.max(lane.top, Math.min(lane.bottom, y));
-}
-
-/** Round offsets of a range: multiples of a power of two, about so many. @param {number} least @param {number} most @param {number} count */
-function ticks(least, most, count) {
-  const step = 2 ** Math.max(0, Math.ceil(Math.log2((most - least) / count || 1)));
-  const found = [];
-  for (let at = Math.ceil(least / step) * step; at <= most && found.length < 100; at += step) found.push(at);
-  return found;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // One plan as columns, and what follows from them: lifetimes by time, live bytes, who lies under whom.
 
-import { nameText } from "./text.js";
+import { idKey, nameText } from "./text.js";
 import { Verdict } from "./verdict.js";
 
 /**
@@ -105,9 +105,8 @@ export class PlanModel {
 
   /** The buffer of an id, -1 for none; 1 and "1" are two. @param {string | number | bigint | null | undefined} id @returns {number} */
   indexOf(id) {
-    const key = (/** @type {any} */ name) => (typeof name === "string" ? `s${name}` : `n${name}`);
-    this._index ??= new Map(this.ids.map((name, i) => [key(name), i]));
-    return this._index.get(key(id)) ?? -1;
+    this._index ??= new Map(this.ids.map((name, i) => [idKey(name), i]));
+    return this._index.get(idKey(id)) ?? -1;
   }
 
   /** The name of what runs at a time, if one is known. @param {number} time @returns {string | null} */

@@ -1,7 +1,7 @@
 // @ts-check
 // The stripes of a cascade: which rows each operation of a region makes in each step.
 
-import { h, fill } from "./dom.js";
+import { fill, h, table } from "./dom.js";
 import { svg } from "./svg.js";
 import { countText, nameText, sizeText } from "./text.js";
 
@@ -56,9 +56,7 @@ function drawnRegion(region, width) {
   return [
     h("h2", {}, `Operations ${region.first} to ${region.end - 1}: ${countText(steps)} steps${region.steps[1] > 1 ? `, each of ${region.steps[1]} columns` : ""}`),
     /** @type {any} */ (root),
-    h("table", {},
-      h("thead", {}, h("tr", {}, ...["tensor kept", "how", "rows", "columns", "bytes"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, ...region.holds.map((/** @type {any} */ hold) => h("tr", {}, h("td", {}, nameText(hold.tensor, 60)), h("td", {}, hold.mode),
-        h("td", {}, countText(hold.rows)), h("td", {}, countText(hold.columns)), h("td", {}, sizeText(hold.bytes)))))),
+    table(["tensor kept", "how", "rows", "columns", "bytes"], region.holds.map((/** @type {any} */ hold) =>
+      [nameText(hold.tensor, 60), hold.mode, countText(hold.rows), countText(hold.columns), sizeText(hold.bytes)])),
   ];
 }

@@ -61,8 +61,12 @@ export function axes(x, y, xAxis, yAxis, width, height) {
 /** Round values of a scale: bytes at multiples of a power of two. @param {any} scale @param {number} count @param {string} unit @returns {number[]} */
 function ticks(scale, count, unit) {
   if (unit !== "bytes") return scale.ticks(Math.max(2, count));
-  const [least, most] = scale.domain();
-  const step = 2 ** Math.max(0, Math.ceil(Math.log2((most - least) / Math.max(1, count) || 1)));
+  return byteTicks(/** @type {[number, number]} */ (scale.domain()), Math.max(1, count));
+}
+
+/** Round offsets of a range: multiples of a power of two, about so many. @param {[number, number]} range @param {number} count */
+export function byteTicks([least, most], count) {
+  const step = 2 ** Math.max(0, Math.ceil(Math.log2((most - least) / count || 1)));
   const found = [];
   for (let at = Math.ceil(least / step) * step; at <= most && found.length < 100; at += step) found.push(at);
   return found;

@@ -26,6 +26,11 @@ export function bytesText(bytes) {
   return plain < 1024 ? `${countText(bytes)} B` : `${countText(bytes)} B (${sizeText(plain)})`;
 }
 
+/** The key of an id in a map: 1 and "1" are two. @param {any} id */
+export function idKey(id) {
+  return typeof id === "string" ? `s${id}` : `n${id}`;
+}
+
 /** A number as it is, or the integer that a text says where numbers are too coarse. @param {number | bigint | string} value @returns {number | bigint} */
 export function exactly(value) {
   return typeof value === "string" ? BigInt(value) : value;

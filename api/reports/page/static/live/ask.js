@@ -1,7 +1,7 @@
 // @ts-check
 // Any capability of the service, from a menu: what it is about, its options, and what is sent.
 
-import { h, fill } from "../dom.js";
+import { dialog, fill, h } from "../dom.js";
 import { parsed, recognised } from "../from_json.js";
 import { nameText } from "../text.js";
 import { capabilitiesIn, modelsOf, takesBytes, textOf, valueOf } from "./capabilities.js";
@@ -27,15 +27,15 @@ export async function askDialog(known, run, kind = null) {
   const form = h("form", { class: "asked", method: "dialog" });
   const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "find", "aria-label": "find a capability", oninput: () => list() }));
   const menu = h("div", { class: "menu", role: "group", "aria-label": "Capabilities" });
-  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { class: "ask", "aria-label": "Everything that memplan answers" },
-    h("div", { class: "row" }, h("h2", {}, "Everything that memplan answers"), search, h("button", { onclick: () => dialog.close() }, "Close")),
-    h("div", { class: "columns" }, menu, form)));
+  const asks = dialog({ class: "ask", "aria-label": "Everything that memplan answers" },
+    h("div", { class: "row" }, h("h2", {}, "Everything that memplan answers"), search, h("button", { onclick: () => asks.close() }, "Close")),
+    h("div", { class: "columns" }, menu, form));
   let chosen = all.find(({ name }) => name === kind) ?? null;
   const choose = (/** @type {Capability} */ one) => {
     chosen = one;
     list();
     fill(form, ...formOf(one, { ...known, jobs: jobs.jobs }, (request, name) => {
-      dialog.close();
+      asks.close();
       run(one.name, request, name);
     }));
     form.scrollIntoView({ block: "nearest" });
@@ -48,9 +48,6 @@ export async function askDialog(known, run, kind = null) {
   if (chosen) choose(chosen);
   else fill(form, h("p", { class: "quiet" }, "Each is a command, a call and a function of Python, too."));
   list();
-  document.body.append(dialog);
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.showModal();
 }
 
 /** The form of a capability. @param {Capability} capability @param {Known & {jobs: any[]}} known @param {(request: any, name: string) => void} send */

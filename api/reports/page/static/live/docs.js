@@ -1,7 +1,7 @@
 // @ts-check
 // The calls of the service, drawn from its OpenAPI document.
 
-import { h } from "../dom.js";
+import { h, table } from "../dom.js";
 
 const MOST_LEVELS = 6;
 
@@ -49,17 +49,14 @@ function bodies(content, document) {
 /** @param {string} method @param {string} path @param {any} call @param {any} document */
 function section(method, path, call, document) {
   const parameters = call.parameters ?? [];
-  const table = () => h("table", {},
-    h("thead", {}, h("tr", {}, ...["name", "in", "what", "type"].map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, ...parameters.map((/** @type {any} */ one) => h("tr", {},
-      h("td", {}, h("code", {}, one.name), one.required ? " (required)" : ""), h("td", {}, one.in),
-      h("td", {}, one.description ?? ""), h("td", {}, shape(one.schema, document))))));
+  const listed = () => table(["name", "in", "what", "type"], parameters.map((/** @type {any} */ one) =>
+    [h("span", {}, h("code", {}, one.name), one.required ? " (required)" : ""), one.in, one.description ?? "", shape(one.schema, document)]));
   const details = h("details", { id: `${method}${path}`.replace(/[^a-z0-9]+/gi, "-") },
     h("summary", {}, h("span", { class: "method" }, method.toUpperCase()), h("code", {}, path), ` ${call.summary ?? ""}`));
   details.addEventListener("toggle", () => {
     if (details.childElementCount > 1) return;
     details.append(h("p", {}, call.description ?? ""));
-    if (parameters.length) details.append(h("h3", {}, "Query and headers"), table());
+    if (parameters.length) details.append(h("h3", {}, "Query and headers"), listed());
     const body = bodies(call.requestBody?.content, document).filter((part) => part !== null);
     if (body.length) details.append(h("h3", {}, "Body"), .../** @type {HTMLElement[]} */ (body));
     for (const [status, answer] of Object.entries(/** @type {Record<string, any>} */ (call.responses ?? {}))) {

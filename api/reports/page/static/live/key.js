@@ -1,7 +1,7 @@
 // @ts-check
 // The key of a service that asks for one: it stays in this tab.
 
-import { h } from "../dom.js";
+import { dialog, h } from "../dom.js";
 
 /** @type {Promise<string | null> | null} */
 let asking = null;
@@ -24,17 +24,12 @@ function asked(wasRefused) {
     h("p", {}, h("label", { for: "key" }, "Key "), input),
     h("button", { class: "primary", value: "use" }, "Use it"), " ",
     h("button", { value: "", formnovalidate: true }, "Cancel"));
-  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-label": "Key" }, form));
+  const asks = dialog({ "aria-label": "Key" }, form);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    dialog.close(/** @type {HTMLButtonElement} */ (/** @type {SubmitEvent} */ (event).submitter)?.value ?? "use");
+    asks.close(/** @type {HTMLButtonElement} */ (/** @type {SubmitEvent} */ (event).submitter)?.value ?? "use");
   });
-  document.body.append(dialog);
-  dialog.showModal();
   return new Promise((done) => {
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      done(dialog.returnValue === "use" && input.value.trim() ? input.value.trim() : null);
-    });
+    asks.addEventListener("close", () => done(asks.returnValue === "use" && input.value.trim() ? input.value.trim() : null));
   });
 }

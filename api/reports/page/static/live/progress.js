@@ -2,9 +2,9 @@
 // How far a search is: peak and bound over time, closing in.
 
 import { h, fill } from "../dom.js";
+import { svg } from "../svg.js";
 import { bytesText, percentText } from "../text.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 600;
 const HEIGHT = 64;
 
@@ -12,17 +12,12 @@ const HEIGHT = 64;
 export class Progress {
   constructor() {
     this.points = /** @type {{at: number, peak: number | null, bound: number | null}[]} */ ([]);
-    this.svg = document.createElementNS(SVG, "svg");
-    this.svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
-    this.svg.setAttribute("preserveAspectRatio", "none");
-    this.svg.setAttribute("role", "img");
-    this.svg.setAttribute("aria-label", "Peak and lower bound over the time of the search");
-    this.peak = line("peak");
-    this.bound = line("bound");
-    this.svg.append(this.bound, this.peak);
+    this.peak = svg("path", { class: "peak", "vector-effect": "non-scaling-stroke" });
+    this.bound = svg("path", { class: "bound", "vector-effect": "non-scaling-stroke" });
+    this.svg = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": "Peak and lower bound over the time of the search" },
+      this.bound, this.peak);
     this.facts = h("dl", { "aria-live": "polite" });
-    this.element = h("div", { class: "watch" }, this.facts);
-    this.element.append(this.svg);
+    this.element = h("div", { class: "watch" }, this.facts, this.svg);
     this.began = 0;
     this.limit = 0;
     this.timer = 0;
@@ -82,12 +77,4 @@ export class Progress {
       path.setAttribute("d", parts.length ? `${parts.join("")}H${(((now - this.began) / span) * WIDTH).toFixed(1)}` : "");
     }
   }
-}
-
-/** @param {string} name */
-function line(name) {
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("class", name);
-  path.setAttribute("vector-effect", "non-scaling-stroke");
-  return path;
 }
