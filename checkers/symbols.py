@@ -12,7 +12,7 @@ forms = import_module(f"{__package__ or ''}.forms".lstrip("."))
 add, times, whole, key, put = forms.add, forms.times, forms.whole, forms.key, forms.put
 no_less_than_0 = forms.no_less_than_0
 
-MOST_FORMS, MOST_BOXES, LEAF = 2000, 20_000, 4096
+MOST_FORMS, MOST_BOXES, LEAF, PER_BOX = 2000, 20_000, 4096, 20
 FUNCTIONS = {"min": "min", "Min": "min", "max": "max", "Max": "max", "floor_div": "//", "FloorDiv": "//"}
 FUNCTIONS |= {"ceil_div": "ceil", "CeilDiv": "ceil", "align": "align"}
 
@@ -94,8 +94,10 @@ class Symbols:
 
     def positive(self, form):
         """Return the form where it is above 0, else 0."""
-        if not set(form) - {()}:
-            return {(): form[()]} if form.get((), 0) > 0 else {}
+        if self.ends(form)[0] >= 0:
+            return form
+        if self.ends(form)[1] <= 0:
+            return {}
         if max(form.items())[1] < 0:
             return add(form, self._atom(add({}, form, -1), 0))
         return self._atom(form, 0)
@@ -185,6 +187,11 @@ class Symbols:
             return max(low, 0), max(high, 0)
         return tuple(each if abs(each) == math.inf else each // divisor for each in (low, high))
 
+    def free(self, forms):
+        """Return the symbols of forms, those inside of atoms as well."""
+        known = {name for form in forms for names in form for name in names}
+        return {each for name in known for each in (self.free([self.atoms[name][0]]) if name in self.atoms else [name])}
+
     def largest(self, forms):
         """Return the forms that may be the largest somewhere."""
         left = list({key(form): form for form in forms}.values())
@@ -221,30 +228,40 @@ def prove(symbols, peaks, loads, over):
     top, bottom = over.numerator + over.denominator, over.denominator
     room = {}
 
+    def refute(at, left):
+        load = max(symbols.value(form, at) for form in loads)
+        if min(max(symbols.value(form, at) for form in forms) for forms in left) * bottom > load * top:
+            where = ", ".join(f"{name}={at[name] * symbols.step[name]}" for name in symbols.box if name in at)
+            raise Refused(f"it is above its claim at {where}")
+
     def is_within(form, load, box):
         pair = (key(form), key(load))
         if pair not in room:
             room[pair] = symbols.below(add(times(load, {(): top}), form, -bottom))
         return all(no_less_than_0(each, box) for each in room[pair])
 
-    work, boxes = [(symbols.box, peaks)], 0
+    for at in symbols.points:
+        refute(dict(at), peaks)
+    free = symbols.free([form for forms in (*peaks, loads) for form in forms])
+    work, effort = [({name: symbols.box[name] for name in sorted(free)}, peaks)], 0
     while work:
         box, left = work.pop()
-        boxes += 1
         left = [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
         if any(not forms for forms in left):
             continue
-        if boxes > MOST_BOXES or any(high is None for _, high in box.values()):
-            raise Undecided(f"{boxes} boxes")
-        if math.prod(high - low + 1 for low, high in box.values()) <= LEAF:
+        count = math.inf if any(high is None for _, high in box.values()) else _count(box)
+        effort += 1 + (count // PER_BOX if count <= LEAF else 0)
+        if effort > MOST_BOXES or count == math.inf:
+            raise Undecided(f"{effort} boxes")
+        if count <= LEAF:
             for row in product(*(range(low, high + 1) for low, high in box.values())):
-                at = dict(zip(box, row))
-                load = max(symbols.value(form, at) for form in loads)
-                if min(max(symbols.value(form, at) for form in forms) for forms in peaks) * bottom > load * top:
-                    where = ", ".join(f"{name}={value * symbols.step[name]}" for name, value in zip(box, row))
-                    raise Refused(f"it is above its claim at {where}")
+                refute(dict(zip(box, row)), left)
             continue
         name = max(box, key=lambda each: (box[each][1] + 1) / max(1, box[each][0]))
         low, high = box[name]
         middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
         work += [({**box, name: ends}, left) for ends in ((low, middle), (middle + 1, high))]
+
+
+def _count(box):
+    return math.prod(high - low + 1 for low, high in box.values())

@@ -97,7 +97,7 @@ def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
 
 
 def check_drawn(count: int, mutants: int, seed: int = 0, limit_s: float = 0.3) -> Counter[str]:
-    """Check so many drawn problems, and mutants of each answer; prints each fault."""
+    """Check so many drawn problems, and mutants of each answer; prints each fault, and how far it is."""
     counts: Counter[str] = Counter()
     for each in range(seed, seed + count):
         problem = drawn_problem(each, most_buffers=24)
@@ -121,6 +121,8 @@ def check_drawn(count: int, mutants: int, seed: int = 0, limit_s: float = 0.3) -
             if said == "proved" and not is_true(changed, problem):
                 counts["false mutants accepted"] += 1
                 print(f"{each}: accepted {json.dumps(changed)}")
+        if (each + 1 - seed) % 20 == 0:
+            print(f"{each + 1 - seed} of {count}: {dict(sorted(counts.items()))}", file=sys.stderr, flush=True)
     return counts
 
 
