@@ -49,6 +49,12 @@ class ForbiddenError(RefusalError):
     status = 403
 
 
+class ConflictError(RefusalError):
+    """A request is turned away for the state that what it is about is in."""
+
+    status = 409
+
+
 class TooSlowError(RefusalError):
     """The body took too long to come; the connection is of no more use."""
 

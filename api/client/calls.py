@@ -252,6 +252,16 @@ def cancel(job_id: str) -> ServiceCall[RemoteJob]:
     return ServiceCall("DELETE", f"/v1/jobs/{job_id}", _job)
 
 
+def forget(job_id: str) -> ServiceCall[RemoteJob]:
+    """Remove a job that has ended, with all that is kept of it: `DELETE /v1/jobs/{id}?forget=true`."""
+    return ServiceCall("DELETE", f"/v1/jobs/{job_id}", _job, params={"forget": "true"})
+
+
+def rename(job_id: str, name: str) -> ServiceCall[RemoteJob]:
+    """Give a job another name: `PATCH /v1/jobs/{id}`."""
+    return ServiceCall("PATCH", f"/v1/jobs/{job_id}", _job, content=json.dumps({"name": name}).encode())
+
+
 def batch_lines(problems: Iterable[Problem], options: Options) -> bytes:
     """Write the body of `POST /v1/batch`."""
     return b"".join(_submission(problem, options) + b"\n" for problem in problems)

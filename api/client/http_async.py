@@ -62,6 +62,8 @@ class AsyncClient:
     job_plan = _method(calls.job_plan)
     job_result = _method(calls.job_result)
     cancel = _method(calls.cancel)
+    forget = _method(calls.forget)
+    rename = _method(calls.rename)
     ask = _method(calls.ask)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

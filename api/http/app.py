@@ -19,7 +19,7 @@ from memplan.api.http.middleware import Direct, Envelope
 from memplan.api.http.openapi.capability_schemas import MODELS
 from memplan.api.http.openapi.schemas import add_schemas
 from memplan.api.http.problem_details import add_error_answers
-from memplan.api.http.routes import batch, health, jobs, metrics, page, plan, plans, questions, solvers
+from memplan.api.http.routes import batch, health, job_contents, jobs, metrics, page, plan, plans, questions, solvers
 from memplan.api.readiness import warm_up
 from memplan.api.settings import Settings, read_settings
 from memplan.planner import __version__
@@ -48,7 +48,7 @@ def create_app(settings: Settings | None = None, workers: WorkersAt | None = Non
         redoc_url=None,
     )
     service = app.state.service = Service(settings or read_settings(), workers)
-    for module in (plan, plans, questions, jobs, batch, solvers, health, metrics, page):
+    for module in (plan, plans, questions, jobs, job_contents, batch, solvers, health, metrics, page):
         app.include_router(module.router)
     add_error_answers(app)
     timeout_s = service.settings.body_timeout_s

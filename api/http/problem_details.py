@@ -145,6 +145,7 @@ def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
         403: "The key is not for this call.",
         404: "Nothing is there, or nothing that the caller may see.",
         408: "The body took too long to come.",
+        409: "What it is about is in a state that does not allow it.",
         413: "The body, or the problem in it, is larger than this server takes.",
         414: "The path with its query is longer than any call needs.",
         415: "The body's media type is not known.",

@@ -8,7 +8,7 @@ from typing import Any
 from memplan.api.http.openapi.capability_schemas import REQUESTS
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_EXAMPLE, PLAN_REQUEST, PROBLEM_EXAMPLE, body, parameter
 from memplan.api.http.requests.bodies import JSON, NDJSON, TEXT
-from memplan.api.http.requests.job_requests import JobQuery, Terms
+from memplan.api.http.requests.job_requests import JobChange, JobEnd, JobQuery, Terms
 from memplan.api.service.answering import PLAN, QUESTIONS
 from memplan.capabilities.inputs import BYTES
 
@@ -76,6 +76,12 @@ LIST_REQUEST: dict[str, Any] = {
     "parameters": [
         parameter(name, "Which jobs are listed.", schema)
         for name, schema in JobQuery.model_json_schema()["properties"].items()
+    ]
+}
+CHANGE_REQUEST: dict[str, Any] = body({JSON: {"schema": JobChange.model_json_schema(), "example": {"name": "nightly"}}})
+END_REQUEST: dict[str, Any] = {
+    "parameters": [
+        parameter("forget", "A job that has ended is removed.", JobEnd.model_json_schema()["properties"]["forget"])
     ]
 }
 EVENTS_REQUEST: dict[str, Any] = {

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -34,7 +34,7 @@ from memplan.capabilities.capability import Capability, Seconds
 from memplan.capabilities.plans.planning import check_solver
 from memplan.capabilities.question import subject_of
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.errors import InputError, OptionError, sentences, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 else:
     JobKindName = Literal[(PLAN, *QUESTIONS)]
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+Q = TypeVar("Q", bound=WireValue)
 _KEY = re.compile(r"[!-~]{1,200}")
 
 
@@ -83,14 +84,27 @@ class Terms(WireValue):
 
 
 class JobQuery(WireValue):
-    """A query of jobs; `after` is the last one of the page before."""
+    """A query of jobs; `after` is the last one of the page before, `search` a part of a name in any case."""
 
     kind: JobKindName | None = None
     state: State | None = None
     name: str | None = None
+    search: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)] | None = None
     problem_hash: ContentHash | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 100
     after: Annotated[str, _matching(JOB_ID, "must be the id of a job")] | None = None
+
+
+class JobChange(WireValue):
+    """A change of a job: its new name."""
+
+    name: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)]
+
+
+class JobEnd(WireValue):
+    """The end of a job: with `forget`, one that has ended is removed with all that is kept of it."""
+
+    forget: bool = False
 
 
 def read_job(kind: str, body: bytes, query: QueryParams) -> tuple[Problem, Options, Terms]:
@@ -216,15 +230,23 @@ def last_event_id(header: str | None) -> int:
     return int(header)
 
 
-def read_job_query(query: QueryParams) -> JobQuery:
-    """Read which jobs to list; raises OptionError."""
+def read_job_change(body: bytes) -> JobChange:
+    """Read how a job is to change; raises InputError."""
+    try:
+        return JobChange.model_validate(read_object(body))
+    except ValidationError as error:
+        raise InputError(*sentences(error)) from error
+
+
+def read_query(model: type[Q], query: QueryParams) -> Q:
+    """Read the query of a call about jobs; raises OptionError."""
     counts = Counter(name for name, _ in query.multi_items())
     if repeated := sorted(name for name, count in counts.items() if count > 1):
         raise OptionError(*(f"{shown(name)}: must be given once" for name in repeated[:10]))
     try:
-        return JobQuery.model_validate_strings(dict(query))
+        return model.model_validate_strings(dict(query))
     except ValidationError as error:
-        raise OptionError(*sentences(error, options=JobQuery.model_fields)) from error
+        raise OptionError(*sentences(error, options=model.model_fields)) from error
 
 
 def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:

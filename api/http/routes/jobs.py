@@ -1,4 +1,4 @@
-"""`/v1/jobs`: the work of the calls that wait, without waiting: submit, look, follow, fetch, cancel."""
+"""`/v1/jobs`: the work of the calls that wait, without waiting: submit, look, follow, name, cancel, forget."""
 
 from __future__ import annotations
 
@@ -16,45 +16,32 @@ from memplan.api.http.auth.gate import may
 from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
 from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi.job_schemas import (
+    CHANGE_REQUEST,
+    END_REQUEST,
     EVENTS_ANSWER,
     EVENTS_REQUEST,
     JOB_REQUEST,
     LIST_REQUEST,
-    REQUEST_ANSWER,
-    RESULT_ANSWER,
 )
-from memplan.api.http.openapi.schemas import PLAN_ANSWER, PROBLEM_ANSWER, selectable
-from memplan.api.http.problem_details import error_answers, problem_details
+from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import (
     FORMAT_OF,
-    JSON,
-    TEXT,
-    format_of_answer,
-    links_of,
     media_type,
-    plan_answer,
     read_body,
 )
 from memplan.api.http.requests.job_requests import (
     JOB_ID,
+    JobEnd,
+    JobQuery,
     idempotency_key,
     kind_of,
     last_event_id,
-    read_job_query,
+    read_job_change,
     read_new_job,
+    read_query,
 )
 from memplan.api.http.requests.readers import LARGE_BYTES
-from memplan.api.http.selected import selected
-from memplan.api.jobs.serialization import (
-    answer_bytes,
-    answer_lines,
-    plan_json,
-    problem_json,
-    unpack_plan,
-    unpack_problem,
-    unpack_request,
-)
-from memplan.api.options import Options
+from memplan.api.refusals import ConflictError
 from memplan.api.service.answering import PLAN
 from memplan.api.store.caller import Caller
 from memplan.api.store.job import StoredJob
@@ -66,6 +53,8 @@ from memplan.capabilities.registry import CAPABILITIES
 
 router = APIRouter()
 
+_CHANGE_BYTES = 10_000
+"""The most bytes of a body that renames a job."""
 _KEEP_ALIVE_S = 15
 _UNREAD_S = 30.0
 """The time that a follower may not read before it is let go."""
@@ -114,7 +103,7 @@ async def submit(request: Request, response: Response) -> JobAnswer:
 async def listed(request: Request) -> JobList:
     """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
     service, caller = Service.of(request), Caller.of(request)
-    query = read_job_query(request.query_params)
+    query = read_query(JobQuery, request.query_params)
     wanted = JobsWanted(of_all_keys="admin" in caller.scopes, key_id=caller.key_id, **dict(query))
     return job_list(await service.store.briefly(partial(service.store.jobs.page, wanted)), query)
 
@@ -127,7 +116,7 @@ async def listed(request: Request) -> JobList:
 )
 async def look(request: Request, job_id: str) -> JobAnswer:
     """Answer with the job's state and how far it is."""
-    return job_answer(await _job(request, job_id))
+    return job_answer(await job_of_caller(request, job_id))
 
 
 @router.get(
@@ -148,7 +137,7 @@ async def events(request: Request, job_id: str) -> Response:
     Who comes back with `Last-Event-ID` hears what came after that; there is no content where nothing can.
     """
     service = Service.of(request)
-    job = await _job(request, job_id)
+    job = await job_of_caller(request, job_id)
     after = last_event_id(request.headers.get("last-event-id"))
     if job.state not in OPEN and after >= job.last_event:
         return Response(status_code=204)
@@ -156,130 +145,40 @@ async def events(request: Request, job_id: str) -> Response:
     return _Stream(_told(service, job_id, seen), service.streams)
 
 
-@router.get(
-    f"{PATH}/{{job_id}}/plan",
-    summary="Fetch a job's plan",
-    response_class=Response,
-    responses={200: PLAN_ANSWER, **error_answers(401, 403, 404, 429, 503)},
-    openapi_extra=selectable({}),
-    dependencies=[may("read")],
+@router.patch(
+    f"{PATH}/{{job_id}}",
+    summary="Name a job",
+    responses=error_answers(400, 401, 403, 404, 413, 422, 429, 503),
+    openapi_extra=CHANGE_REQUEST,
+    dependencies=[may("plan")],
 )
-async def plan(request: Request, job_id: str) -> Response:
-    """Answer with the best plan so far, verified; it is the final one once the job has ended.
-
-    It is written as the job's options say, or as the caller accepts it, like that of `POST /v1/plan`.
-    """
-    job = await _job(request, job_id)
-    if job.kind != PLAN:
-        return problem_details(
-            404, (f"plan: a job of the kind {job.kind} has none; its answer is at {PATH}/{job_id}/result",)
-        )
-    return await selected(request, CAPABILITIES[PLAN].answer, partial(_plan, job=job))
-
-
-@router.get(
-    f"{PATH}/{{job_id}}/problem",
-    summary="Fetch a job's problem",
-    response_class=Response,
-    responses={200: PROBLEM_ANSWER, **error_answers(401, 403, 404, 429, 503)},
-    dependencies=[may("read")],
-)
-async def problem(request: Request, job_id: str) -> Response:
-    """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
-    service, job = Service.of(request), await _job(request, job_id)
-    packed = await service.store.briefly(partial(service.store.jobs.problem, job.id)) if job.kind == PLAN else None
-    if packed is None:
-        return problem_details(404, (f"problem: a job of the kind {job.kind} keeps none",))
-    return Response(await service.briefly(partial(problem_json, packed), request, len(packed)), media_type=JSON)
-
-
-@router.get(
-    f"{PATH}/{{job_id}}/request",
-    summary="Fetch a job's request",
-    response_class=Response,
-    responses={200: REQUEST_ANSWER, **error_answers(401, 403, 404, 429, 503)},
-    dependencies=[may("read")],
-)
-async def sent(request: Request, job_id: str) -> Response:
-    """Answer with the body that was submitted, which the call of the job's kind takes; of a plan, the problem alone."""
-    service, job = Service.of(request), await _job(request, job_id)
-    packed = await service.store.briefly(partial(service.store.jobs.problem, job.id))
-    if packed is None:
-        raise HTTPException(404)
-    read = partial(unpack_request, packed) if job.kind != PLAN else lambda: (JSON, problem_json(packed))
-    media, body = await service.briefly(read, request, len(packed))
-    return Response(body, media_type=media)
-
-
-@router.get(
-    f"{PATH}/{{job_id}}/result",
-    summary="Fetch a job's answer",
-    response_class=Response,
-    responses={200: RESULT_ANSWER, **error_answers(401, 403, 404, 429, 503)},
-    openapi_extra=selectable({}),
-    dependencies=[may("read")],
-)
-async def result(request: Request, job_id: str) -> Response:
-    """Answer as the call of the job's kind does, with the best so far; it is the final one once the job has ended.
-
-    Whoever accepts `text/plain` gets the lines that the command prints; plans have formats of their own.
-    """
-    job = await _job(request, job_id)
-    return await selected(request, CAPABILITIES[job.kind].answer, partial(_result, job=job))
-
-
-async def _result(request: Request, job: StoredJob) -> Response:
-    if job.kind == PLAN:
-        return await _plan(request, job)
-    service = Service.of(request)
-    packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
-    if packed is None:
-        return _none_yet("result", job)
-    if TEXT not in request.headers.get("accept", ""):
-        return Response(await service.briefly(partial(answer_bytes, packed), request, len(packed)), media_type=JSON)
-    lines = await service.briefly(partial(answer_lines, CAPABILITIES[job.kind], packed), request, len(packed))
-    return Response(lines, media_type=TEXT)
-
-
-async def _plan(request: Request, job: StoredJob) -> Response:
-    """Answer with the best plan so far of a job."""
-    service = Service.of(request)
-    packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
-    if packed is None:
-        return _none_yet("plan", job)
-    plan_format = format_of_answer(request, Options.model_validate(dict(job.options)))
-    headers = links_of(job.plan_status)
-    if plan_format == "json":
-        written = await service.briefly(partial(plan_json, packed), request, len(packed))
-        return Response(written, media_type=JSON, headers=headers)
-    problem = await service.store.briefly(partial(service.store.jobs.problem, job.id))
-    if problem is None:
-        raise HTTPException(404)
-    write = partial(_written, packed, problem, plan_format)
-    answer = await service.briefly(write, request, len(problem))
-    answer.headers.update(headers)
-    return answer
-
-
-def _written(packed: bytes, problem: bytes, plan_format: str) -> Response:
-    return plan_answer(unpack_plan(packed), unpack_problem(problem), plan_format)
-
-
-def _none_yet(what: str, job: StoredJob) -> Response:
-    waits = {"Retry-After": "1"} if job.state in OPEN else {}
-    return problem_details(404, (f"{what}: the job has none; it is {job.state}",), waits)
+async def rename(request: Request, job_id: str) -> JobAnswer:
+    """Give the job another name, by which it is listed and found; its problem keeps its own."""
+    store, change = Service.of(request).store, read_job_change(await read_body(request, _CHANGE_BYTES))
+    await job_of_caller(request, job_id)
+    await store.briefly(partial(store.jobs.rename, job_id, change.name))
+    return job_answer(await job_of_caller(request, job_id))
 
 
 @router.delete(
     f"{PATH}/{{job_id}}",
-    summary="Cancel a job",
-    responses=error_answers(401, 403, 404, 429, 503),
+    summary="Cancel or forget a job",
+    responses=error_answers(401, 403, 404, 409, 422, 429, 503),
+    openapi_extra=END_REQUEST,
     dependencies=[may("plan")],
 )
 async def cancel(request: Request, job_id: str) -> JobAnswer:
-    """End the job, if it has not ended yet, and keep its best plan so far; a search ends a moment later."""
-    service = Service.of(request)
-    await _job(request, job_id)
+    """End the job, if it has not ended yet, and keep its best plan so far; a search ends a moment later.
+
+    With `forget` a job that has ended is removed with its problem, its answer and its events; one that goes on is a
+    conflict.
+    """
+    service, end = Service.of(request), read_query(JobEnd, request.query_params)
+    found = await job_of_caller(request, job_id)
+    if end.forget:
+        if not await service.store.briefly(partial(service.store.jobs.forget, job_id)):
+            raise ConflictError(f"forget: must be of a job that has ended, and this one is {found.state}")
+        return job_answer(found)
     job = await service.store.briefly(partial(service.store.jobs.ask_to_cancel, job_id))
     if job is None:
         raise HTTPException(404)
@@ -288,7 +187,7 @@ async def cancel(request: Request, job_id: str) -> JobAnswer:
     return job_answer(job)
 
 
-async def _job(request: Request, job_id: str) -> StoredJob:
+async def job_of_caller(request: Request, job_id: str) -> StoredJob:
     """Return a job that the caller may see; those of others are not there, for all that they are told."""
     store = Service.of(request).store
     job = await store.briefly(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None

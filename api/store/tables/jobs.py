@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Select, Text, delete, func, select, type_coerce, update
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.job import StoredJob
-from memplan.api.store.job_states import MEANINGS, State, check_change
+from memplan.api.store.job_states import ENDED, MEANINGS, State, check_change
 from memplan.api.store.tables.events import tell
 
 COLUMNS = [schema.jobs.c[name] for name in StoredJob.__dataclass_fields__]
@@ -21,13 +22,17 @@ COLUMNS = [schema.jobs.c[name] for name in StoredJob.__dataclass_fields__]
 
 @dataclass(frozen=True, kw_only=True)
 class JobsWanted:
-    """The filters of a list of jobs, newest first: of one key unless `of_all_keys`, older than the job `after`."""
+    """The filters of a list of jobs, newest first: of one key unless `of_all_keys`, older than the job `after`.
+
+    `search` is a part of the name, in upper or lower case.
+    """
 
     of_all_keys: bool
     key_id: str | None = None
     kind: str | None = None
     state: State | None = None
     name: str | None = None
+    search: str | None = None
     problem_hash: str | None = None
     after: str | None = None
     limit: int = 100
@@ -57,6 +62,9 @@ class Jobs:
             (rows.problem_hash, wanted.problem_hash),
         ):
             query = query if value is None else query.where(column == value)
+        if wanted.search is not None:
+            part = json.dumps(wanted.search)[1:-1].lower()
+            query = query.where(func.lower(type_coerce(rows.name, Text)).contains(part, autoescape=True))
         if wanted.after is not None:
             query = query.where(rows.id < wanted.after)
         with self._database.reading() as connection:
@@ -104,6 +112,18 @@ class Jobs:
                 connection.execute(ask.values(is_cancel_asked=True))
             row = connection.execute(_job(job_id)).one_or_none()
             return None if row is None else job_of(row._mapping)
+
+    def rename(self, job_id: str, name: str) -> None:
+        """Give a job another name."""
+        with self._database.writing() as connection:
+            connection.execute(update(schema.jobs).where(schema.jobs.c.id == job_id).values(name=name))
+
+    def forget(self, job_id: str) -> bool:
+        """Remove a job that has ended, with all that is kept of it; return False for one that has not."""
+        rows = schema.jobs.c
+        with self._database.writing() as connection:
+            gone = connection.execute(delete(schema.jobs).where(rows.id == job_id, rows.state.in_(ENDED)))
+            return gone.rowcount == 1
 
     def counts(self) -> dict[State, int]:
         """Return how many jobs there are in each state that any is in."""

@@ -94,6 +94,9 @@ def test_a_job_that_is_cancelled_keeps_its_best_plan(client: Client) -> None:
     plan = client.job_plan(job.id, HARD)
     assert plan is not None
     assert plan.status == "feasible"
+    assert client.rename(job.id, "another").name == "another"
+    assert client.forget(job.id).name == "another"
+    assert list(client.jobs(search="another")) == []
 
 
 def test_jobs_are_listed_page_by_page(client: Client) -> None:

@@ -195,6 +195,35 @@ def test_jobs_are_listed_page_by_page(server: Running) -> None:
     assert seen == names[::-1]
 
 
+def test_a_job_is_named_found_by_a_part_of_its_name_and_forgotten(server: Running) -> None:
+    job = submit(server)
+    at = job["links"]["self"]
+    ended(server, job)
+    assert server.client.patch(at, json={"name": "Büro_50%"}).json()["name"] == "Büro_50%"
+    for part, count in (("ÜRO", 0), ("bü", 1), ("RO_5", 1), ("0%", 1), ("r%5", 0), ("", None)):
+        answer = server.client.get("/v1/jobs", params={"search": part})
+        assert answer.status_code == 422 if count is None else len(answer.json()["jobs"]) == count, part
+    for body in ({"name": ""}, {"name": 5}, {"title": "x"}, {}):
+        assert server.client.patch(at, json=body).status_code == 422
+    assert server.client.patch(at, content=b"[").status_code == 400
+    assert server.client.delete(at, params={"forget": "perhaps"}).status_code == 422
+    assert server.client.delete(at, params={"forget": "true"}).json()["id"] == job["id"]
+    for path in ("", "/events", "/plan", "/problem", "/request", "/result"):
+        assert server.client.get(at + path).status_code == 404
+    assert server.client.delete(at, params={"forget": "true"}).status_code == 404
+
+
+def test_a_job_that_goes_on_is_not_forgotten(server: Running) -> None:
+    job = submit(server, hard(priority=100))
+    answer = server.client.delete(job["links"]["self"], params={"forget": "true"})
+    assert (answer.status_code, answer.json()["detail"][:47]) == (
+        409,
+        "forget: must be of a job that has ended, and th",
+    )
+    server.client.delete(job["links"]["self"])
+    ended(server, job)
+
+
 def test_jobs_are_found_by_their_problem(server: Running) -> None:
     raw = {"buffers": [{"id": "lonely", "size": 12345, "start": 0, "end": 1}]}
     job = submit(server, raw)
@@ -216,7 +245,7 @@ def test_jobs_are_found_by_their_problem(server: Running) -> None:
         ({"problem_hash": "x"}, 'problem_hash: must be sha256: and 64 hexadecimal digits, got "x"'),
         (
             {"colour": "x"},
-            "colour: is not a known field (the options are after, kind, limit, name, problem_hash, state)",
+            "colour: is not a known field (the options are after, kind, limit, name, problem_hash, search, state)",
         ),
     ],
 )

@@ -80,8 +80,28 @@ def test_the_first_screen_has_an_example_and_the_last_jobs(opened: Tab) -> None:
     opened.page.click(".recent button >> nth=0")
     said(opened, "optimal")
     opened.page.click("text=Jobs")
-    opened.page.fill("dialog [type=search]", "no such job")
-    assert opened.page.locator("dialog tbody tr:visible").count() == 0
+
+
+def test_jobs_are_named_searched_and_deleted(opened: Tab) -> None:
+    opened.page.evaluate(DROP, ["first.json", json.dumps(SMALL | {"name": "nightly"})])
+    said(opened, "optimal")
+    rows = opened.page.locator("dialog tbody tr")
+    opened.page.click("text=Jobs")
+    rows.first.locator("text=Rename").click()
+    opened.page.fill("dialog [aria-label='new name']:visible", "Großer <b>Lauf</b> 100%")
+    opened.page.keyboard.press("Enter")
+    opened.page.wait_for_selector("dialog tbody tr button:text-is('Großer <b>Lauf</b> 100%')")
+    for text, found in (("no such job", ["none"]), ("LAUF</b> 100%", ["Großer <b>Lauf</b> 100%"])):
+        opened.page.fill("dialog [type=search]", text)
+        opened.page.wait_for_function(
+            "(n) => document.querySelector('dialog tbody tr').textContent.includes(n)", arg=found[0]
+        )
+        assert rows.count() == len(found)
+    rows.first.locator("text=Delete").click()
+    rows.first.locator("text=Delete for good").click()
+    opened.page.wait_for_function("() => !document.querySelector('dialog tbody tr')")
+    found = opened.page.evaluate("fetch('/v1/jobs?search=lauf').then((answer) => answer.json())")
+    assert found["jobs"] == []
 
 
 def test_a_dropped_problem_is_planned_and_drawn(opened: Tab) -> None:

@@ -1,72 +1,67 @@
 // @ts-check
-// The caller's jobs, newest first: look at one, or stop it.
+// The caller's jobs, newest first: search them, look at one, name, stop or delete it.
 
-import { h, fill } from "../dom.js";
+import { cells, dialog, fill, h } from "../dom.js";
 import { countText, nameText, sizeText } from "../text.js";
 
 const AT_ONCE = 50;
+const STATES = ["queued", "running", "succeeded", "cancelled", "failed", "expired"];
+const HEADS = ["job", "kind", "state", "buffers", "peak", "bound", "created", "actions"];
 
 /**
- * Show the caller's jobs; `open` takes the id of the one that is chosen.
+ * Show the caller's jobs; `open` takes the id of the one that is chosen, `guarded` says what is wrong with a call.
  * @param {import("./service.js").PlanService} service
  * @param {(id: string) => void} open
+ * @param {(work: () => Promise<void>) => Promise<void>} guarded
  */
-export async function jobsDialog(service, open) {
-  const first = await service.get(`/v1/jobs?limit=${AT_ONCE}`);
+export async function jobsDialog(service, open, guarded) {
   const body = h("tbody", {});
-  const more = h("button", {}, "More");
-  const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "name, kind or state", "aria-label": "search jobs" }));
-  const isPlans = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox" }));
-  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { class: "jobs", "aria-label": "Jobs" },
-    h("div", { class: "row" }, h("h2", {}, "Jobs"), search, h("label", {}, isPlans, " with plans only"),
-      h("button", { onclick: () => dialog.close() }, "Close")),
-    h("table", {},
-      h("thead", {}, h("tr", {}, ...["problem", "kind", "state", "buffers", "peak", "bound", "created"].map((name) => h("th", { scope: "col" }, name)),
-        h("th", { scope: "col" }, h("span", { class: "hidden" }, "stop")))),
-      body),
-    h("div", { class: "row" }, more)));
-  let { next } = first;
-  const add = (/** @type {any[]} */ jobs) => body.append(...jobs.map((job) => row(job, service, (id) => {
-    dialog.close();
-    open(id);
-  })));
-  add(first.jobs);
-  if (!first.jobs.length) fill(body, h("tr", {}, h("td", { colspan: "8" }, "none yet")));
-  more.hidden = !next;
-  more.addEventListener("click", async () => {
-    const page = await service.get(next);
+  const more = h("button", { onclick: () => guarded(() => show(next)) }, "More");
+  const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "part of a name, or a state", "aria-label": "search jobs", maxlength: 200,
+    oninput: () => guarded(() => show(null)) }));
+  const isPlans = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", oninput: () => guarded(() => show(null)) }));
+  let next = "";
+  let asked = 0;
+  /** Show a page of jobs after those that are shown, or with null those that are searched. @param {string | null} path */
+  const show = async (path) => {
+    const mine = ++asked;
+    const text = search.value.trim();
+    const wanted = new URLSearchParams({ limit: String(AT_ONCE), ...(isPlans.checked ? { kind: "plan" } : {}), ...(text ? { [STATES.includes(text) ? "state" : "search"]: text } : {}) });
+    const page = await service.get(path ?? `/v1/jobs?${wanted}`);
+    if (mine !== asked) return;
+    const rows = page.jobs.map((/** @type {any} */ job) => rowOf(job));
+    if (path === null) fill(body, ...(rows.length ? rows : [h("tr", {}, h("td", { colspan: HEADS.length }, "none"))]));
+    else body.append(...rows);
     next = page.next;
     more.hidden = !next;
-    add(page.jobs);
-    sift();
-  });
-  const sift = () => {
-    const wanted = search.value.trim().toLowerCase();
-    for (const one of /** @type {any} */ (body).rows) one.hidden = (isPlans.checked && !one.dataset.plan) || !one.textContent.toLowerCase().includes(wanted);
   };
-  for (const field of [isPlans, search]) field.addEventListener("input", sift);
-  document.body.append(dialog);
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.showModal();
-}
-
-/** @param {any} job @param {import("./service.js").PlanService} service @param {(id: string) => void} open */
-function row(job, service, open) {
-  const name = nameText(job.name ?? job.id.slice(0, 8), 60);
-  const size = (/** @type {any} */ bytes) => (bytes === null || bytes === undefined ? "" : sizeText(Number(bytes)));
-  const stop = h("button", {}, "Stop");
-  const state = h("td", {}, job.state + (job.plan_status ? `, ${job.plan_status}` : ""));
-  stop.hidden = job.finished_at !== null;
-  stop.addEventListener("click", async () => {
-    await service.stop(job.id);
-    fill(state, "stopping");
-    stop.hidden = true;
-  });
-  const found = h("tr", {},
-    h("td", {}, h("button", { onclick: () => open(job.id) }, name)),
-    h("td", {}, job.kind), state, h("td", {}, countText(job.buffers)),
-    h("td", {}, size(job.progress?.peak)), h("td", {}, size(job.progress?.lower_bound)),
-    h("td", {}, new Date(job.created_at).toLocaleString()), h("td", {}, stop));
-  if (job.plan_status === "optimal" || job.plan_status === "feasible") found.dataset.plan = "1";
-  return found;
+  /** @param {any} job */
+  const rowOf = (job) => {
+    const row = h("tr");
+    const change = (/** @type {() => Promise<any>} */ work) => () => guarded(async () => {
+      const found = await work();
+      if (found) row.replaceWith(rowOf(found));
+      else row.remove();
+    });
+    const size = (/** @type {any} */ bytes) => (bytes === null || bytes === undefined ? "" : sizeText(Number(bytes)));
+    const field = /** @type {HTMLInputElement} */ (h("input", { value: job.name ?? "", maxlength: 200, "aria-label": "new name" }));
+    const rename = h("form", { hidden: true, onsubmit: (/** @type {Event} */ event) => {
+      event.preventDefault();
+      if (field.value.trim()) change(() => service.rename(job.id, field.value.trim()))();
+    } }, field, h("button", { type: "submit" }, "OK"));
+    const isEnded = job.finished_at !== null;
+    const remove = h("button", { onclick: () => (remove.textContent === "Delete" ? fill(remove, "Delete for good") : change(() => service.forget(job.id))()) }, "Delete");
+    fill(row, ...cells([
+      h("div", {}, h("button", { onclick: () => { shown.close(); open(job.id); } }, nameText(job.name ?? job.id.slice(0, 8), 60)), rename),
+      job.kind, job.state + (job.plan_status ? `, ${job.plan_status}` : ""), countText(job.buffers), size(job.progress?.peak), size(job.progress?.lower_bound),
+      new Date(job.created_at).toLocaleString(),
+      h("span", {}, h("button", { onclick: () => { rename.hidden = !rename.hidden; field.focus(); } }, "Rename"), " ",
+        isEnded ? remove : h("button", { onclick: change(() => service.stop(job.id)) }, "Stop"))]).children);
+    return row;
+  };
+  await show(null);
+  const shown = dialog({ class: "jobs", "aria-label": "Jobs" },
+    h("div", { class: "row" }, h("h2", {}, "Jobs"), search, h("label", {}, isPlans, " plans only"), h("button", { onclick: () => shown.close() }, "Close")),
+    h("table", {}, h("thead", {}, h("tr", {}, ...HEADS.map((name) => h("th", { scope: "col" }, name)))), body),
+    h("div", { class: "row" }, more));
 }

@@ -56,7 +56,7 @@ class Live {
       h("button", { onclick: () => this.chooser.click() }, "Open…"),
       h("label", {}, "capacity", this.capacity), h("label", {}, "seconds", this.seconds),
       this.planButton, this.stopButton, this.compareButton, this.askButton, this.said,
-      h("button", { onclick: () => this.guarded(() => jobsDialog(this.service, (id) => this.openJob(id))) }, "Jobs"), h("a", { href: "docs" }, "API"));
+      h("button", { onclick: () => this.guarded(() => jobsDialog(this.service, (id) => this.openJob(id), (work) => this.guarded(work))) }, "Jobs"), h("a", { href: "docs" }, "API"));
     fill(root, bar, this.errors, this.watch, this.view);
     droppable(document.body, (files) => this.take(files));
     this.capacity.addEventListener("keydown", (event) => event.key === "Enter" && this.start());

@@ -63,10 +63,10 @@ export class PlanService {
     return answer?.ok ? parsed(await answer.text()) : null;
   }
 
-  /** @param {string} path @param {any} value @param {Record<string, string>} [headers] */
-  async post(path, value, headers = {}) {
+  /** @param {string} path @param {any} value @param {Record<string, string>} [headers] @param {string} [method] */
+  async post(path, value, headers = {}, method = "POST") {
     const body = written(value);
-    const answer = await this.call("POST", path, { body, headers: { "Content-Type": "application/json", ...headers } });
+    const answer = await this.call(method, path, { body, headers: { "Content-Type": "application/json", ...headers } });
     return parsed(await answer.text());
   }
 
@@ -114,9 +114,19 @@ export class PlanService {
     }
   }
 
-  /** @param {string} id */
-  stop(id) {
-    return this.call("DELETE", `/v1/jobs/${id}`);
+  /** End a job. @param {string} id */
+  async stop(id) {
+    return parsed(await (await this.call("DELETE", `/v1/jobs/${id}`)).text());
+  }
+
+  /** Remove a job that has ended. @param {string} id */
+  async forget(id) {
+    await this.call("DELETE", `/v1/jobs/${id}?forget=true`);
+  }
+
+  /** Give a job another name. @param {string} id @param {string} name */
+  rename(id, name) {
+    return this.post(`/v1/jobs/${id}`, { name }, {}, "PATCH");
   }
 
   /** Yield the events of a job until it has ended; goes on where a connection broke, after an event `lost`. @param {string} id @param {AbortSignal} signal */
