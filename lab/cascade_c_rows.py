@@ -47,7 +47,7 @@ def beside_litert() -> None:
         interpreter.invoke()
         wanted.append(interpreter.get_tensor(logits).ravel().tolist())
     for sliding in (False, True):
-        point = cascade(graph, CascadeOptions(channels=False, sliding=sliding)).points[-1]
+        point = cascade(graph, CascadeOptions(sliding=sliding)).points[-1]
         with tempfile.TemporaryDirectory() as folder:
             files = dict(write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), graph, "net"))
             files["values.c"] = source_of(interpreter, graph).encode()
@@ -73,7 +73,7 @@ def main() -> None:
         image = image if is_int8 else (image / 64).astype(np.float32)
         expected = by_numpy(values, image)
         for way in ("resident", "streamed"):
-            options = CascadeOptions(channels=False, input="streamed" if way == "streamed" else "resident")
+            options = CascadeOptions(input="streamed" if way == "streamed" else "resident")
             found = cascade(graph, options)
             for k in sorted({0, len(found.points) - 1}):
                 point = found.points[k]

@@ -49,10 +49,10 @@ def _prepare(given: Given) -> None:
     source = given.question["graph"]
     given.prepared = _Prepared(source)
     _refuse_unwritable_form(form, given.flags["json"])
-    if form is CascadeDisplay.c or written is not None:
-        given.change(channels=False)  # neither C nor a model in parts has them
     if written is not None:
-        given.change(finer=False)  # a runtime has memory of its own for each run, more than finer steps save
+        # No model in parts has steps along channels; a runtime has memory of its own for each run, more than finer
+        # steps save.
+        given.change(channels=False, finer=False)
         refuse_no_model(given)
         # Imported here: few models are written.
         from memplan.capabilities.operations.writing import model_in_parts

@@ -23,10 +23,8 @@ def write_cascade(placed: PlacedCascade, source: OperationGraph, stem: str) -> M
 
     `stem_reference.c` has these functions for the kinds that there are reference kernels for; the values of their
     constants are declared in `stem_values.h`. `source` is the graph that the cascade is of. Raises OptionError for
-    regions in steps along channels, which no loop over rows and columns can run, and for batches of several images.
+    batches of several images.
     """
-    if any(region.kind == "channels" for region in placed.cascade.regions):
-        raise OptionError("channels: must be off for C: its loops go along rows and columns")
     if placed.cascade.graph.layout == "batches":
         raise OptionError("batch: must be 1 for C, whose functions make rows of one image")
     prefix = prefix_of(stem)

@@ -14,12 +14,15 @@ from memplan.planner.operations.cascade.regions import (
     Span,
     Stripes,
     held_name,
+    is_accumulated,
     sums_name,
+    sums_of,
     whole_name,
 )
 
 # What the largest loads of processors need.
 LEAST_ALIGNMENT = 16
+_ALL_CHANNELS = "0, INT32_MAX"
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,10 @@ class StripedLoops:
 
     def _region(self, number: int, region: CascadeRegion) -> str:
         kind = "whole" if region.kind == "whole" else f"{region.kind}, {region.stride[0]} x {region.stride[1]}"
+        kind = f"{region.stride[0]} channels a step" if region.kind == "channels" else kind
         said = f"/* Operations {region.first} to {region.end - 1}: {kind} */\n"
-        body = self._whole(number, region) if region.kind == "whole" else self._loop(number, region)
+        written = {"whole": self._whole, "channels": self._along_channels}.get(region.kind, self._loop)
+        body = written(number, region)
         return f"{said}static void region_{number}(void) {{\n{body}}}\n"
 
     def _whole(self, number: int, region: CascadeRegion) -> str:
@@ -119,7 +124,7 @@ class StripedLoops:
         if row.work:
             outs.append(self._named(f"work_{v}", f"work_{v}", (1, 1, row.work), (1, 1)))
         made = self.graph.tensors[row.outputs[0]].sizes if row.outputs else (1, 1)
-        part = f"(memplan_part){{0, {made[0]}, 0, {made[1]}}}"
+        part = _whole_part(made, _ALL_CHANNELS)
         text = "  " + self._call(v, "make", f"{_list(outs)}, {self._reads(number, region, v)}, {part}")
         for tensor in row.outputs:
             if tensor in self.cascade.streamed:
@@ -128,12 +133,9 @@ class StripedLoops:
 
     def _loop(self, number: int, region: CascadeRegion) -> str:
         last = region.end - 1
-        is_sum, before, after = self.graph.operations[last].role == "sum", "", ""
+        is_sum, before, after, sums = self.graph.operations[last].role == "sum", "", "", ""
         if is_sum:
-            sink = self.graph.operations[last].outputs[0]
-            sums = f"{self.prefix}_arena + {self.placed.offsets[sums_name(number, sink)]}u"
-            reads, outs = self._reads(number, region, last), _list([self._view(number, region, sink)])
-            before, after = self._call(last, "begin", sums), self._call(last, "end", f"{outs}, {reads}, {sums}")
+            before, sums, after = self._sums(number, region)
         steps = "".join(
             self._step(number, f"t{tensor}", piece, self._piece(number, region, tensor))
             for tensor, piece in region.pieces.items()
@@ -151,28 +153,71 @@ class StripedLoops:
             steps += self._step(number, f"op{v}", region.made[v], call)
         rows, columns = region.steps
         loops = f"  for (int32_t y = 0; y < {rows}; ++y)\n    for (int32_t x = 0; x < {columns}; ++x) {{\n"
-        return "".join(filter(None, (before and f"  {before}", loops, steps, "    }\n", after and f"  {after}")))
+        return f"{before}{loops}{steps}    }}\n{after}"
+
+    def _sums(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
+        """Return how sums of a region begin, where they lie, and how the output is made of them."""
+        last = region.end - 1
+        sink = self.graph.operations[last].outputs[0]
+        # Those that have a place of their own; else the output is where they are.
+        buffer = sums_name(number, sink) if sums_of(self.graph, region) else whole_name(sink)
+        sums = f"{self.prefix}_arena + {self.placed.offsets[buffer]}u"
+        view, reads = self._view(number, region, sink), self._reads(number, region, last)
+        after = "  " + self._call(last, "end", f"{_list([view])}, {reads}, {sums}")
+        if sink in self.cascade.streamed:
+            part = _whole_part(self.graph.tensors[sink].sizes, _ALL_CHANNELS)
+            after += f"  {self._stream('output', sink)}(&{view}, {part});\n"
+        return "  " + self._call(last, "begin", sums), sums, after
+
+    def _along_channels(self, number: int, region: CascadeRegion) -> str:
+        """Return a loop over channels, which are the same of all operations; views of what is kept begin with them."""
+        tensors, last, before, after, sums = self.graph.tensors, region.end - 1, "", "", ""
+        is_summed = is_accumulated(self.graph, region)
+        if is_summed:
+            before, sums, after = self._sums(number, region)
+        first, end = self._range(f"r{number}_channels", region.made[last].channels, "k")
+        steps = f"    const int32_t first = {first}, end = {end};\n"
+        kept = [tensor for tensor, hold in region.holds.items() if hold.mode != "whole"]
+        for tensor in kept:
+            each = tensors[tensor].pixel // tensors[tensor].channels
+            view = self._view(number, region, tensor)
+            steps += f"    const memplan_view {view}_k = memplan_from_byte({view}, {each} * first);\n"
+
+        def seen(tensor: int) -> str:
+            return self._view(number, region, tensor) + ("_k" if tensor in kept else "")
+
+        for v in range(region.first, region.end):
+            row = self.graph.operations[v]
+            tensor, reads = row.outputs[0], _list([seen(read.tensor) for read in row.reads])
+            part = _whole_part(tensors[tensor].sizes, "first, end")
+            if is_summed and v == last:
+                steps += "    " + self._call(v, "add", f"{sums}, {reads}, {part}")
+                continue
+            steps += "    " + self._call(v, "make", f"{_list([seen(tensor)])}, {reads}, {part}")
+            if tensor in self.cascade.streamed:
+                steps += f"    {self._stream('output', tensor)}(&{seen(tensor)}, {part});\n"
+        return f"{before}  for (int32_t k = 0; k < {region.trips}; ++k) {{\n{steps}  }}\n{after}"
 
     def _piece(self, number: int, region: CascadeRegion, tensor: int) -> str:
         return f"{self._stream('input', tensor)}(&{self._view(number, region, tensor)}, part);\n"
 
     def _step(self, number: int, name: str, made: Stripes, call: str) -> str:
-        rows = self._range(f"r{number}_{name}_rows", made.rows, "y")
-        columns = self._range(f"r{number}_{name}_columns", made.columns, "x")
+        rows = ", ".join(self._range(f"r{number}_{name}_rows", made.rows, "y"))
+        columns = ", ".join(self._range(f"r{number}_{name}_columns", made.columns, "x"))
         return (
-            f"      {{\n        const memplan_part part = {{{rows}, {columns}}};\n"
+            f"      {{\n        const memplan_part part = {{{rows}, {columns}, {_ALL_CHANNELS}}};\n"
             f"        if (memplan_is_some(part)) {{\n          {call}        }}\n      }}\n"
         )
 
-    def _range(self, name: str, spans: Sequence[Span], step: str) -> str:
+    def _range(self, name: str, spans: Sequence[Span], step: str) -> tuple[str, str]:
         if len(spans) == 1:
-            return f"{spans[0][0]}, {spans[0][1]}"
+            return str(spans[0][0]), str(spans[0][1])
         lines = lines_of(spans)
         if lines is not None:
-            return ", ".join(_expression(line, step) for line in lines)
+            return _expression(lines[0], step), _expression(lines[1], step)
         numbers = ", ".join(f"{{{a}, {b}}}" for a, b in spans)
         self._views[name] = f"static const int32_t {name}[][2] = {{{numbers}}};\n"
-        return f"{name}[{step}][0], {name}[{step}][1]"
+        return f"{name}[{step}][0]", f"{name}[{step}][1]"
 
     def _stream(self, what: str, tensor: int) -> str:
         """Return the function that brings a piece of an input, or takes one of an output."""
@@ -187,7 +232,7 @@ class StripedLoops:
 
     def _view(self, number: int, region: CascadeRegion, tensor: int) -> str:
         row, hold = self.graph.tensors[tensor], region.holds.get(tensor)
-        size = (*row.sizes, row.pixel)
+        size = (*row.sizes, row.pixel if hold is None or hold.pixel is None else hold.pixel)
         # Bytes without rows: a view of them is one long pixel.
         if row.bytes_ is not None:
             size = (1, 1, row.bytes)
@@ -199,7 +244,7 @@ class StripedLoops:
 
     def _named(self, buffer: str, name: str, size: tuple[int, int, int], kept: Span) -> str:
         place = f"{self.prefix}_arena + {self.placed.offsets[buffer]}u"
-        numbers = ", ".join(map(str, (*size, *kept)))
+        numbers = ", ".join(map(str, (*size, *kept, 0)))
         self._views[name] = f"static const memplan_view {name} = {{{place}, {numbers}}};\n"
         return name
 
@@ -218,6 +263,10 @@ def signature(prefix: str, v: int, what: str) -> str:
         "end": "const memplan_view *const out[], const memplan_view *const in[], const unsigned char *sums",
     }[what]
     return f"void {function(prefix, v, what)}({arguments})"
+
+
+def _whole_part(sizes: Span, channels: str) -> str:
+    return f"(memplan_part){{0, {sizes[0]}, 0, {sizes[1]}, {channels}}}"
 
 
 def _said() -> str:

@@ -70,11 +70,11 @@ def _function(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: st
     kind, element = row.kind or "", shapes.element
     if kind == "global_average_pool":
         return _average(shapes, what), None
+    if kind in _WINDOWS or (kind == "fully_connected" and _is_by_pixel(shapes)):
+        return _window(prefix, v, row, shapes, what)
     if what != "make":
         return None
-    if kind in _WINDOWS:
-        return _window(prefix, v, row, shapes)
-    if kind == "fully_connected":
+    if kind == "fully_connected" and prod(shapes.output) == shapes.output[-1]:
         window = _geometry(row, prod(shapes.inputs[0]), shapes.output[-1])
         values = f"&{prefix}_values_{v}"
         body = f"{window}  UNUSED(part);\n  memplan_dense_{element}(out[0], in[0], &window, {values});\n"
@@ -103,28 +103,37 @@ def _move(row: GraphOperation, shapes: Shapes) -> tuple[str, str | None] | None:
 def _average(shapes: Shapes, what: str) -> str:
     channels, element = shapes.output[-1], shapes.element
     return {
-        "make": f"  UNUSED(part);\n  memplan_average_whole_{element}(out[0], in[0], {channels});\n",
-        "begin": f"  memplan_average_begin(sums, {channels});\n",
+        "make": f"  memplan_average_whole_{element}(out[0], in[0], part, {channels});\n",
+        "begin": f"  memplan_begin_sums(sums, {channels});\n",
         "add": f"  memplan_average_add_{element}(sums, in[0], part, {channels});\n",
         "end": f"  memplan_average_end_{element}(out[0], in[0], sums, {channels});\n",
     }[what]
 
 
-def _window(prefix: str, v: int, row: GraphOperation, shapes: Shapes) -> tuple[str, str | None] | None:
+def _is_by_pixel(shapes: Shapes) -> bool:
+    """Return True if a dense layer makes each pixel of one, as a convolution of one pixel does."""
+    into, made = shapes.inputs[0], shapes.output
+    return into[:-1] == made[:-1] or prod(into[:-1]) == prod(made[:-1]) == 1
+
+
+def _window(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
     kind, is_pool = row.kind or "", (row.kind or "").endswith("pool2d")
-    shape = shapes.inputs[0]
-    if len(shape) != 4 or len(shapes.output) != 4 or row.attributes.get("layout", "NHWC") != "NHWC":
+    shape, values = shapes.inputs[0], f"&{prefix}_values_{v}"
+    if kind in _WINDOWS and (len(shape) != 4 or len(shapes.output) != 4):
         return None
-    if is_pool and row.attributes.get("activation"):
+    if row.attributes.get("layout", "NHWC") != "NHWC" or (is_pool and row.attributes.get("activation")):
         return None
-    window = _geometry(row, shape[3], shapes.output[3])
-    name = f"memplan_{_WINDOWS[kind]}_{shapes.element}"
+    window = _geometry(row, shape[-1], shapes.output[-1])
     if is_pool:
-        return f"{window}  {name}(out[0], in[0], part, &window);\n", None
-    return (
-        f"{window}  {name}(out[0], in[0], part, &window, &{prefix}_values_{v});\n",
-        f"memplan_{shapes.element}_values",
-    )
+        return f"{window}  memplan_{_WINDOWS[kind]}_{shapes.element}(out[0], in[0], part, &window);\n", None
+    name = f"memplan_{_WINDOWS.get(kind, 'conv')}"
+    body = {
+        "make": f"  {name}_{shapes.element}(out[0], in[0], part, &window, {values});\n",
+        "add": f"  {name}_add_{shapes.element}(sums, in[0], part, &window, {values});\n",
+        "end": f"  UNUSED(in);\n  {name}_end_{shapes.element}(out[0], sums, &window, {values});\n",
+        "begin": f"  memplan_begin_sums(sums, {prod(shapes.output)});\n",
+    }[what]
+    return body if what == "begin" else window + body, f"memplan_{shapes.element}_values"
 
 
 def _geometry(row: GraphOperation, into: int, made: int) -> str:

@@ -12,6 +12,7 @@ import pytest
 from memplan.planner.errors import OptionError
 from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
 from memplan.planner.exporters.cascades.ranges import lines_of
+from memplan.planner.operations.cascade.regions import is_accumulated
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
@@ -72,13 +73,45 @@ def test_what_has_no_reference_kernel_is_left_to_the_user() -> None:
     assert b"extern const memplan_int8_values memplan_4_us_values_0;" in files["memplan_4_us_values.h"]
 
 
-def test_regions_along_channels_are_refused() -> None:
-    net = Network("channels")
-    net.conv(net.depthwise(net.conv(net.input(1, 1, 8), 512, 1)), 8, 1)
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_steps_along_channels_in_c_make_what_numpy_makes(dtype: str, tmp_path: Path) -> None:
+    net = Network("channels", dtype)
+    x = net.concat(net.input(5, 4, 3), net.conv(0, 2, 1))
+    y = net.depthwise(net.conv(x, 70, 1))
+    x = net.conv(net.pool(net.add(net.resize(y), net.resize(y)), 3, 2, pad=1), 2)
+    net.dense(net.dense(net.global_pool(net.depthwise(net.conv(x, 45, 1))), 300), 7)
+    graph = net.graph()
+    values, random = Values.drawn(graph), np.random.default_rng(2)
+    image = random.integers(-128, 128, (1, 5, 4, 3)).astype(np.int8)
+    image = image if dtype == "int8" else (image / 64).astype(np.float32)
+    expected = by_numpy(values, image).ravel()
+    point = cascade(graph, CascadeOptions(alignment=4)).points[-1]
+    # Steps whose last operation is added up, and steps whose channels are made one by one.
+    along = [region for region in point.cascade.regions if region.kind == "channels"]
+    assert {is_accumulated(point.cascade.graph, region) for region in along} == {True, False}
+    got = np.frombuffer(run(written(tmp_path, point, values), image), expected.dtype)
+    assert np.array_equal(got, expected) if dtype == "int8" else np.allclose(got, expected, atol=1e-4)
+
+
+def test_an_output_that_goes_in_pieces_is_taken_when_its_sums_are_made() -> None:
+    net = Network("sums")
+    net.global_pool(net.conv(net.input(9, 9, 3), 16))
+    point = cascade(net.graph(), CascadeOptions(output="streamed", channels=False)).points[-1]
+    assert [region.kind for region in point.cascade.regions] == ["tiles"]
+    files = write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), net.graph(), "net")
+    after = files["net.c"].decode().rpartition("net_op_1_end(")[2]
+    assert "net_output_3(&t3, (memplan_part){0, 1, 0, 1, 0, INT32_MAX});" in after
+
+
+def test_a_dense_layer_of_several_pixels_makes_each_of_one() -> None:
+    net = Network("tokens")
+    net.add_op("fully_connected", [net.tensor(1, 6, 8)], (1, 6, 4), (4, 8))
     point = cascade(net.graph()).points[-1]
-    assert [region.kind for region in point.cascade.regions] == ["channels"]
-    with pytest.raises(OptionError, match="channels: must be off for C"):
-        write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), net.graph(), "net")
+    files = write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), net.graph(), "net")
+    assert b"8, 4, 1};" in files["net_reference.c"]
+    assert b"memplan_conv_int8(out[0], in[0], part" in files["net_reference.c"]
 
 
 def test_batches_are_refused() -> None:

@@ -39,6 +39,17 @@ void memplan_depthwise_int8(const memplan_view *out, const memplan_view *in, mem
                             const memplan_window *window, const memplan_int8_values *values);
 void memplan_depthwise_float(const memplan_view *out, const memplan_view *in, memplan_part part,
                              const memplan_window *window, const memplan_float_values *values);
+/* A convolution in sums of four bytes for each element of its output, of the channels of its input that a part has. */
+void memplan_conv_add_int8(unsigned char *sums, const memplan_view *in, memplan_part part, const memplan_window *window,
+                           const memplan_int8_values *values);
+void memplan_conv_add_float(unsigned char *sums, const memplan_view *in, memplan_part part,
+                            const memplan_window *window, const memplan_float_values *values);
+void memplan_conv_end_int8(const memplan_view *out, const unsigned char *sums, const memplan_window *window,
+                           const memplan_int8_values *values);
+void memplan_conv_end_float(const memplan_view *out, const unsigned char *sums, const memplan_window *window,
+                            const memplan_float_values *values);
+/* Sums of four bytes are set to 0. */
+void memplan_begin_sums(unsigned char *sums, int32_t count);
 /* All elements of the input, in their order; it is whole. */
 void memplan_dense_int8(const memplan_view *out, const memplan_view *in, const memplan_window *window,
                         const memplan_int8_values *values);
@@ -56,15 +67,14 @@ void memplan_add_int8(const memplan_view *out, const memplan_view *a, const memp
                       const memplan_int8_sum *values);
 void memplan_add_float(const memplan_view *out, const memplan_view *a, const memplan_view *b, memplan_part part);
 /* An average over all rows and columns, in sums of four bytes a channel; `whole` needs no sums. */
-void memplan_average_begin(unsigned char *sums, int32_t channels);
 void memplan_average_add_int8(unsigned char *sums, const memplan_view *in, memplan_part part, int32_t channels);
 void memplan_average_add_float(unsigned char *sums, const memplan_view *in, memplan_part part, int32_t channels);
 void memplan_average_end_int8(const memplan_view *out, const memplan_view *in, const unsigned char *sums,
                               int32_t channels);
 void memplan_average_end_float(const memplan_view *out, const memplan_view *in, const unsigned char *sums,
                                int32_t channels);
-void memplan_average_whole_int8(const memplan_view *out, const memplan_view *in, int32_t channels);
-void memplan_average_whole_float(const memplan_view *out, const memplan_view *in, int32_t channels);
+void memplan_average_whole_int8(const memplan_view *out, const memplan_view *in, memplan_part part, int32_t channels);
+void memplan_average_whole_float(const memplan_view *out, const memplan_view *in, memplan_part part, int32_t channels);
 /* Pixels that are moved, whatever their elements are: joined along channels, repeated, and the same. */
 void memplan_concat(const memplan_view *out, memplan_views in, int32_t count, memplan_part part);
 void memplan_nearest(const memplan_view *out, const memplan_view *in, memplan_part part);

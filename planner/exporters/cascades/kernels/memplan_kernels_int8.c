@@ -22,9 +22,9 @@ static int32_t multiplied(int32_t value, int32_t multiplier, int32_t shift) {
   return shifted_right(high_product((int32_t)((uint32_t)value << left), multiplier), right);
 }
 
-static int32_t sum_of_window(const memplan_view *in, const memplan_window *w, const memplan_int8_values *v, int32_t r,
-                             int32_t c, int32_t o, int is_depthwise) {
-  int32_t sum = v->bias ? v->bias[o] : 0;
+/* Adds to a sum the channels [first, end) of a group that the window of an output reads. */
+static int32_t sum_of_window(int32_t sum, const memplan_view *in, const memplan_window *w, const memplan_int8_values *v,
+                             int32_t r, int32_t c, int32_t o, int32_t first, int32_t end, int is_depthwise) {
   int32_t inside = is_depthwise ? 1 : w->in_channels / w->groups;
   int32_t from = is_depthwise ? o / (w->out_channels / w->in_channels) : o / (w->out_channels / w->groups) * inside;
   for (int32_t i = 0; i < w->kernel[0]; ++i) {
@@ -33,7 +33,7 @@ static int32_t sum_of_window(const memplan_view *in, const memplan_window *w, co
     for (int32_t j = 0; j < w->kernel[1]; ++j) {
       int32_t x = c * w->stride[1] - w->before[1] + j * w->dilation[1];
       if (x < 0 || x >= in->columns) continue;
-      const int8_t *pixel = (const int8_t *)memplan_pixel(in, y, x) + from;
+      const int8_t *pixel = (const int8_t *)memplan_pixel(in, y, x) + (from + first - in->first_byte);
       size_t tap = (size_t)i * (size_t)w->kernel[1] + (size_t)j;
       if (is_depthwise) {
         sum += (pixel[0] - v->in_zero) * v->weights[tap * (size_t)w->out_channels + (size_t)o];
@@ -41,7 +41,7 @@ static int32_t sum_of_window(const memplan_view *in, const memplan_window *w, co
       }
       const int8_t *weight =
           v->weights + ((size_t)o * (size_t)w->kernel[0] * (size_t)w->kernel[1] + tap) * (size_t)inside;
-      for (int32_t k = 0; k < inside; ++k) sum += (pixel[k] - v->in_zero) * weight[k];
+      for (int32_t k = first; k < end && k < inside; ++k) sum += (pixel[k - first] - v->in_zero) * weight[k];
     }
   }
   return sum;
@@ -56,7 +56,10 @@ static void make_windows(const memplan_view *out, const memplan_view *in, mempla
   for (int32_t r = part.first_row; r < part.end_row; ++r)
     for (int32_t c = part.first_column; c < part.end_column; ++c) {
       int8_t *to = (int8_t *)memplan_pixel(out, r, c);
-      for (int32_t o = 0; o < w->out_channels; ++o) to[o] = stored(sum_of_window(in, w, v, r, c, o, is_depthwise), v, o);
+      for (int32_t o = part.first_channel; o < memplan_end_channel(part, w->out_channels); ++o) {
+        int32_t sum = sum_of_window(v->bias ? v->bias[o] : 0, in, w, v, r, c, o, 0, INT32_MAX, is_depthwise);
+        to[o - out->first_byte] = stored(sum, v, o);
+      }
     }
 }
 
@@ -68,6 +71,29 @@ void memplan_conv_int8(const memplan_view *out, const memplan_view *in, memplan_
 void memplan_depthwise_int8(const memplan_view *out, const memplan_view *in, memplan_part part,
                             const memplan_window *window, const memplan_int8_values *values) {
   make_windows(out, in, part, window, values, 1);
+}
+
+void memplan_conv_add_int8(unsigned char *sums, const memplan_view *in, memplan_part part, const memplan_window *w,
+                           const memplan_int8_values *v) {
+  for (int32_t r = part.first_row; r < part.end_row; ++r)
+    for (int32_t c = part.first_column; c < part.end_column; ++c)
+      for (int32_t o = 0; o < w->out_channels; ++o, sums += 4) {
+        int32_t sum;
+        memcpy(&sum, sums, 4);
+        sum = sum_of_window(sum, in, w, v, r, c, o, part.first_channel, part.end_channel, 0);
+        memcpy(sums, &sum, 4);
+      }
+}
+
+void memplan_conv_end_int8(const memplan_view *out, const unsigned char *sums, const memplan_window *w,
+                           const memplan_int8_values *v) {
+  for (int32_t r = 0; r < out->rows; ++r)
+    for (int32_t c = 0; c < out->columns; ++c)
+      for (int32_t o = 0; o < w->out_channels; ++o, sums += 4) {
+        int32_t sum;
+        memcpy(&sum, sums, 4);
+        ((int8_t *)memplan_pixel(out, r, c))[o] = stored(sum + (v->bias ? v->bias[o] : 0), v, o);
+      }
 }
 
 void memplan_dense_int8(const memplan_view *out, const memplan_view *in, const memplan_window *window,
@@ -93,18 +119,18 @@ static void pool(const memplan_view *out, const memplan_view *in, memplan_part p
   for (int32_t r = part.first_row; r < part.end_row; ++r)
     for (int32_t c = part.first_column; c < part.end_column; ++c) {
       int8_t *to = (int8_t *)memplan_pixel(out, r, c);
-      for (int32_t o = 0; o < w->out_channels; ++o) {
+      for (int32_t o = part.first_channel; o < memplan_end_channel(part, w->out_channels); ++o) {
         int32_t sum = 0, count = 0, most = -128;
         for (int32_t i = 0; i < w->kernel[0]; ++i)
           for (int32_t j = 0; j < w->kernel[1]; ++j) {
             int32_t y = r * w->stride[0] - w->before[0] + i * w->dilation[0];
             int32_t x = c * w->stride[1] - w->before[1] + j * w->dilation[1];
             if (y < 0 || y >= in->rows || x < 0 || x >= in->columns) continue;
-            int32_t value = ((const int8_t *)memplan_pixel(in, y, x))[o];
+            int32_t value = ((const int8_t *)memplan_pixel(in, y, x))[o - in->first_byte];
             sum += value, ++count;
             if (value > most) most = value;
           }
-        to[o] = is_max ? (int8_t)most : averaged(sum, count);
+        to[o - out->first_byte] = is_max ? (int8_t)most : averaged(sum, count);
       }
     }
 }
@@ -125,11 +151,12 @@ void memplan_add_int8(const memplan_view *out, const memplan_view *a, const memp
     for (int32_t c = part.first_column; c < part.end_column; ++c) {
       int8_t *to = (int8_t *)memplan_pixel(out, r, c);
       const int8_t *one = (const int8_t *)memplan_pixel(a, r, c), *other = (const int8_t *)memplan_pixel(b, r, c);
-      for (int32_t k = 0; k < out->pixel; ++k) {
-        int32_t first = multiplied((one[k] - v->in_zero[0]) * (1 << 20), v->multiplier[0], v->shift[0]);
-        int32_t second = multiplied((other[k] - v->in_zero[1]) * (1 << 20), v->multiplier[1], v->shift[1]);
+      for (int32_t k = part.first_channel; k < memplan_end_channel(part, out->first_byte + out->pixel); ++k) {
+        int32_t first = one[k - a->first_byte] - v->in_zero[0], second = other[k - b->first_byte] - v->in_zero[1];
+        first = multiplied(first * (1 << 20), v->multiplier[0], v->shift[0]);
+        second = multiplied(second * (1 << 20), v->multiplier[1], v->shift[1]);
         int32_t sum = multiplied(first + second, v->out_multiplier, v->out_shift) + v->out_zero;
-        to[k] = (int8_t)memplan_clamp(sum, v->low, v->high);
+        to[k - out->first_byte] = (int8_t)memplan_clamp(sum, v->low, v->high);
       }
     }
 }
@@ -157,12 +184,12 @@ void memplan_average_end_int8(const memplan_view *out, const memplan_view *in, c
   }
 }
 
-void memplan_average_whole_int8(const memplan_view *out, const memplan_view *in, int32_t channels) {
+void memplan_average_whole_int8(const memplan_view *out, const memplan_view *in, memplan_part part, int32_t channels) {
   int8_t *to = (int8_t *)out->data;
-  for (int32_t k = 0; k < channels; ++k) {
+  for (int32_t k = part.first_channel; k < memplan_end_channel(part, channels); ++k) {
     int32_t sum = 0;
     for (int32_t r = 0; r < in->rows; ++r)
-      for (int32_t c = 0; c < in->columns; ++c) sum += ((const int8_t *)memplan_pixel(in, r, c))[k];
-    to[k] = averaged(sum, in->rows * in->columns);
+      for (int32_t c = 0; c < in->columns; ++c) sum += ((const int8_t *)memplan_pixel(in, r, c))[k - in->first_byte];
+    to[k - out->first_byte] = averaged(sum, in->rows * in->columns);
   }
 }
