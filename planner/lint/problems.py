@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from math import lcm
 
 import numpy as np
 
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
+from memplan.planner.model.columns import each_once
 from memplan.planner.model.constraints.kinds import FINDINGS
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
@@ -45,20 +46,28 @@ def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
 
 def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
     """Some pairs are given both ways, as in a list for each buffer, but others only one way."""
-    given = {(a, b) for a, b in problem.conflicts if a != b}
-    one_way = [pair for pair in problem.conflicts if pair in given and pair[::-1] not in given]
-    if one_way and len(one_way) < len(given):
-        both = (len(given) - len(set(one_way))) // 2
-        message = (
-            f"conflicts: {both} pairs are given both ways, but {shown(one_way[0])} only this way; it counts both ways"
-        )
-        yield Finding("asymmetric-conflicts", message, one_way[0])
+    first, second = _conflicting(problem)
+    n = len(problem.buffers)
+    given, turned = each_once((first * n + second)[first != second]), second * n + first
+    is_one_way = ~np.isin(turned, given) & (first != second)
+    both = len(given) - len(each_once(turned[is_one_way]))
+    if both and is_one_way.any():
+        pair = problem.conflicts[int(is_one_way.argmax())]
+        once = f"but {shown(pair)} only this way; it counts both ways"
+        yield Finding("asymmetric-conflicts", f"conflicts: {both // 2} pairs are given both ways, {once}", pair)
 
 
 def _conflicts_with_oneself(problem: Problem) -> Iterator[Finding]:
-    for k, (a, b) in enumerate(problem.conflicts):
-        if a == b:
-            yield Finding("self-conflict", f"conflicts[{k}]: pairs {shown(a)} with itself, which says nothing", (a,))
+    first, second = _conflicting(problem)
+    for k in np.flatnonzero(first == second).tolist():
+        name = problem.conflicts[k][0]
+        yield Finding("self-conflict", f"conflicts[{k}]: pairs {shown(name)} with itself, which says nothing", (name,))
+
+
+def _conflicting(problem: Problem) -> I64:
+    """Return the places of all first, and of all second buffers of the conflicts."""
+    names = chain.from_iterable(problem.conflicts)
+    return np.fromiter(map(problem.index.__getitem__, names), np.int64, 2 * len(problem.conflicts)).reshape(-1, 2).T
 
 
 def _buffers_without_conflicts(problem: Problem) -> Iterator[Finding]:
