@@ -64,9 +64,9 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def tab(browser: Any, width: int = 1300, height: int = 800) -> Iterator[Tab]:
+def tab(browser: Any, width: int = 1300, height: int = 800, **options: Any) -> Iterator[Tab]:
     """Open a tab with storage of its own until the block ends."""
-    context = browser.new_context(viewport={"width": width, "height": height})
+    context = browser.new_context(viewport={"width": width, "height": height}, **options)
     context.set_default_timeout(20_000)
     context.add_init_script(_BREAKS)
     found = Tab(context.new_page())

@@ -13,9 +13,6 @@ import { paint, targetOf } from "./raster.js";
 const LABEL = { width: 34, height: 13 };
 const LABELLED_AT_MOST = 600;
 const FADE = 0.2;
-/** A frame that takes longer than this, in milliseconds, is not painted anew for each step of a movement. */
-const SLOW = 10;
-const REST = 160;
 
 /**
  * What is to be seen of a plan beside its buffers.
@@ -52,11 +49,7 @@ export class Picture {
       "aria-label": "Picture of the plan. Arrow keys go from buffer to buffer; ? lists all keys. The tables beside it say the same." }));
     this.element = h("div", { class: "picture" }, this.base, this.over);
     this.camera = new Camera(() => this.moved());
-    this.shot = document.createElement("canvas");
     this.isStale = true;
-    this.cost = 0;
-    this.paintedAt = 0;
-    this.frameTimes = /** @type {number[]} */ ([]);
     this.colour();
     bindGestures(this.over, this.camera, GUTTER);
     new ResizeObserver(() => this.resize()).observe(this.element);
@@ -80,7 +73,6 @@ export class Picture {
         this.inks[3 * k + part] = known.inks[3 * (k - 128) + part] * FADE + paper[part] * (1 - FADE);
       }
     }
-    this.cost = 0;
     this.moved();
   }
 
@@ -94,13 +86,13 @@ export class Picture {
     this.over.height = Math.max(1, Math.round(clientHeight * ratio));
     this.base.width = Math.max(1, Math.round(this.width * ratio));
     this.base.height = Math.max(1, Math.round(this.height * ratio));
-    const context = /** @type {CanvasRenderingContext2D} */ (this.base.getContext("2d", { willReadFrequently: true }));
-    this.image = context.createImageData(this.base.width, this.base.height);
-    this.target = targetOf(new Uint32Array(this.image.data.buffer), this.base.width, this.base.height);
+    this.context = /** @type {CanvasRenderingContext2D} */ (this.base.getContext("2d", { willReadFrequently: true }));
+    this.image = this.context.createImageData(this.base.width, this.base.height);
+    // What is summed is a blur, for which the pixels of the page are fine enough: at 2x that is a quarter of the work.
+    this.target = targetOf(new Uint32Array(this.image.data.buffer), this.base.width, this.base.height, Math.round(ratio));
     this.base.style.left = `${GUTTER.left}px`;
     this.base.style.width = `${this.width}px`;
     this.base.style.height = `${this.height}px`;
-    this.cost = 0;
     this.moved();
   }
 
@@ -115,51 +107,21 @@ export class Picture {
     if (this.pending) return;
     this.pending = requestAnimationFrame(() => {
       this.pending = 0;
-      const from = performance.now();
       this.draw();
       for (const listener of this.listeners) listener(this);
-      this.frameTimes.push(performance.now() - from);
-      if (this.frameTimes.length > 600) this.frameTimes.splice(0, 300);
     });
   }
 
-  /**
-   * Paint the rectangles. Where that is slow, a movement shifts and magnifies what was painted last, and the exact
-   * picture follows some times a second and when the movement ends.
-   * @returns {number[]}  rows with labels
-   */
+  /** Paint the rectangles; return those with labels. @returns {number[]} */
   paintBase() {
-    const { target, image, inks } = this;
+    const { target, image, inks, ratio = 1 } = this;
     if (!target || !image || !inks) return [];
-    const base = /** @type {CanvasRenderingContext2D} */ (this.base.getContext("2d", { willReadFrequently: true }));
-    const now = performance.now();
-    if (this.cost > SLOW && this.painted && now - this.paintedAt < Math.max(REST, 5 * this.cost)) {
-      const { frame } = this.camera;
-      const { painted } = this;
-      const x = this.base.width / (frame.right - frame.left);
-      const y = this.base.height / (frame.bottom - frame.top);
-      base.fillStyle = this.style("paper");
-      base.fillRect(0, 0, this.base.width, this.base.height);
-      base.imageSmoothingEnabled = false;
-      base.drawImage(this.shot, (painted.left - frame.left) * x, (painted.top - frame.top) * y, (painted.right - painted.left) * x, (painted.bottom - painted.top) * y);
-      clearTimeout(this.later);
-      this.later = setTimeout(() => this.changed(), REST);
-      return [];
-    }
-    const label = { width: LABEL.width * (this.ratio ?? 1), height: LABEL.height * (this.ratio ?? 1) };
-    const drawn = paint(target, this.rectangles, this.camera.frame, inks, rgb(this.style("paper")), label);
-    base.putImageData(image, 0, 0);
+    const cell = target.step / ratio;
+    const drawn = paint(target, this.rectangles, this.camera.frame, inks, rgb(this.style("paper")), (width, height) => isLabelled(width * cell, height * cell));
+    this.context?.putImageData(image, 0, 0);
     this.summed = drawn.summed;
     this.filled = drawn.filled;
-    this.cost = performance.now() - now;
-    this.paintedAt = performance.now();
     this.isStale = false;
-    if (this.cost > SLOW) {
-      this.painted = { ...this.camera.frame };
-      this.shot.width = this.base.width;
-      this.shot.height = this.base.height;
-      /** @type {CanvasRenderingContext2D} */ (this.shot.getContext("2d")).drawImage(this.base, 0, 0);
-    }
     return drawn.labelled;
   }
 
@@ -246,6 +208,11 @@ export class Picture {
     }
     return box.left === Infinity ? null : box;
   }
+}
+
+/** True for a rectangle with space for a name, lying or upright. @param {number} width @param {number} height  pixels of the page */
+function isLabelled(width, height) {
+  return width >= LABEL.height && height >= LABEL.height && (width >= LABEL.width || height >= LABEL.width);
 }
 
 /** Red, green and blue of a colour as styles write it: `#rrggbb`. @param {string} text @returns {[number, number, number]} */

@@ -14,11 +14,14 @@
  */
 
 /** @typedef {{left: number, right: number, top: number, bottom: number}} Frame  the part of the world that is seen */
-/** @typedef {{data: Uint32Array, width: number, height: number, sums: Float32Array, columns: Float32Array}} Target */
+/** @typedef {{cells: Float32Array, has: Uint8Array, part: number, parts: number}} Sums  coverage, red, green, blue of cells; the parts of lines that have some */
+/** @typedef {{data: Uint32Array, width: number, height: number, step: number, across: number, down: number, lines: Sums, columns: Sums, open: Float32Array}} Target */
 /** @typedef {{left: Float64Array, right: Float64Array, top: Float64Array, bottom: Float64Array}} Blocks */
 
 const BLOCK = 1024;
 const EDGE_FROM = 4;
+/** Sums of columns are taken up in parts of 2^PART cells of a line, as most of a line has nothing to take up. */
+const PART = 4;
 
 /** The extents of every so many rows, so that what is out of sight is passed over. @param {Omit<Rectangles, "blocks" | "colour">} rows @returns {Blocks} */
 export function blocksOf(rows) {
@@ -37,10 +40,14 @@ export function blocksOf(rows) {
   return blocks;
 }
 
-/** A target of so many pixels. @param {Uint32Array} data @param {number} width @param {number} height @returns {Target} */
-export function targetOf(data, width, height) {
-  const cells = 4 * (width + 1) * (height + 1);
-  return { data, width, height, sums: new Float32Array(cells), columns: new Float32Array(cells) };
+/** A target of so many pixels; what is summed is summed in cells of `step` pixels each way. @param {Uint32Array} data @param {number} width @param {number} height @param {number} step @returns {Target} */
+export function targetOf(data, width, height, step) {
+  const [across, down] = [Math.ceil(width / step), Math.ceil(height / step)];
+  const sums = (/** @type {number} */ part) => {
+    const parts = (across >> part) + 1;
+    return { cells: new Float32Array(4 * (across + 1) * (down + 1)), has: new Uint8Array(parts * (down + 1)), part, parts };
+  };
+  return { data, width, height, step, across, down, lines: sums(31), columns: sums(PART), open: new Float32Array(4 * across) };
 }
 
 /**
@@ -50,20 +57,19 @@ export function targetOf(data, width, height) {
  * @param {Frame} frame
  * @param {Uint8Array} inks  red, green, blue of each class
  * @param {[number, number, number]} paper
- * @param {{width: number, height: number}} label  the least pixels of a rectangle with a label
+ * @param {(width: number, height: number) => boolean} isLabelled  by the cells of a rectangle
  * @returns {{labelled: number[], summed: number, filled: number}}
  */
-export function paint(target, rows, frame, inks, paper, label) {
-  const { data, width, height, sums, columns } = target;
+export function paint(target, rows, frame, inks, paper, isLabelled) {
+  const { data, step, across, down, lines, columns } = target;
   const { left, right, top, bottom, colour, blocks } = rows;
+  const width = target.width / step;
+  const height = target.height / step;
   const scaleX = width / (frame.right - frame.left);
   const scaleY = height / (frame.bottom - frame.top);
   const large = [];
   const labelled = [];
-  const stride = width + 1;
   let summed = 0;
-  sums.fill(0);
-  columns.fill(0);
   data.fill(pixel(paper[0], paper[1], paper[2]));
   for (let b = 0; b < blocks.left.length; b++) {
     if (blocks.left[b] >= frame.right) break;
@@ -79,7 +85,7 @@ export function paint(target, rows, frame, inks, paper, label) {
       const isFlat = y1 - y0 < 1;
       if (!isThin && !isFlat) {
         large.push(row);
-        if (x1 - x0 >= label.width && y1 - y0 >= label.height) labelled.push(row);
+        if (isLabelled(x1 - x0, y1 - y0)) labelled.push(row);
         continue;
       }
       summed += 1;
@@ -90,77 +96,74 @@ export function paint(target, rows, frame, inks, paper, label) {
       const ink = 3 * colour[row];
       // What a rectangle covers begins at one cell and ends at another: sums along the longer side give all between.
       if (isThin && !isFlat) {
-        const column = 4 * (Math.min(width - 1, x0 | 0) * (height + 1));
-        const share = x1 - x0;
-        add(columns, column + 4 * Math.round(y0), share, inks, ink);
-        add(columns, column + 4 * Math.round(y1), -share, inks, ink);
+        const column = Math.min(across - 1, x0 | 0);
+        add(columns, across, column, Math.round(y0), x1 - x0, inks, ink);
+        add(columns, across, column, Math.round(y1), x0 - x1, inks, ink);
       } else {
-        const line = 4 * (Math.min(height - 1, y0 | 0) * stride);
+        const line = Math.min(down - 1, y0 | 0);
         const share = isThin ? (x1 - x0) * (y1 - y0) : y1 - y0;
-        const from = Math.min(width - 1, x0 | 0);
-        add(sums, line + 4 * from, share, inks, ink);
-        add(sums, line + 4 * (isThin ? from + 1 : Math.round(x1)), -share, inks, ink);
+        const from = Math.min(across - 1, x0 | 0);
+        add(lines, across, from, line, share, inks, ink);
+        add(lines, across, isThin ? from + 1 : Math.round(x1), line, -share, inks, ink);
       }
     }
   }
   if (summed) shade(target, paper);
-  for (const row of large) fill(target, rows, row, frame, scaleX, scaleY, inks);
+  for (const row of large) fill(target, rows, row, frame, scaleX * step, scaleY * step, inks);
   return { labelled, summed, filled: large.length };
 }
 
-/** @param {Float32Array} cells @param {number} at @param {number} share @param {Uint8Array} inks @param {number} ink */
-function add(cells, at, share, inks, ink) {
+/** @param {Sums} sums @param {number} across @param {number} x @param {number} y @param {number} share @param {Uint8Array} inks @param {number} ink */
+function add({ cells, has, part, parts }, across, x, y, share, inks, ink) {
+  const at = 4 * (y * (across + 1) + x);
+  has[y * parts + (x >> part)] = 1;
   cells[at] += share;
   cells[at + 1] += share * inks[ink];
   cells[at + 2] += share * inks[ink + 1];
   cells[at + 3] += share * inks[ink + 2];
 }
 
-/** Turn the sums of thin rectangles into pixels. @param {Target} target @param {[number, number, number]} paper */
-function shade({ data, width, height, sums, columns }, paper) {
-  for (let x = 0; x < width; x++) {
-    let c = 0, r = 0, g = 0, b = 0;
-    let at = 4 * x * (height + 1);
-    for (let y = 0; y < height; y++, at += 4) {
-      columns[at] = c += columns[at];
-      columns[at + 1] = r += columns[at + 1];
-      columns[at + 2] = g += columns[at + 2];
-      columns[at + 3] = b += columns[at + 3];
-    }
+/** Turn the sums of thin rectangles into pixels, and clear them. Lines that nothing was added to, where no column is open, are passed over. @param {Target} target @param {[number, number, number]} paper */
+function shade({ data, width, height, step, across, down, lines, columns, open }, paper) {
+  const last = columns.has.lastIndexOf(1) / columns.parts;
+  open.fill(0);
+  for (let y = 0; y <= down; y++) {
+    const from = 4 * y * (across + 1);
+    for (let p = 0; p < columns.parts; p++) if (columns.has[y * columns.parts + p]) takeUp(open, columns.cells, from, p << (PART + 2));
+    if (y < down && (lines.has[y] || y < last)) shadeLine(lines.cells, from, open, data.subarray(y * step * width, (y * step + 1) * width), step, paper);
+    for (let copy = 1; copy < step && y * step + copy < height; copy++) data.copyWithin((y * step + copy) * width, y * step * width, (y * step + 1) * width);
+    if (lines.has[y]) lines.cells.fill(0, from, from + 4 * (across + 1));
   }
-  for (let y = 0; y < height; y++) {
-    let c = 0, r = 0, g = 0, b = 0;
-    let at = 4 * y * (width + 1);
-    for (let x = 0; x < width; x++, at += 4) {
-      c += sums[at];
-      r += sums[at + 1];
-      g += sums[at + 2];
-      b += sums[at + 3];
-      const across = 4 * (x * (height + 1) + y);
-      let share = c + columns[across];
-      if (share < 0.004) continue;
-      const scale = 1 / Math.max(1, share);
-      if (share > 1) share = 1;
-      const rest = 1 - share;
-      data[y * width + x] = pixel(
-        (r + columns[across + 1]) * scale + paper[0] * rest,
-        (g + columns[across + 2]) * scale + paper[1] * rest,
-        (b + columns[across + 3]) * scale + paper[2] * rest,
-      );
-    }
+  columns.has.fill(0);
+  lines.has.fill(0);
+}
+
+/** Add a part of a line of differences to what is open, and clear it. @param {Float32Array} open @param {Float32Array} cells @param {number} line @param {number} from */
+function takeUp(open, cells, line, from) {
+  const end = Math.min(open.length, from + (4 << PART));
+  for (let k = from; k < end; k++) open[k] += cells[line + k];
+  cells.fill(0, line + from, line + end);
+}
+
+/** @param {Float32Array} cells @param {number} at  where the line's cells begin @param {Float32Array} open  what columns add @param {Uint32Array} line  pixels @param {number} step @param {[number, number, number]} paper */
+function shadeLine(cells, at, open, line, step, paper) {
+  let c = 0, r = 0, g = 0, b = 0;
+  for (let k = 0, x = 0; k < open.length; k += 4, at += 4, x += step) {
+    c += cells[at];
+    r += cells[at + 1];
+    g += cells[at + 2];
+    b += cells[at + 3];
+    let share = c + open[k];
+    if (share < 0.004) continue;
+    const scale = 1 / Math.max(1, share);
+    if (share > 1) share = 1;
+    const rest = 1 - share;
+    line[x] = pixel((r + open[k + 1]) * scale + paper[0] * rest, (g + open[k + 2]) * scale + paper[1] * rest, (b + open[k + 3]) * scale + paper[2] * rest);
+    for (let copy = 1; copy < step && x + copy < line.length; copy++) line[x + copy] = line[x];
   }
 }
 
-/**
- * Fill one rectangle, with a darker edge where there is space for one.
- * @param {Target} target
- * @param {Rectangles} rows
- * @param {number} row
- * @param {Frame} frame
- * @param {number} scaleX
- * @param {number} scaleY
- * @param {Uint8Array} inks
- */
+/** Fill one rectangle, with a darker edge where there is space for one. @param {Target} target @param {Rectangles} rows @param {number} row @param {Frame} frame @param {number} scaleX @param {number} scaleY @param {Uint8Array} inks */
 function fill({ data, width, height }, rows, row, frame, scaleX, scaleY, inks) {
   const x0 = Math.max(0, Math.round((rows.left[row] - frame.left) * scaleX));
   const x1 = Math.min(width, Math.round((rows.right[row] - frame.left) * scaleX));

@@ -2,7 +2,7 @@
 // Elements of SVG, with text as text, and axes with round numbers.
 
 import { scaleLinear } from "./vendor/d3.js";
-import { sizeText } from "./text.js";
+import { countText, sizeText } from "./text.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 
@@ -22,7 +22,7 @@ export function svg(name, attributes = {}, ...children) {
 export function valueText(value, unit) {
   if (unit === "bytes") return sizeText(value);
   if (unit === "ratio") return `${value.toFixed(value < 10 ? 3 : 1)}×`;
-  return value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+  return countText(value);
 }
 
 /** A scale from a range of values to pixels, with round ends. @param {number[]} values @param {number} from @param {number} to */

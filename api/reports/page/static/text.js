@@ -15,9 +15,10 @@ export function sizeText(bytes) {
   return `${bytes < 0 ? "-" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
-/** An integer with its thousands parted. @param {number | bigint} value @returns {string} */
+/** A number with its thousands parted, at most three digits of a part: a browser's own way takes 40 ms to begin. @param {number | bigint} value @returns {string} */
 export function countText(value) {
-  return value.toLocaleString("en-US");
+  const [whole, part] = String(typeof value === "bigint" || Math.abs(value) >= 1e15 ? value : Math.round(1000 * value) / 1000).split(".");
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : "");
 }
 
 /** Bytes in full, and with a unit where that is shorter. @param {number | bigint} bytes @returns {string} */

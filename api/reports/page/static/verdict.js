@@ -35,6 +35,8 @@ export class Verdict {
     this.isPending = isPending;
     this.isKnown = Boolean(found);
     this.places = found?.places ?? null;
+    plan.seek([...this.violations.flatMap(({ first, second }) => [first, second]),
+      ...(found?.pools ?? []).flatMap((/** @type {any} */ pool) => [...pool.decides, ...pool.alive, ...pool.without.map((/** @type {any} */ [id]) => id)])]);
     /** @type {(PoolVerdict | null)[]} */
     this.pools = plan.pools.map((_, q) => poolVerdict(plan, found?.pools?.[q]));
   }
