@@ -162,6 +162,13 @@ def _numbered(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list
 
 
 def _sets_of(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
+    """Yield sets of second passes that do not overlap: each that there is, beside its neighbours and without them."""
+    # A region goes from behind a second pass on to the next sum, whose pass it has then, or has not.
+    every = (chosen[start::step] for chosen in _sets_at_once(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
+    yield from dict.fromkeys(filter(None, every))
+
+
+def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
     """Yield sets of second passes that do not overlap; each that there is belongs to one."""
     kinds: dict[tuple[int, int], dict[Pass, None]] = {}
     for position, row in enumerate(graph.operations):
