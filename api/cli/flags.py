@@ -52,6 +52,7 @@ _METAVARS = {
     "shape": "NAME=SIZE,SIZE,...",
     "symbol": "NAME=LOW..[HIGH][:DIVISOR]",
     "stripe": "ROWS[xCOLUMNS]",
+    "sweep": "NAME=VALUE,VALUE",
     "tolerance": "SIZE|PERCENT%",
 }
 

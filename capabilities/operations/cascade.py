@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
 
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Seconds
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Running, Seconds
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.cascade_answer import CascadeAnswer, PointRow, answer_of
+from memplan.capabilities.operations.cascade_sweep import Sweep, best_of, combinations, swept_lines, swept_rows
 from memplan.capabilities.operations.graphs import unaligned_graph
-from memplan.capabilities.operations.texts import share_of
+from memplan.capabilities.operations.texts import refuse, share_of
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, broken, shown
 from memplan.planner.model.rows import Bytes, as_tuple
@@ -23,7 +23,7 @@ from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.barriers import Barrier
 from memplan.solvers.cascade.options import CascadeOptions as SearchedFor
-from memplan.solvers.cascade.options import Delivery, Objective
+from memplan.solvers.cascade.options import Delivery, Objective, OrderName
 from memplan.solvers.cascade.points import CascadePoint
 from memplan.solvers.cascade.solve import TIME_LIMIT_S, CascadeResult, with_point_alone
 from memplan.solvers.cascade.solve import cascade as search
@@ -38,10 +38,6 @@ _MOST_NAME = 40
 """The characters of a name that a line shows: the last ones, which differ."""
 
 
-def _refuse(rule: str) -> PydanticCustomError:
-    return PydanticCustomError("rule", "{rule}", {"rule": rule})
-
-
 def _ratio(value: object) -> object:
     """Return a text such as +10% as a multiple of the multiplications layer by layer."""
     if not isinstance(value, str):
@@ -52,7 +48,7 @@ def _ratio(value: object) -> object:
         return 1 + found
     if found is None or "." not in text or text.startswith("+"):  # 10 is ten times as many, and hardly meant so
         meant = "" if found is None else f" (did you mean +{text.removeprefix('+')}%?)"
-        raise _refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {shown(value)}{meant}")
+        raise refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {shown(value)}{meant}")
     return found
 
 
@@ -61,12 +57,14 @@ MacsRatio = Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow
 
 
 def _stripe(value: object) -> object:
-    """Return the rows and columns that a text such as 4 or 6x6 says."""
+    """Return the rows and columns that a number or a text such as 4 or 6x6 says."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value, 0
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     match = _STRIPE.fullmatch(value.strip())
     if match is None:
-        raise _refuse(f"must be rows, or rows x columns, such as 4 or 6x6, got {shown(value)}")
+        raise refuse(f"must be rows, or rows x columns, such as 4 or 6x6, got {shown(value)}")
     return int(match[1]), int(match[2] or 0)
 
 
@@ -91,11 +89,11 @@ def _pool(row: object) -> object:
         return tuple(row) if isinstance(row, list) else row
     name, is_named, size = row.rpartition("=")
     if not is_named or not name:
-        raise _refuse(f"must be NAME=SIZE, a fast memory and then a slow one, got {shown(row)}")
+        raise refuse(f"must be NAME=SIZE, a fast memory and then a slow one, got {shown(row)}")
     try:
         return name, parse_size(size)
     except ValueError as error:
-        raise _refuse(str(error)) from error
+        raise refuse(str(error)) from error
 
 
 class CascadeOptions(CapabilityOptions):
@@ -122,11 +120,19 @@ class CascadeOptions(CapabilityOptions):
         (),
         description="An operation that runs whole, with no region across: its position, its name, or what it makes.",
     )
+    order: OrderName | None = Field(None, description="Search one order of the operations, instead of several.")
+    rolling: bool = Field(
+        True, description="Keep edges from step to step; without, each step makes again what it reads."
+    )
+    even: bool = Field(False, description="Cut regions in steps of one size only.")
     channels: bool = Field(True, description="Cut regions along channels, too.")
     finer: bool = Field(True, description="Let steps be parts of a row or a column, too.")
     beam: int = Field(SearchedFor.beam, description="States kept while a region grows, from 1 to 256.")
     longest: int = Field(SearchedFor.longest, description="Operations in a region, from 1 to 60.")
     point: int | None = Field(None, description="Answer with point K alone, from 0; -1 is the least peak.")
+    sweep: Sweep = Field(
+        default_factory=dict, description="Search for each of these values of an option: longest=1,2,4 or even=yes,no."
+    )
     check: bool = Field(
         False, description="Execute the points, or the one of `point`, by value in their planned arena."
     )
@@ -144,6 +150,9 @@ class CascadeOptions(CapabilityOptions):
             "longest",
             "channels",
             "finer",
+            "rolling",
+            "even",
+            "order",
             "objectives",
             "pools",
         )
@@ -154,7 +163,7 @@ class CascadeOptions(CapabilityOptions):
     @model_validator(mode="after")
     def _goes_together(self) -> CascadeOptions:
         try:
-            _ = self.searched_for
+            _ = self.searched_for, combinations(self, self.sweep) if self.sweep else ()
         except OptionError as error:
             broken(*(((), sentence) for sentence in error.sentences))
         return self
@@ -165,9 +174,29 @@ def cascade(
 ) -> CascadeAnswer:
     """Run operations in stripes: peaks, what they cost in recomputation, each one a verified plan.
 
-    The points are the front of peaks and multiplications; each is reported when it is planned.
+    The points are the front of peaks and multiplications; each is reported when it is planned. Those of a sweep are of
+    the combination with the lowest peak.
     """
-    running, noted_until = control.begun(options), 0.0
+    running = control.begun(options)
+    if not options.sweep:
+        return _with_point(_searched(graph, options, running), options.point)
+    chosen, found = combinations(options, options.sweep), list[tuple[dict[str, Any], CascadeResult]]()
+    for k, (values, its) in enumerate(chosen):
+        if found and running.is_over:
+            break
+        part = running.within(running.left_s / (len(chosen) - k))
+        found.append((values, _searched(graph, its, replace(part, note=None))))
+    best = _with_point(best_of([result for _, result in found]), options.point)
+    return best.model_copy(update={"swept": swept_rows(found, options.objectives), "combinations": len(chosen)})
+
+
+def _with_point(found: CascadeResult, point: int | None) -> CascadeAnswer:
+    return answer_of(found if point is None or not found.points else with_point_alone(found, point))
+
+
+def _searched(graph: OperationGraph | AccessGraph, options: CascadeOptions, running: Running) -> CascadeResult:
+    """Return what a search with one value of each option finds; report and note its points."""
+    noted_until = 0.0
 
     def hear(point: CascadePoint | None, so_far: Callable[[], CascadeResult]) -> None:
         nonlocal noted_until
@@ -178,7 +207,7 @@ def cascade(
             running.note(answer_of(so_far()))
             noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
 
-    found = search(
+    return search(
         graph,
         options.searched_for,
         brick=options.brick,
@@ -187,11 +216,11 @@ def cascade(
         cancelled=running.cancelled,
         on_point=hear,
     )
-    return answer_of(found if options.point is None or not found.points else with_point_alone(found, options.point))
 
 
 def lines(found: CascadeAnswer) -> Iterator[str]:
     """Yield the rows of a table for people."""
+    yield from swept_lines(found.swept, found.combinations)
     said = found.conventions
     sliding = ", sliding" if said.sliding else ""
     yield f"input {said.input}, output {said.output}{sliding}, alignment {said.alignment}; weights not counted"
@@ -229,6 +258,7 @@ def _point_lines(found: CascadeAnswer, k: int, point: PointRow) -> Iterator[str]
             height, width = (str(size) if size >= 0 else f"1/{-size}" for size in region.stride)
             size = f"rows of {height} rows" if region.kind == "rows" else f"{region.kind} of {height} x {width}"
             size = f"{height} channels a step" if region.kind == "channels" else size
+            size += f", {region.ragged} of them ragged" if region.ragged else ""
             first, last = (_operation(found, v, point.origins) for v in (region.ops[0], region.ops[-1]))
             yield f"    {region.id}: operations {first} to {last}, {size}"
 

@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer
+from memplan.capabilities.operations.cascade_sweep import SweptRow
 from memplan.planner.operations.cascade.regions import CascadeRegion, Span, Stripes
 from memplan.solvers.cascade.barriers import Barrier
 from memplan.solvers.cascade.points import CascadePoint
@@ -81,6 +82,8 @@ class RegionRow(Answer):
     """Operations that run together, step by step; `ranges` are the rows and columns that each makes in every step.
 
     `pieces` are the ranges of inputs that come in pieces, by their tensors: each is there before the step's operations.
+    `ragged` steps make less of the last operation than the others; `waste` is the share of its output that lies beyond
+    the border if they are padded.
     """
 
     id: str
@@ -89,6 +92,8 @@ class RegionRow(Answer):
     stride: tuple[int, int] | None
     steps: tuple[int, int]
     channel_steps: int | None = Field(None, exclude_if=_is_none)
+    ragged: int | None = Field(None, exclude_if=_is_none)
+    waste: float | None = Field(None, exclude_if=_is_none)
     buffers: tuple[RegionBuffer, ...] | None = Field(None, exclude_if=_is_none)
     ranges: dict[str, dict[str, Any]] | None = Field(None, exclude_if=_is_none)
     pieces: dict[str, dict[str, Any]] | None = Field(None, exclude_if=_is_none)
@@ -125,7 +130,8 @@ class PointRow(Answer):
 class CascadeAnswer(Answer):
     """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions.
 
-    `first` is the number of the first point, where `point` chose one of them.
+    `first` is the number of the first point, where `point` chose one of them. Of a sweep, `swept` are the combinations
+    that were searched in time, of all `combinations`; the rest is that of the combination with the lowest peak.
     """
 
     name: str | None
@@ -139,6 +145,8 @@ class CascadeAnswer(Answer):
     first: int = Field(0, exclude_if=lambda number: number == 0)
     barriers: tuple[Barrier, ...]
     exhausted: Exhausted
+    swept: tuple[SweptRow, ...] = Field((), exclude_if=lambda rows: not rows)
+    combinations: int = Field(1, exclude_if=lambda number: number == 1)
     wall_time_s: float
     result: SkipJsonSchema[CascadeResult | None] = Field(None, exclude=True, repr=False)
 
@@ -197,12 +205,14 @@ def _region(number: int, region: CascadeRegion, point: CascadePoint) -> RegionRo
     name, operations = f"r{number}", tuple(range(region.first, region.end))
     if region.kind == "whole":
         return RegionRow(id=name, ops=operations, kind=region.kind, stride=None, steps=(1, 1))
-    tensors = point.cascade.graph.tensors
+    tensors, (ragged, waste) = point.cascade.graph.tensors, region.ragged
     return RegionRow.of(
         region,
         id=name,
         ops=operations,
         channel_steps=region.trips if region.kind == "channels" else None,
+        ragged=ragged,
+        waste=round(waste, 6),
         buffers=tuple(
             RegionBuffer.of(
                 hold, tensor=tensor, capacity=(hold.rows, hold.columns, hold.pixel or tensors[tensor].pixel)

@@ -34,12 +34,12 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
     for v, row in enumerate(graph.operations):
         whole, behind = int(layers[v, FOUND_PEAK]), int(tables.live[v + 1])
         if row.role == "barrier":
-            found.append(Barrier(v, row.kind, row.reason, whole, whole == least))
+            found.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
         elif row.role == "sum" and v + 1 < len(graph.operations):
             # A sum is only made when all rows were read, so whatever runs behind it needs it whole.
             bytes_ = min(whole, behind + int(tables.sums[v]))
             reason = "is accumulated over all rows: a region ends with it"
-            found.append(Barrier(v, row.kind, reason, bytes_, bytes_ == least))
+            found.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))
     return tuple(sorted(found, key=lambda barrier: (-barrier.bytes, barrier.operation)))
 
 

@@ -38,7 +38,7 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
     # The last operation may make channels one by one, or add up ranges of those that it reads.
     for adds_up in (False, True):
         channels = _channels(graph, row, adds_up)
-        tile = np.array([size for size in tiles if size < channels], np.int64)
+        tile = np.array([size for size in tiles if options.may_cut(channels, size)], np.int64)
         if len(tile):
             parts.append(_grown(graph, options, tables, _Growing(j, channels, tile, -(-channels // tile), adds_up)))
     return np.concatenate(parts) if parts else np.zeros((0, N_FOUND), np.int64)

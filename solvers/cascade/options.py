@@ -10,6 +10,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 Delivery = Literal["resident", "streamed"]
 Objective = Literal["peak", "macs", "traffic"]
+OrderName = Literal["given", "depth-first", "breadth-first", "heads-early", "least-peak"]
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
 """The objectives of which there is a front."""
 
@@ -26,12 +27,15 @@ class CascadeOptions:
     most multiplications as a multiple of those layer by layer; points outside are left out. `beam`: states kept while a
     region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too; `finer`:
     whether steps may be parts of a row or a column, which a runtime that has a price for each run pays dearly.
+    `rolling`: whether edges are kept from step to step; without, each step makes again what it reads, but for inputs
+    that come in rows. `even`: all steps are of one size. `order`: the one order of the operations that is searched, by
+    its name.
     `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
     one, whole tensors are in either; `peak` is then that of the fast one. Where it `moves_constants`, each run of an
     operation reads its constants from the slow one. `barriers`: operations that run whole, whatever they are, by their
     positions, their names or what they make.
     `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if
-    requested. `stripe`: the rows and columns of all stripes, instead of those that the search tries; 0 columns for
+    requested; with two memories that of the slow one counts, requested or not. `stripe`: the rows and columns of all stripes, instead of those that the search tries; 0 columns for
     whole rows. `checked`: the one point to be executed by value, where not all are, from the end below 0.
     """
 
@@ -45,6 +49,9 @@ class CascadeOptions:
     longest: int = 60
     channels: bool = True
     finer: bool = True
+    rolling: bool = True
+    even: bool = False
+    order: OrderName | None = None
     objectives: tuple[Objective, ...] = FRONTS[0]
     pools: tuple[tuple[str, int], ...] = ()
     moves_constants: bool = False
@@ -82,8 +89,12 @@ class CascadeOptions:
         for name, size in self.pools:
             if not 0 <= size <= MAX_BYTES:
                 raise OptionError(f"pools: {name} must have from 0 to {MAX_BYTES} bytes, got {size}")
-        if self.sliding or len(self.objectives) > 2:
-            raise OptionError("pools: must not be given beside sliding or objectives, which know one memory")
+        if self.sliding:
+            raise OptionError("pools: must not be given beside sliding, which knows one memory")
+
+    def may_cut(self, size: int, stride: int) -> bool:
+        """Return True for a stride that an axis may be cut in: a shorter one, of even steps where these are wanted."""
+        return stride < size and not (self.even and size % stride)
 
     def most_macs(self, once: int) -> int:
         """Return the most multiplications that are requested, of `once` layer by layer; 2^62 for any number."""

@@ -6,11 +6,12 @@ their own, by the tensors that are whole between them; depth first and the order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from memplan.planner.operations.access.access_graph import AccessGraph, reordered
 from memplan.planner.operations.graph import OperationGraph, graph_from
+from memplan.solvers.cascade.options import OrderName
 from memplan.solvers.cascade.passes import SeveralPasses, Variant
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.solvers.order.solve import order_operations
@@ -20,6 +21,13 @@ After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
 _MOST_LOWER = 2
 """The orders that are searched for what they do to other chains than the lowest."""
+
+
+def in_order(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
+    """Return the graph in the order that has a name; `after` are as in `other_orders`."""
+    single = _single(graph, after)
+    order = _ORDERS[name](single)
+    return graph if list(order) == list(range(len(single.ops))) else reordered(graph, order)
 
 
 def other_orders(
@@ -84,7 +92,20 @@ def _of_operations(single: OperationGraph) -> Iterator[tuple[int, ...]]:
     # Heads of several outputs, made while a region still has the rows that they read.
     yield tuple(heads_early(single))
     yield tuple(depth_first(single))
-    yield order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
+    yield _least_peak(single)
+
+
+def _least_peak(single: OperationGraph) -> tuple[int, ...]:
+    return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
+
+
+_ORDERS: Mapping[OrderName, Callable[[OperationGraph], Sequence[int]]] = {
+    "given": lambda single: range(len(single.ops)),
+    "depth-first": depth_first,
+    "breadth-first": breadth_first,
+    "heads-early": heads_early,
+    "least-peak": _least_peak,
+}
 
 
 def _single(graph: AccessGraph, after: After) -> OperationGraph:

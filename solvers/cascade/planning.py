@@ -79,7 +79,7 @@ class Planning:
             for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
-                if isinstance(variant, SeveralPasses) and not after:
+                if isinstance(variant, SeveralPasses) and not after and how.order is None:
                     self._in_orders_of_passes(how, search.windows, start, variant)
         self.points = self.best()
 
@@ -111,7 +111,7 @@ class Planning:
         best, least = start, start.least(self.most)
         is_over = partial(self.is_over, "orders")
         streamed = streamed_tensors(self.graph, how)
-        for graph in other_orders(start, after, streamed, self.most, is_over):
+        for graph in other_orders(start, after, streamed, self.most, is_over) if how.order is None else ():
             self.orders += 1
             variant = variant_of(graph, RegionSearch(graph, how, windows=windows), is_over)
             self.add(how, variant)

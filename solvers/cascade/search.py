@@ -154,7 +154,8 @@ class RegionSearch:
                 continue
             ranges = self._room(self._slots, steps)
             growing = self._rows._replace(j=j, height=height, warm_up=warm_up, steps=steps, can_recompute=parts == 1)
-            grow_rows(self._access, ranges, Reference(growing))
+            if self.options.rolling:
+                grow_rows(self._access, ranges, Reference(growing))
             # Once more without rolling: the beam may have cut mixes that recompute everything. Parts of rows only roll.
             if parts == 1:
                 grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
@@ -180,13 +181,17 @@ class RegionSearch:
         """Return the heights of stripes that are whole rows."""
         stripe = self.options.stripe
         if stripe is None:
-            return strides_of(rows) or [rows]
-        return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
+            return self.strides(rows) or [rows]
+        return [stripe[0]] if self.options.may_cut(rows, stripe[0]) and not stripe[1] else []
+
+    def strides(self, size: int) -> list[int]:
+        """Return the strides that are tried along an axis."""
+        return [stride for stride in strides_of(size) if self.options.may_cut(size, stride)]
 
     def _finer(self, j: int, axis: int) -> list[int]:
         """Return steps that are parts of a row or a column: operations in front, which make more, make fewer a step."""
         size = driven(self.graph, j - 1).sizes[axis]
-        if self.options.stripe is not None or size == 1 or not self.options.finer:
+        if self.options.stripe is not None or size == 1 or not (self.options.finer and self.options.rolling):
             return []
         inside = (self.graph.operations[v].outputs[0] for v in range(self._keys.first(j), j - 1))
         most = max((self.graph.tensors[tensor].sizes[axis] for tensor in inside), default=0)
@@ -196,8 +201,8 @@ class RegionSearch:
         """Return the heights, or the widths, of tiles."""
         stripe = self.options.stripe
         if stripe is None:
-            return strides_of(size)
-        return [stripe[axis]] if stripe[1] > 0 and stripe[axis] < size else []
+            return self.strides(size)
+        return [stripe[axis]] if stripe[1] > 0 and self.options.may_cut(size, stripe[axis]) else []
 
     def _around(self, j: int) -> list[int]:
         row = self.graph.operations[j - 1]
@@ -211,7 +216,7 @@ class RegionSearch:
             row[: len(fitting)] = fitting
         steps *= max(1, -int(self._tiles.stride[1].min()))
         ranges = self._room(self._slots, min(steps, MOST_STEPS + WARM_UP))
-        for kind in (KIND_TILES, KIND_PANELS, KIND_THIN):
+        for kind in (KIND_TILES, KIND_PANELS, KIND_THIN) if self.options.rolling else (KIND_TILES,):
             grow_tiles(self._access, ranges, Reference(self._tiles._replace(j=j, kind=kind)))
 
     def _room(self, slots: int, steps: int) -> Reference[Ranges]:

@@ -17,9 +17,10 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.barriers import Barrier, barriers_of, with_barriers
 from memplan.solvers.cascade.front import Chain
 from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.orders import in_order
 from memplan.solvers.cascade.planning import PLAN_S, Planning
 from memplan.solvers.cascade.points import CascadePoint, planned
-from memplan.solvers.cascade.search import RegionSearch, strides_of
+from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.kernels.cascade.found import FOUND_PEAK
 from memplan.solvers.kernels.tables import Rows
 
@@ -123,15 +124,16 @@ def cascade(
     access = with_barriers(access, options.barriers) if options.barriers else access
     if options.sliding and access.layout != "NHWC":
         raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {access.layout}")
-    search = RegionSearch(access, options)
-    layers = _planned_layers(access, options, search.layers(), min(PLAN_S, max(_LEAST_PLAN_S, time_limit_s / 2)))
     after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
+    ordered = in_order(access, after if any(after) else [], options.order) if options.order else access
+    search = RegionSearch(ordered, options)
+    layers = _planned_layers(ordered, options, search.layers(), min(PLAN_S, max(_LEAST_PLAN_S, time_limit_s / 2)))
     if check:
         _check_executable(access)
 
     def result(points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeResult:
         least = points[-1].estimate if points and not options.pools else None
-        barriers = barriers_of(access, search.tables, search.layers(), least)
+        barriers = barriers_of(ordered, search.tables, search.layers(), least)
         kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
         wanted = _wanted(kept, options.checked) if check else []
         checked = _checked(kept, wanted, is_over) if is_ended else ()
@@ -144,7 +146,7 @@ def cascade(
         return result(planning.best() or [layers], is_ended=False)
 
     planning = Planning(
-        access, options, partial(is_over, _SEARCH_SHARE if check else 1.0), lambda point: on_point(point, so_far)
+        ordered, options, partial(is_over, _SEARCH_SHARE if check else 1.0), lambda point: on_point(point, so_far)
     )
     if not options.pools:
         on_point(None, so_far)
@@ -219,7 +221,7 @@ def _exhausted(
     return Exhausted(
         intervals=search.reached == len(graph.operations) and effort.lost == 0,
         longest=options.longest,
-        strides=tuple(strides_of(most) if options.stripe is None else filter(None, options.stripe)),
+        strides=tuple(search.strides(most) if options.stripe is None else filter(None, options.stripe)),
         modes=effort.beam_cuts == 0,
         beam_cuts=effort.beam_cuts,
         skipped_strides=effort.skipped_strides,

@@ -301,3 +301,15 @@ NETWORKS: dict[str, Callable[[], OperationGraph]] = {
         *(msf_chain, vgg16, resnet50, espcn, unet, tvm_double_convolution, tvm_depthwise),
     )
 }
+
+
+def heads_in_turns() -> OperationGraph:
+    """Return two heads of three convolutions each, whose operations are listed in turns."""
+    net = Network()
+    x = net.pool(net.conv(net.input(32, 32, 3), 8))
+    left = right = x
+    for channels in (24, 24):
+        left, right = net.conv(left, channels), net.conv(right, channels)
+    net.conv(left, 1)
+    net.conv(right, 1)
+    return net.graph()

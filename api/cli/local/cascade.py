@@ -100,9 +100,11 @@ def _write_form(form: CascadeDisplay, path: str | None, given: Given, answer: An
     # Imported here: most answers are JSON or a table.
     from memplan.api.reports.cascade_picture import picture
     from memplan.api.reports.cascade_schedule import schedule
+    from memplan.api.reports.sweep_picture import sweep_picture
 
     if form is CascadeDisplay.svg:
-        write(path, picture(answer.result).encode())
+        drawn = sweep_picture(answer.name, answer.swept) if answer.swept else picture(answer.result)
+        write(path, drawn.encode())
     elif form is CascadeDisplay.schedule:
         write(path, "".join(f"{line}\n" for line in schedule(answer.result.points[-1])).encode())
     elif path is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Literal, NamedTuple
 
 from memplan.planner.operations.access.access_graph import AccessGraph
@@ -78,6 +79,18 @@ class CascadeRegion:
             return 1, 1
         last = self.made[self.end - 1]
         return len(last.rows), len(last.columns)
+
+    @property
+    def ragged(self) -> tuple[int, float]:
+        """The steps that make less of the last operation than the largest one, and what is wasted if all are padded.
+
+        Waste is the share of the output that lies beyond its border where all of these steps make as much.
+        """
+        last = self.made.get(self.end - 1, Stripes((), ()))
+        axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
+        seen = prod(map(len, axes))
+        ragged = seen - prod(sizes.count(max(sizes)) for sizes in axes)
+        return ragged, seen * prod(map(max, axes)) / prod(map(sum, axes)) - 1
 
     @property
     def trips(self) -> int:

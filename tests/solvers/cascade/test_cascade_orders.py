@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
-from tests.support.networks import Network
+from tests.support.networks import Network, heads_in_turns
 from tests.support.newer_networks import regnet_y_400mf, shufflenet_v2
-
-
-def heads_in_turns() -> OperationGraph:
-    """Return two heads of three convolutions each, whose operations are listed in turns."""
-    net = Network()
-    x = net.pool(net.conv(net.input(32, 32, 3), 8))
-    left = right = x
-    for channels in (24, 24):
-        left, right = net.conv(left, channels), net.conv(right, channels)
-    net.conv(left, 1)
-    net.conv(right, 1)
-    return net.graph()
 
 
 def test_heads_that_run_in_turns_are_put_behind_each_other() -> None:
