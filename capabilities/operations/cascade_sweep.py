@@ -15,7 +15,7 @@ from memplan.planner.errors import shown
 from memplan.planner.model.rows import Name, as_tuple
 from memplan.solvers.cascade.solve import CascadeResult
 
-O = TypeVar("O", bound=CapabilityOptions)
+Kind = TypeVar("Kind", bound=CapabilityOptions)
 MOST_COMBINATIONS = 100
 _APART = ("sweep", "time_limit_s", "objectives", "point", "check")
 """The options that are those of all combinations."""
@@ -67,7 +67,7 @@ class SweptRow(Answer):
     points: tuple[SweptPoint, ...]
 
 
-def combinations(options: O, sweep: Mapping[str, Sequence[Any]]) -> list[tuple[dict[str, Any], O]]:
+def combinations(options: Kind, sweep: Mapping[str, Sequence[Any]]) -> list[tuple[dict[str, Any], Kind]]:
     """Return the values of each combination with its options; raises OptionError."""
     for name in sweep:
         if name in _APART or name not in type(options).model_fields:

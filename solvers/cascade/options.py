@@ -35,8 +35,9 @@ class CascadeOptions:
     operation reads its constants from the slow one. `barriers`: operations that run whole, whatever they are, by their
     positions, their names or what they make.
     `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if
-    requested; with two memories that of the slow one counts, requested or not. `stripe`: the rows and columns of all stripes, instead of those that the search tries; 0 columns for
-    whole rows. `checked`: the one point to be executed by value, where not all are, from the end below 0.
+    requested; with two memories that of the slow one counts, requested or not. `stripe`: the rows and columns of all
+    stripes, instead of those that the search tries; 0 columns for whole rows. `checked`: the one point to be executed
+    by value, where not all are, from the end below 0.
     """
 
     input: Delivery = "resident"

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.access.access_graph import AccessGraph
@@ -146,7 +145,7 @@ def cascade(
         return result(planning.best() or [layers], is_ended=False)
 
     planning = Planning(
-        ordered, options, partial(is_over, _SEARCH_SHARE if check else 1.0), lambda point: on_point(point, so_far)
+        ordered, options, lambda: is_over(_SEARCH_SHARE if check else 1.0), lambda point: on_point(point, so_far)
     )
     if not options.pools:
         on_point(None, so_far)
