@@ -98,7 +98,7 @@ def differences(problem: Problem, plan: Plan, said: Inspection) -> Iterator[str]
         if pool.used != used:
             yield f"pool {pool.name}: {used} are used, got {pool.used}"
         times = sorted({start for family in here.values() for start, _ in family.intervals})
-        live = [{name for name, family in here.items() if _lives(family.intervals, time)} for time in times]
+        live = [{name for name, family in here.items() if lives(family.intervals, time)} for time in times]
         most = max((sum(here[name].size for name in names) for names in live), default=0)
         if pool.live != most:
             yield f"pool {pool.name}: {most} are alive, got {pool.live}"
@@ -108,7 +108,8 @@ def differences(problem: Problem, plan: Plan, said: Inspection) -> Iterator[str]
                 yield f"pool {pool.name}: {most} are alive without {gone}, got {left}"
 
 
-def _lives(intervals: Iterable[tuple[int, int]], time: int) -> bool:
+def lives(intervals: Iterable[tuple[int, int]], time: int) -> bool:
+    """Tell whether one of the intervals holds a time."""
     return any(start <= time < end for start, end in intervals)
 
 

@@ -194,6 +194,8 @@ export class Panel {
     }
     if (verdict.isValid && reason?.pool === pool.name && Number(reason.needed ?? 0) > size) return [`No: at least ${bytesText(reason.needed)} are needed.`, false];
     if (!found) return [`Not known: the plan is ${verdict.badge === "nothing placed" ? "empty" : verdict.badge}. Plan it with this capacity to know.`, false];
+    const empty = plan.ids.findIndex((_, i) => plan.pool[i] === q && plan.size[i] === 0 && plan.offset[i] > size);
+    if (found.used <= size && empty >= 0) return [`This plan does not: ${plan.name(empty)} has no bytes, and lies at ${countText(plan.offsetOf(empty))}.`, false];
     if (found.used <= size) return [`Yes: this plan ends at ${bytesText(found.used)}.`, true];
     const isOnly = plan.pools.length === 1;
     if (found.liveBounds && found.live > size) {
