@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -142,7 +142,7 @@ class RegionSearch:
     def _ending_at(self, j: int) -> Rows:
         self._answer[COUNT] = 0
         rows, columns = driven(self.graph, j - 1).sizes
-        finer = [self._finer(j, axis) for axis in AXES]
+        finer, longest = [self._finer(j, axis) for axis in AXES], j - self._keys.first(j)
         for height in (*self._heights(rows), *finer[0]):
             # One row in one step makes no row that its readers skip.
             each, parts = max(1, height), max(1, -height)
@@ -153,7 +153,9 @@ class RegionSearch:
                 self.effort.skipped_strides += 1
                 continue
             ranges = self._room(self._slots, steps)
-            growing = self._rows._replace(j=j, height=height, warm_up=warm_up, steps=steps, can_recompute=parts == 1)
+            growing = self._rows._replace(
+                j=j, height=height, warm_up=warm_up, steps=steps, longest=longest, can_recompute=parts == 1
+            )
             if self.options.rolling:
                 grow_rows(self._access, ranges, Reference(growing))
             # Once more without rolling: the beam may have cut mixes that recompute everything. Parts of rows only roll.
@@ -161,7 +163,7 @@ class RegionSearch:
                 grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
         strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
         if columns > 1 and all(strides):
-            self._tile(j, strides, max(rows, columns) + WARM_UP)
+            self._tile(self._tiles._replace(j=j, longest=longest), strides, max(rows, columns) + WARM_UP)
         self.effort.evaluated += int(self._answer[EVALUATED])
         self.effort.beam_cuts += int(self._answer[CUTS])
         self.effort.lost += int(self._answer[LOST])
@@ -169,7 +171,8 @@ class RegionSearch:
         found = self._found[: self._answer[COUNT]]
         if self.options.channels and self.options.stripe is None:
             most = max(row.channels for row in (self.graph.tensors[t] for t in self._around(j)))
-            along = channel_regions(self.graph, self.options, self.tables, j, strides_of(most))
+            options = replace(self.options, longest=longest)
+            along = channel_regions(self.graph, options, self.tables, j, strides_of(most))
             self.effort.evaluated += len(along)
             found = np.concatenate([found, along])
         options = self.options
@@ -208,16 +211,16 @@ class RegionSearch:
         row = self.graph.operations[j - 1]
         return [row.reads[0].tensor, row.outputs[0]]
 
-    def _tile(self, j: int, strides: list[list[int]], steps: int) -> None:
+    def _tile(self, tiles: TileSearch, strides: list[list[int]], steps: int) -> None:
         for axis in (0, 1):
-            row = self._tiles.stride[axis]
+            row = tiles.stride[axis]
             row[:] = 0
             fitting = [stride for stride in strides[axis] if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS]
             row[: len(fitting)] = fitting
-        steps *= max(1, -int(self._tiles.stride[1].min()))
+        steps *= max(1, -int(tiles.stride[1].min()))
         ranges = self._room(self._slots, min(steps, MOST_STEPS + WARM_UP))
         for kind in (KIND_TILES, KIND_PANELS, KIND_THIN) if self.options.rolling else (KIND_TILES,):
-            grow_tiles(self._access, ranges, Reference(self._tiles._replace(j=j, kind=kind)))
+            grow_tiles(self._access, ranges, Reference(tiles._replace(kind=kind)))
 
     def _room(self, slots: int, steps: int) -> Reference[Ranges]:
         # Few sizes of tables, so that most graphs need one or two of them.

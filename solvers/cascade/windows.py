@@ -64,7 +64,11 @@ class WindowKeys:
             row = graph.operations[v - 1]
             is_striped = is_striped and row.role == "striped"
             # Steps along channels go across a sum, where the channels stay the same.
-            if row.role == "barrier" or not (is_striped or graph.tensors[row.outputs[0]].channels in channels):
+            if (
+                row.role == "barrier"
+                or row.label != last.label
+                or not (is_striped or graph.tensors[row.outputs[0]].channels in channels)
+            ):
                 break
             readers = graph.readers[row.outputs[0]]
             if readers and readers[0] >= j:

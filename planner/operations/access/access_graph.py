@@ -73,7 +73,8 @@ class AccessOperation:
     bytes, and may end a region. A `barrier` reads all and makes all; `reason` says why it is one. `macs` is the number
     of multiplications for a pixel of the output (for a barrier, for all of it), `weights` the bytes of constants that
     each run reads, `work` bytes it needs beside its tensors. `partial` are the bytes of sums in which it may be
-    accumulated over ranges of the channels of what it reads; 0 where it may not.
+    accumulated over ranges of the channels of what it reads; 0 where it may not. Operations of different labels do not
+    run together.
     """
 
     kind: str
@@ -87,6 +88,7 @@ class AccessOperation:
     name: str = ""
     reason: str = ""
     partial: int = 0
+    label: str = ""
 
 
 @dataclass(frozen=True)

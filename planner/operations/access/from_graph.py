@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from memplan.planner.errors import OperationsError
@@ -57,7 +58,9 @@ class _Reading:
 
     def run(self) -> AccessGraph:
         tensors = tuple(map(self._tensor, range(len(self.graph.size))))
-        operations = tuple(self._operation(row, tensors) for row in self.graph.ops)
+        operations = tuple(
+            replace(self._operation(row, tensors), label=str(row.attributes.get("label", ""))) for row in self.graph.ops
+        )
         kept = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
         return AccessGraph(tensors, operations, kept, self.graph.name or "", layout=self._layout(tensors))
 

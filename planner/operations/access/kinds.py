@@ -2,7 +2,8 @@
 
 The attributes of a kind are lists of two integers for rows and columns: `kernel`, `strides`, `dilations`; `pads` are
 those before rows, before columns, behind rows, behind columns; sequences have one and two. `groups` is one integer, as
-is `axis`. Those of a pad or slice are by the axes of the shape.
+is `axis`. Those of a pad or slice are by the axes of the shape. Operations of a caller's own have their maps as
+`access_rows` and `access_columns`.
 """
 
 from __future__ import annotations
@@ -51,15 +52,35 @@ def access_of(facts: Facts) -> KindAccess:
 
     A batch runs together: a row is that row of all its images.
     """
-    if facts.kind not in _KINDS and facts.kind not in _POINTWISE:
+    is_own = "access_rows" in facts.attributes or "access_columns" in facts.attributes
+    if not is_own and facts.kind not in _KINDS and facts.kind not in _POINTWISE:
         raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
-    found = _pointwise(facts) if facts.kind in _POINTWISE else _KINDS[facts.kind](facts)
+    given = _own if is_own else _pointwise if facts.kind in _POINTWISE else _KINDS[facts.kind]
+    found = given(facts)
     if any(seen.batch not in (facts.output.batch, 1) for seen in facts.inputs):
         raise UnknownAccess(f"{facts.kind} across the images of a batch runs whole")
     for window in (window for windows in found.windows for window in windows):
         if max(window.scale, window.divisor) > 2 * MOST_ALONG or max(abs(window.low), abs(window.high)) > _FARTHEST:
             raise UnknownAccess(f"{facts.kind} with strides or pads of more than {MOST_ALONG}")
     return found._replace(macs=found.macs * facts.output.batch)
+
+
+def _own(facts: Facts) -> KindAccess:
+    """The maps that the caller gives, whatever the kind is: scale, divisor, low and high, for each input."""
+    along: list[list[Window]] = []
+    for axis, name in enumerate(("access_rows", "access_columns")):
+        if name not in facts.attributes:
+            along.append([whole(seen[axis]) for seen in facts.inputs])
+            continue
+        numbers = facts.integers(name, 4 * len(facts.inputs))
+        maps = [Window(*numbers[k : k + 4]) for k in range(0, len(numbers), 4)]
+        if any(one.scale < 0 or one.divisor < 1 or one.low > one.high for one in maps):
+            raise UnknownAccess(f"{name} must have a scale from 0, a divisor from 1, and a low that is not above high")
+        along.append(maps)
+    macs = facts.integer("macs", 0)
+    if macs < 0:
+        raise UnknownAccess(f"macs must be at least 0, got {macs}")
+    return KindAccess(tuple(zip(*along, strict=True)), macs, mixes=facts.attributes.get("mixes") is not False)
 
 
 def _require_images(facts: Facts) -> None:
