@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["product", "element-wise"]
 
@@ -22,17 +22,42 @@ class TileTensor:
         return self.height * self.width
 
 
+class Alternative(NamedTuple):
+    """A way to compute an operation: the time of one native tile, and the rows and columns of that tile.
+
+    Native tiles are the engine's without sides of their own, and never larger. `workspace` are bytes of the fast memory
+    while the operation runs. One that works `in_place` makes a tile where that of its first input lies.
+    """
+
+    cost: int
+    native: tuple[int, int] | None = None
+    workspace: int = 0
+    in_place: bool = False
+
+    def tile(self, height: int, width: int) -> tuple[int, int]:
+        """Return the rows and columns of the native tile on an engine whose tile has so many."""
+        rows, columns = self.native or (height, width)
+        return min(rows, height), min(columns, width)
+
+
 @dataclass(frozen=True)
 class TileOperation:
     """An operation that makes one tensor of others: a product of two matrices, or one of elements in the same places.
 
-    `cost` is the time of one native tile of the output; that of a product counts the whole reduction.
+    `cost` is the time of one native tile of the output; that of a product counts the whole reduction. `alternatives`
+    are other ways to compute it.
     """
 
     kind: Kind
     inputs: tuple[int, ...]
     output: int
     cost: int
+    alternatives: tuple[Alternative, ...] = ()
+
+    @cached_property
+    def ways(self) -> tuple[Alternative, ...]:
+        """All ways to compute the operation, its own one first."""
+        return Alternative(self.cost), *self.alternatives
 
     @property
     def is_product(self) -> bool:

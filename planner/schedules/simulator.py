@@ -41,7 +41,7 @@ class Simulation:
 
 def simulate(graph: TileGraph, target: Target, schedule: Schedule) -> Simulation:
     """Run a schedule; one that breaks a rule has violations, and figures only as far as they can be known."""
-    violations = list(_broken_shapes(graph, schedule, target.keeps))
+    violations = list(_broken_shapes(graph, schedule, target))
     if violations:
         return Simulation((), tuple(violations))
     written, missing = _written(graph, schedule)
@@ -70,9 +70,10 @@ def simulate_step(
     return found, wrong
 
 
-def _broken_shapes(graph: TileGraph, schedule: Schedule, keeps: bool) -> Iterator[str]:
+def _broken_shapes(graph: TileGraph, schedule: Schedule, target: Target) -> Iterator[str]:
     """Yield what keeps a schedule from being run at all."""
     seen: set[int] = set()
+    keeps, rolls = target.keeps, target.rolls
     for i, step in enumerate(schedule.steps):
         if not step.operations or not set(step.operations) <= set(range(len(graph.operations))):
             yield f"steps[{i}].operations: must be some of the graph's {len(graph.operations)}"
@@ -83,6 +84,14 @@ def _broken_shapes(graph: TileGraph, schedule: Schedule, keeps: bool) -> Iterato
             yield f"steps[{i}].retained: must be made by the step{', or resident before' * keeps}"
         if min(step.width, step.height, step.depth) < 1:
             yield f"steps[{i}]: width, height and depth must be at least 1"
+        ways = [len(graph.operations[o].ways) for o in step.operations]
+        if step.alternatives and not (
+            len(step.alternatives) == len(ways)
+            and all(0 <= chosen < count for chosen, count in zip(step.alternatives, ways, strict=True))
+        ):
+            yield f"steps[{i}].alternatives: must be one for each operation, each less than {ways}"
+        if not set(step.rolls) <= (made if rolls else set()):
+            yield f"steps[{i}].rolls: must be made by the step, on a target that rolls"
         seen.update(step.operations)
     for o in sorted(set(range(len(graph.operations))) - seen):
         yield f"operations[{o}]: must be in a step"

@@ -11,7 +11,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.graph import Alternative, TileGraph
 from memplan.planner.schedules.schedule import ScheduleStep
 from memplan.planner.schedules.target import Target
 
@@ -19,6 +19,9 @@ Region = tuple[str, str]
 """Rows and columns of a tensor that a tile needs: `tile`, those of the tile; `slice`, of the reduction; or `whole`."""
 Counts = NDArray[np.int64]
 TILE: Region = ("tile", "tile")
+ROW, COLUMN, FIRST = 1, 2, 4
+EVERY = ROW | COLUMN
+"""How a tile differs from the one before it: in its row, its column or either; the first one has none before it."""
 _AT_ONCE = 2**17
 """The visits that are counted at once, in some 10 MB."""
 
@@ -57,24 +60,32 @@ class StepRun:
         return sorted(self.written | self.made & set(self.step.retained))
 
     @cached_property
-    def needed(self) -> list[tuple[int, Region]]:
-        """Every tensor with each region of it that a tile of what leaves needs, from the outputs back."""
-        found: dict[tuple[int, Region], None] = {}
-        waiting = [(tensor, TILE) for tensor in self.leaving]
+    def needed(self) -> dict[tuple[int, Region], int]:
+        """Every tensor with each region of it that a tile of what leaves needs, from the outputs back.
+
+        Each has the changes of row and column after which it is: what makes a roll runs only where the roll moves.
+        """
+        found: dict[tuple[int, Region], int] = {}
+        waiting = [(tensor, TILE, FIRST | EVERY) for tensor in self.leaving]
         while waiting:
-            tensor, region = waiting.pop()
-            if (tensor, region) in found:
+            tensor, region, when = waiting.pop()
+            if tensor in self.step.rolls and region != TILE:
+                when &= FIRST | ROW * (region[0] == "tile") | COLUMN * (region[1] == "tile")
+            known = found.get((tensor, region), 0)
+            if known | when == known:
                 continue
-            found[tensor, region] = None
+            when |= known
+            found[tensor, region] = when
             if tensor not in self.made:
                 continue
             operation = self.graph.operations[self.graph.producer[tensor]]
             if operation.is_product:
                 along = "slice" if region == TILE else "whole"
-                waiting += [(operation.inputs[0], (region[0], along)), (operation.inputs[1], (along, region[1]))]
+                left, right = operation.inputs
+                waiting += [(left, (region[0], along), when), (right, (along, region[1]), when)]
             else:
-                waiting += [(read, region) for read in operation.inputs]
-        return list(found)
+                waiting += [(read, region, when) for read in operation.inputs]
+        return found
 
     @cached_property
     def runs(self) -> list[tuple[int, Region]]:
@@ -157,22 +168,45 @@ class StepRun:
         """Visit the tiles in their order, and each slice of the reduction in each, and count."""
         n_slices = len(self.slices)
         tiles = np.arange(len(self.rows) * len(self.columns)) if self.step.order is None else np.array(self.step.order)
-        work = np.array([self._work(k) for k in range(n_slices)])
+        changes = self._changes(tiles)
+        work = np.zeros((FIRST | EVERY, n_slices))
+        for change in set(changes.tolist()):
+            work[change - 1] = [self._work(k, change) for k in range(n_slices)]
+        places = np.arange(len(tiles))
+        filled = {
+            when: np.maximum.accumulate(np.where(changes & when != 0, places, 0)) for when in set(self.needed.values())
+        }
         used, times, traffic = set[tuple[int, Region]](), list[float](), 0
         at_once, link = max(1, _AT_ONCE // n_slices), self.target.link
         for first in range(0, len(tiles), at_once):
             before = min(first, 1)  # the last tile of those before is visited once more, for what it holds
-            moved = self._moved(tiles[first - before : first + at_once], used)[before * n_slices :]
+            now = places[first - before : first + at_once]
+            moved = self._moved(tiles, now, filled, used)[before * n_slices :]
             transfers = np.where(moved > 0, link.latency + moved / link.bandwidth, 0.0)
-            times.append(fsum(np.maximum(np.resize(work, len(moved)), transfers)))
+            times.append(fsum(np.maximum(work[changes[now[before:]] - 1].ravel(), transfers)))
             traffic += int(moved.sum())
         buffers = tuple(self._buffers(used))
         return StepFigures(fsum(times), traffic, sum(size for _, _, size in buffers), buffers)
 
-    def _moved(self, tiles: Counts, used: set[tuple[int, Region]]) -> Counts:
-        """Return the bytes of each visit of tiles; equal slices are there once, for the first of the regions `used`."""
-        wanted = [(key, self._slices(key[1], key[0], tiles)) for key in self.outside]
-        tile = self._slices(TILE, self.leaving[0], tiles)
+    def _changes(self, tiles: Counts) -> Counts:
+        """Return what differs between each tile and the one before it."""
+        rows, columns = np.diff(tiles // len(self.columns)), np.diff(tiles % len(self.columns))
+        changes: Counts = np.append(FIRST, ROW * (rows != 0) | COLUMN * (columns != 0))
+        return changes
+
+    def _moved(self, tiles: Counts, now: Counts, filled: dict[int, Counts], used: set[tuple[int, Region]]) -> Counts:
+        """Return the bytes of each visit of the tiles at the places `now` of their order.
+
+        A slot keeps what it was `filled` with last, while its region is not needed. Equal slices are there once, for
+        the first of the regions `used`.
+        """
+        wanted = []
+        for key in self.outside:
+            last = filled[self.needed[key]][now]
+            mine = self._slices(key[1], key[0], tiles[last]).reshape(4, len(now), -1)
+            mine[:, last < now] = mine[:, last < now, -1:]
+            wanted.append((key, mine.reshape(4, -1)))
+        tile = self._slices(TILE, self.leaving[0], tiles[now])
         moved: Counts = len(self.written) * (tile[1] - tile[0]) * (tile[3] - tile[2])
         for k, (key, mine) in enumerate(wanted):
             is_there = mine[0] >= 0
@@ -210,24 +244,47 @@ class StepRun:
         found = [one for one in self.needed if one[0] not in self.made and one[0] not in self.resident]
         return sorted(found, key=lambda one: (one[1] == TILE, one))
 
-    def _work(self, k: int) -> float:
-        """Return the time of the arithmetic of a tile's slice of the reduction."""
+    def _way(self, operation: int) -> Alternative:
+        """Return how an operation is computed."""
+        chosen = dict(zip(self.step.operations, self.step.alternatives, strict=False))
+        return self.graph.operations[operation].ways[chosen.get(operation, 0)]
+
+    def _work(self, k: int, change: int) -> float:
+        """Return the time of the arithmetic of a tile's slice of the reduction, after a change of row or column."""
         engine, total = self.target.engine, 0.0
         length = self.slices[k][1] - self.slices[k][0]
         for o, region in self.runs:
-            operation = self.graph.operations[o]
+            operation, way = self.graph.operations[o], self._way(o)
             made = self.graph.tensors[operation.output]
+            if not self.needed[operation.output, region] & change:
+                continue
+            native = way.tile(engine.height, engine.width)
+            tall, wide = -(-self.rows[0][1] // native[0]), -(-self.columns[0][1] // native[1])
             if region == TILE:
                 if operation.is_product:
-                    total += operation.cost * length / self.reduction
+                    total += way.cost * tall * wide * length / self.reduction
                 elif k == len(self.slices) - 1:
-                    total += operation.cost
+                    total += way.cost * tall * wide
             elif k == 0 or "slice" in region:
-                whole = -(-made.height // engine.height) / made.height, -(-made.width // engine.width) / made.width
-                rows = {"tile": 1.0, "slice": length * whole[0], "whole": -(-made.height // self.step.height)}
-                columns = {"tile": 1.0, "slice": length * whole[1], "whole": -(-made.width // self.step.width)}
-                total += operation.cost * rows[region[0]] * columns[region[1]]
+                whole = -(-made.height // native[0]) / made.height, -(-made.width // native[1]) / made.width
+                rows = {"tile": tall, "slice": length * whole[0], "whole": -(-made.height // self.step.height) * tall}
+                columns = {"tile": wide, "slice": length * whole[1], "whole": -(-made.width // self.step.width) * wide}
+                total += way.cost * rows[region[0]] * columns[region[1]]
         return total
+
+    @cached_property
+    def _workspace(self) -> tuple[int, int]:
+        """The most bytes beside its tensors that an operation needs, and what it makes: they run one after another."""
+        found = [(self._way(o).workspace, self.graph.operations[o].output) for o in self.step.operations]
+        return max(found)
+
+    def _in_place(self, tensor: int) -> bool:
+        """Return True if tiles of a tensor that is written are made where those of an input from outside lie."""
+        o = self.graph.producer[tensor]
+        first = self.graph.operations[o].inputs[0]
+        is_alone = [reader for reader in self.graph.readers[first] if reader in self.step.operations] == [o]
+        is_tile = (first, TILE) in self.outside and all(region == TILE for other, region in self.runs if other == o)
+        return self._way(o).in_place and is_alone and is_tile
 
     def _buffers(self, used: set[tuple[int, Region]]) -> Iterator[tuple[str, int, int]]:
         """Yield the slots of the fast memory; one whose slice changes has as many copies as the engine."""
@@ -241,8 +298,17 @@ class StepRun:
                 size, changes = self._slot(tensor, region)
                 for _ in range(copies if changes else 1):
                     yield "input", tensor, rounded(size)
+        workspace, maker = self._workspace
+        if workspace:
+            yield "workspace", maker, rounded(workspace)
+        for tensor, region in self.needed:
+            if tensor in self.made and tensor in self.step.rolls and region != TILE:
+                strip = (region[0].replace("slice", "whole"), region[1].replace("slice", "whole"))
+                yield "roll", tensor, rounded(self._slot(tensor, strip)[0])
         tile = rounded(self.rows[0][1] * self.columns[0][1])
         for tensor in sorted(self.written):
+            if self._in_place(tensor):
+                continue
             for _ in range(copies if len(self.rows) * len(self.columns) > 1 else 1):
                 yield "output", tensor, tile
         if len(self.slices) > 1:

@@ -56,7 +56,8 @@ class Engine(Value):
 class Target(Value):
     """A machine: a fast memory, then a slow one, the link between them, and an engine.
 
-    What a step retains stays for the next one, or until its last reader where `residency` is several steps.
+    What a step retains stays for the next one, or until its last reader where `residency` is several steps. Where it
+    `rolls`, what a step makes and reads may keep in a slot what the next tile needs again; else that is made again.
     """
 
     name: Name | None = None
@@ -64,6 +65,7 @@ class Target(Value):
     links: Annotated[tuple[Link, ...], BeforeValidator(as_tuple)]
     engine: Engine
     residency: Literal["one step", "several steps"] = "one step"
+    rolls: bool = False
 
     @model_validator(mode="after")
     def _has_two_memories(self) -> Target:

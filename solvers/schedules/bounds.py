@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from math import ceil
 
-from memplan.planner.schedules.graph import TileGraph, TileOperation
+from memplan.planner.schedules.graph import Alternative, TileGraph, TileOperation, TileTensor
 from memplan.planner.schedules.target import Target
 
 _SPARED = 3
@@ -26,11 +26,12 @@ class LowerBounds:
     def arithmetic(self) -> list[float]:
         """The least time of each operation: it is computed once at least, in tiles no larger than native."""
         engine, tensors = self.target.engine, self.graph.tensors
-        made = [(one.cost, tensors[one.output]) for one in self.graph.operations]
-        return [
-            float(cost * ceil(tensor.height / engine.height) * ceil(tensor.width / engine.width))
-            for cost, tensor in made
-        ]
+
+        def least(way: Alternative, tensor: TileTensor) -> float:
+            height, width = way.tile(engine.height, engine.width)
+            return float(way.cost * ceil(tensor.height / height) * ceil(tensor.width / width))
+
+        return [min(least(way, tensors[one.output]) for way in one.ways) for one in self.graph.operations]
 
     @cached_property
     def traffic(self) -> int:

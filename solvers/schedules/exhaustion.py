@@ -17,7 +17,7 @@ _State = tuple[int, int]
 
 
 def exhausted(ground: Ground, known: Found, share: float = 1.0) -> Found | None:
-    """Return the best schedule of all, `known` if none is better; None where the effort is over before that is sure.
+    """Return the best schedule of all, `known` if none is better; None where that is not sure, or not in time.
 
     A state is what lies in the slow memory and what is resident; a step may write or retain each tensor that it makes,
     and leave those that it reads itself.
@@ -31,6 +31,8 @@ def exhausted(ground: Ground, known: Found, share: float = 1.0) -> Found | None:
     ]
     while queue:
         value, state = heappop(queue)
+        if ground.costs.is_cut:
+            return None
         if value >= known.value - EPSILON:
             return known
         if value > least[state]:
@@ -54,7 +56,7 @@ def exhausted(ground: Ground, known: Found, share: float = 1.0) -> Found | None:
                     least[following] = total
                     ways[following] = state, PlannedStep(mask, state[1], leaving, retained)
                     heappush(queue, (total, following))
-    return known
+    return None if ground.costs.is_cut else known
 
 
 def _around(ground: Ground, mask: int) -> tuple[int, int, int]:

@@ -75,7 +75,7 @@ def _arcs(
         arcs=[],
     )
     search.found()
-    return search.arcs or [], not search.is_cut
+    return search.arcs or [], not search.is_cut and not ground.costs.is_cut
 
 
 def _line_of(ground: Ground, best: Sequence[PlannedStep]) -> OperationLine:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.planner.schedules.graph import TileGraph
 from memplan.planner.schedules.schedule import Schedule, ScheduleStep
+from memplan.solvers.schedules.costs import StepCosts
 from memplan.solvers.schedules.downsets import PlannedStep
 from memplan.solvers.schedules.nests import bits
 from memplan.solvers.schedules.walks import StepCost
 
 
-def lowered(graph: TileGraph, order: Sequence[int], steps: Sequence[tuple[PlannedStep, StepCost]]) -> Schedule:
+def lowered(costs: StepCosts, order: Sequence[int], steps: Sequence[tuple[PlannedStep, StepCost]]) -> Schedule:
     """Return the schedule of steps over a graph whose operations were taken in an order."""
-    return Schedule(tuple(_step(graph, order, step, cost) for step, cost in steps))
+    return Schedule(tuple(_step(costs, order, step, cost) for step, cost in steps))
 
 
-def _step(graph: TileGraph, order: Sequence[int], step: PlannedStep, cost: StepCost) -> ScheduleStep:
-    leaving = graph.tensors[next(bits(step.leaving))]
-    rows, columns = -(-leaving.height // cost.height), -(-leaving.width // cost.width)
+def _step(costs: StepCosts, order: Sequence[int], step: PlannedStep, cost: StepCost) -> ScheduleStep:
+    operations, look = costs.graph.operations, costs.looks(*step.masks)[cost.look]
+    rows, columns = -(-look.nest.height // cost.height), -(-look.nest.width // cost.width)
+    ways = {o: operations[o].ways.index(way) for o, way in zip(look.nest.operations, look.ways, strict=True)}
+    rolling = {operations[o].output for o, work in zip(look.nest.operations, look.nest.work, strict=True) if work.rolls}
     return ScheduleStep(
         operations=tuple(order[o] for o in bits(step.operations)),
         width=cost.width,
@@ -26,6 +28,8 @@ def _step(graph: TileGraph, order: Sequence[int], step: PlannedStep, cost: StepC
         depth=cost.depth,
         order=walk(rows, columns, cost.by_rows),
         retained=tuple(bits(step.retained)),
+        alternatives=tuple(ways[o] for o in bits(step.operations)) if any(ways.values()) else (),
+        rolls=tuple(sorted(rolling)),
     )
 
 

@@ -175,4 +175,4 @@ class ScheduleSearch:
         if found is not None and found.value < best.value - EPSILON:
             best = found
             ground.report(best.value)
-        return replace(best, is_complete=not search.is_cut)
+        return replace(best, is_complete=not search.is_cut and not ground.costs.is_cut)

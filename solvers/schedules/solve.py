@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from memplan.planner.errors import InvalidPlanError
@@ -10,7 +10,7 @@ from memplan.planner.schedules.graph import TileGraph
 from memplan.planner.schedules.schedule import Schedule
 from memplan.planner.schedules.simulator import Simulation, simulate
 from memplan.planner.schedules.target import Target
-from memplan.solvers.schedules.costs import Objective
+from memplan.solvers.schedules.costs import Objective, StepCosts
 from memplan.solvers.schedules.downsets import EPSILON, Found
 from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.frontier import front_of, least_peak
@@ -70,8 +70,7 @@ def solve_schedule(
 
     Points of a front that come when it `is_late` are left out.
     """
-    order = depth_first(task.graph)
-    ground = Ground(in_order(task.graph, order), task.target, task.objective, effort, report)
+    ground = Ground(in_order(task.graph, depth_first(task.graph)), task.target, task.objective, effort, report)
     has_front = task.wants_front or task.objective == "peak"
     effort.within = _SEARCH if has_front else 1.0
     found, front = ScheduleSearch(ground).run(), list[Steps]()
@@ -81,11 +80,11 @@ def solve_schedule(
         found = least_peak(ground, front[-1], is_complete) if task.objective == "peak" else found.improved(front[0])
 
     count = min(len(front), MOST_POINTS) if task.wants_front else 0
-    while (best := _verified(task, order, found.steps, is_counted)) is None:
+    while (best := _verified(task, ground.costs, found.steps, is_counted)) is None:
         found = cut_off(ground, found)
     points = []
     for place in dict.fromkeys(round(k * (len(front) - 1) / max(1, count - 1)) for k in range(count)):
-        if not is_late() and (point := _verified(task, order, front[place], is_counted, True)) is not None:
+        if not is_late() and (point := _verified(task, ground.costs, front[place], is_counted, True)) is not None:
             points.append(point)
     return SolvedSchedule(best.schedule, best.simulation, best.slots, found, tuple(points))
 
@@ -114,10 +113,10 @@ def cut_off(ground: Ground, found: FoundSchedule) -> FoundSchedule:
 
 
 def _verified(
-    task: ScheduleTask, order: Sequence[int], steps: Steps, is_counted: bool, is_tight: bool = False
+    task: ScheduleTask, costs: StepCosts, steps: Steps, is_counted: bool, is_tight: bool = False
 ) -> SimulatedSchedule | None:
     """Return a schedule that holds what the search says of it; None without places, where it `is_tight` in its peak."""
-    schedule = lowered(task.graph, order, steps)
+    schedule = lowered(costs, depth_first(task.graph), steps)
     simulation = simulate(task.graph, task.target, schedule)
     if simulation.violations:
         raise InvalidPlanError(*simulation.violations[:5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Any
@@ -9,17 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memplan.planner.schedules.graph import Alternative
 from memplan.planner.schedules.target import Target
-from memplan.solvers.schedules.coincidences import Visits, may_coincide
-from memplan.solvers.schedules.nests import SLICE, TILE, WHOLE, Nest, Work
+from memplan.solvers.schedules.coincidences import Holds, Load, Visits, may_coincide
+from memplan.solvers.schedules.nests import COLUMN, ROW, SLICE, TILE, WHOLE, Nest, Work
 from memplan.solvers.schedules.tilings import MANY_VISITS, MOST_VISITS, Counts, Tilings
 
 Numbers = NDArray[np.float64]
+_CHANGES = {"first": 0, "row": ROW, "column": COLUMN}
+"""The change by which a tile is entered, as the tiles of a region have it."""
 
 
 @dataclass(frozen=True)
 class StepCost:
-    """The cost of a step in its best tiling; `value` is what is summed up over steps: its time, or its traffic."""
+    """The cost of a step in its best tiling; `value` is what is summed up over steps: its time, or its traffic.
+
+    `look` is the position of one of its looks: of the ways to compute it, and to keep what it makes.
+    """
 
     value: float
     latency: float
@@ -29,55 +36,57 @@ class StepCost:
     height: int
     depth: int
     by_rows: bool
+    look: int
 
 
 @dataclass(frozen=True)
 class Look:
-    """What the cost of a step depends on: of steps that look alike, it is the same."""
+    """What the cost of a step depends on: of steps that look alike, it is the same.
+
+    `ways` are how each work of the nest is done, `in_place` counts tiles that are written and made where a tile of an
+    input lies.
+    """
 
     nest: Nest
     loads: tuple[Load, ...]
     fixed: int
     written: int
+    ways: tuple[Alternative, ...]
+    in_place: int
 
     @property
     def key(self) -> Any:
         """All that the cost depends on."""
         nest = self.nest
         shape = nest.height, nest.width, nest.reduction, nest.work, nest.accumulators, nest.least
-        return shape, self.loads, self.fixed, self.written
-
-
-@dataclass(frozen=True)
-class Load:
-    """A region that is loaded from the slow memory; a number in `same` is shared by regions of one tensor."""
-
-    rows: int
-    columns: int
-    height: int
-    width: int
-    same: int
+        return shape, self.loads, self.fixed, self.written, self.ways, self.in_place
 
 
 class TiledStep:
-    """A step in all tilings that fit, first walked along rows and then along columns, with the cost of each."""
+    """A step in each of its looks, in all tilings that fit, walked along rows and along columns, with their costs."""
 
-    def __init__(self, look: Look, tilings: Tilings, peak: Counts, target: Target, is_traffic: bool) -> None:
-        self.tilings, self.is_traffic, self.peak = tilings, is_traffic, np.tile(peak, 2)
-        self.walks = [_Walk(tilings, look, target, by_rows) for by_rows in (True, False)]
-        figures = zip(*(walk.figures() for walk in self.walks), strict=True)
+    def __init__(self, walks: list[_Walk], is_traffic: bool) -> None:
+        self.walks, self.is_traffic = walks, is_traffic
+        figures = zip(*(walk.figures() for walk in walks), strict=True)
         self.latency, self.traffic = (np.concatenate(column) for column in figures)
-        self.is_open = np.tile(self.walks[0].is_open, 2)
-        self.visits = np.tile(tilings.visits, 2)
+        self.peak = np.concatenate([walk.peak for walk in walks])
+        self.is_open = np.concatenate([walk.is_open for walk in walks])
+        self.visits = np.concatenate([walk.tilings.visits for walk in walks])
+        self.ends = np.cumsum([len(walk.peak) for walk in walks])
 
     @classmethod
-    def of(cls, look: Look, tilings: Tilings, target: Target, is_traffic: bool) -> TiledStep | None:
+    def of(cls, looks: Sequence[Look], tilings: Tilings, target: Target, is_traffic: bool) -> TiledStep | None:
         """Return a step in the tilings that fit; None without any."""
-        peak = look.fixed + _slots(tilings, look, target)
-        least = look.nest.least
-        fits = (peak <= target.capacity) & (tilings.height >= least[0]) & (tilings.width >= least[1])
-        fits &= tilings.visits <= min(MOST_VISITS, max(MANY_VISITS, int(tilings.visits[fits].min(initial=MOST_VISITS))))
-        return cls(look, tilings.chosen(fits), peak[fits], target, is_traffic) if fits.any() else None
+        walks = []
+        for k, look in enumerate(looks):
+            peak, least = look.fixed + _slots(tilings, look, target), look.nest.least
+            fits = (peak <= target.capacity) & (tilings.height >= least[0]) & (tilings.width >= least[1])
+            fewest = int(tilings.visits[fits].min(initial=MOST_VISITS))
+            fits &= tilings.visits <= min(MOST_VISITS, max(MANY_VISITS, fewest))
+            if fits.any():
+                chosen = tilings.chosen(fits)
+                walks += [_Walk(chosen, look, target, by_rows, k, peak[fits]) for by_rows in (True, False)]
+        return cls(walks, is_traffic) if walks else None
 
     def best(self) -> StepCost:
         """Return the least cost."""
@@ -104,23 +113,29 @@ class TiledStep:
         """Return True if visits had to be counted for a cost, and were, as it is a lower bound no more."""
         is_open = bool(self.is_open[k])
         if is_open:
-            by_columns, chosen = divmod(k, len(self.tilings.height))
-            self.latency[k], self.traffic[k] = self.walks[by_columns].counted(chosen)
+            walk, chosen = self._at(k)
+            self.latency[k], self.traffic[k] = walk.counted(chosen)
             self.is_open[k] = False
         return is_open
 
+    def _at(self, k: int) -> tuple[_Walk, int]:
+        """Return the walk and the tiling of a cost."""
+        walk = int(np.searchsorted(self.ends, k, "right"))
+        return self.walks[walk], k - int(self.ends[walk]) + len(self.walks[walk].peak)
+
     def _cost(self, k: int) -> StepCost:
-        by_columns, i = divmod(k, len(self.tilings.height))
+        walk, i = self._at(k)
         latency, traffic = float(self.latency[k]), int(self.traffic[k])
         return StepCost(
             value=traffic if self.is_traffic else latency,
             latency=latency,
             traffic=traffic,
             peak=int(self.peak[k]),
-            width=int(self.tilings.width[i]),
-            height=int(self.tilings.height[i]),
-            depth=int(self.tilings.depth[i]),
-            by_rows=not by_columns,
+            width=int(walk.tilings.width[i]),
+            height=int(walk.tilings.height[i]),
+            depth=int(walk.tilings.depth[i]),
+            by_rows=walk.by_rows,
+            look=walk.place,
         )
 
 
@@ -129,13 +144,17 @@ def _extent(holds: int, whole: int, tile: Counts, depth: Counts) -> Counts:
     return tile if holds == TILE else depth if holds == SLICE else np.full_like(tile, whole)
 
 
-def _holds(tilings: Tilings, one: Load) -> tuple[Counts, Counts]:
-    """Return what is held of rows and columns in each tiling, where all of an axis in one part counts as whole."""
+def _holds(tilings: Tilings, one: Load) -> Holds:
+    """Return what is held of rows and columns in each tiling, where all of an axis in one part counts as whole.
+
+    So it is the same in all tiles that need it; a slice is another one where not all tiles do.
+    """
     rows, columns = (np.full_like(tilings.height, holds) for holds in (one.rows, one.columns))
     for holds, parts in ((rows, tilings.n_rows), (columns, tilings.n_columns)):
         holds[(holds == TILE) & (parts == 1)] = WHOLE
         holds[(holds == SLICE) & (tilings.n_slices == 1)] = WHOLE
-    return rows, columns
+    moves = ROW * (tilings.n_rows > 1) | COLUMN * (tilings.n_columns > 1)
+    return rows, columns, np.where((rows == SLICE) | (columns == SLICE), one.when & moves, 0)
 
 
 def _kept(tilings: Tilings, loads: tuple[Load, ...]) -> list[Counts]:
@@ -146,7 +165,7 @@ def _kept(tilings: Tilings, loads: tuple[Load, ...]) -> list[Counts]:
         kept = np.ones_like(tilings.height)
         for other in range(k):
             if one.same and loads[other].same == one.same:
-                kept[(holds[other][0] == holds[k][0]) & (holds[other][1] == holds[k][1])] = 0
+                kept[np.equal(holds[other], holds[k]).all(axis=0)] = 0
         found.append(kept)
     return found
 
@@ -156,26 +175,34 @@ def _slots(tilings: Tilings, look: Look, target: Target) -> Counts:
     unit, more = target.alignment, target.engine.copies - 1
     total = np.zeros_like(tilings.height)
     for one, kept in zip(look.loads, _kept(tilings, look.loads), strict=True):
-        rows, columns = _holds(tilings, one)
+        rows, columns, _ = _holds(tilings, one)
         size = _extent(one.rows, one.height, tilings.height, tilings.depth) * _extent(
             one.columns, one.width, tilings.width, tilings.depth
         )
         again = (rows != WHOLE) | (columns != WHOLE)
         total += kept * (-(-size // unit) * unit) * (1 + more * again)
     tile = -(-tilings.height * tilings.width // unit) * unit
-    total += look.written * tile * (1 + more * (tilings.n_rows * tilings.n_columns > 1))
+    total += (look.written - look.in_place) * tile * (1 + more * (tilings.n_rows * tilings.n_columns > 1))
+    for work in look.nest.work:
+        if work.rolls:
+            rows = tilings.height if work.rows == TILE else work.height
+            total += -(-rows * (tilings.width if work.columns == TILE else work.width) // unit) * unit
+    total += -(-max(way.workspace for way in look.ways) // unit) * unit
     return total + look.nest.accumulators * tile * (tilings.n_slices > 1)
 
 
 class _Walk:
-    """A walk over the tiles of a nest in all tilings, along rows or along columns."""
+    """A walk over the tiles of a nest in all tilings, along rows or along columns, with the peak of each.
 
-    def __init__(self, tilings: Tilings, look: Look, target: Target, by_rows: bool) -> None:
-        self.tilings, self.nest, self.written = tilings, look.nest, look.written
+    `place` is that of the look among those of its step.
+    """
+
+    def __init__(self, tilings: Tilings, look: Look, target: Target, by_rows: bool, place: int, peak: Counts) -> None:
+        self.tilings, self.look, self.nest, self.written = tilings, look, look.nest, look.written
         self.loads = loads = look.loads
-        self.target, self.by_rows = target, by_rows
+        self.target, self.by_rows, self.place, self.peak = target, by_rows, place, peak
         self.kept = _kept(tilings, loads)
-        self.is_open = may_coincide(tilings, [_holds(tilings, one) for one in loads], [one.same for one in loads])
+        self.is_open = may_coincide(tilings, [_holds(tilings, one) for one in loads], loads)
         if self.is_open.any():
             self.kept = [
                 np.where(self.is_open, 0, kept) if one.same else kept
@@ -184,15 +211,17 @@ class _Walk:
 
     def figures(self) -> tuple[Numbers, Counts]:
         """Return the time and the traffic in each tiling; where one is open, without tensors in several regions."""
-        tilings, (per_element, at_first, at_last) = self.tilings, self._work()
+        tilings = self.tilings
         latency, traffic = np.zeros(len(tilings.height)), np.zeros_like(tilings.height)
         one_slice, last_depth = tilings.n_slices == 1, tilings.last[2]
         middle = np.maximum(tilings.n_slices - 2, 0)
+        works = {word: self._work(bit) for word, bit in _CHANGES.items()}
         for changed, height, width, count in tilings.kinds(self.by_rows):
+            per_element, at_first, at_last = works[changed]
             entering = self._bytes(height, width, changed, None)
             leaving = self._bytes(height, width, None, None) + self.written * height * width
-            sliced = self._bytes(height, width, None, tilings.depth)
-            last = self._bytes(height, width, None, last_depth)
+            sliced = self._bytes(height, width, changed, tilings.depth)
+            last = self._bytes(height, width, changed, last_depth)
             work = per_element * tilings.depth
             alone = np.maximum(work + at_first + at_last, self._time(entering + leaving))
             several = (
@@ -208,46 +237,55 @@ class _Walk:
     def counted(self, chosen: int) -> tuple[float, int]:
         """Return the time and the traffic in one tiling, visit by visit."""
         visits = Visits(self.tilings, chosen, self.by_rows)
-        shares = [(one.rows, one.columns, one.same) for one in self.loads]
-        moved = visits.loaded(shares, [(one.height, one.width) for one in self.loads])
+        moved = visits.loaded(self.loads)
         moved += self.written * visits.area * visits.is_last
-        per_element, at_first, at_last = self._work()
-        work = per_element[chosen] * visits.depth + at_first[chosen] * visits.is_first + at_last * visits.is_last
+        work = np.zeros(len(moved))
+        for change in np.unique(visits.change):
+            per_element, at_first, at_last = (part[chosen] for part in self._work(int(change)))
+            here = per_element * visits.depth + at_first * visits.is_first + at_last * visits.is_last
+            work = np.where(visits.change == change, here, work)
         return fsum(np.maximum(work, self._time(moved))), int(moved.sum())
 
     def _time(self, size: Counts) -> Numbers:
         link = self.target.link
         return size / link.bandwidth + link.latency * (size > 0)
 
-    def _work(self) -> tuple[Numbers, Numbers, float]:
-        """Return the arithmetic of an element of the reduction, of a tile's first slice, and of its last one."""
+    def _work(self, change: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the arithmetic of an element of the reduction, of a tile's first slice, and of its last one.
+
+        It is that of tiles after a `change` of row or column; 0 is the first one, which needs everything.
+        """
         tilings, engine = self.tilings, self.target.engine
-        per_element, at_first, at_last = np.zeros(len(tilings.height)), np.zeros(len(tilings.height)), 0.0
-        for one in self.nest.work:
-            if one.rows == TILE and one.columns == TILE:
-                if one.is_product:
-                    per_element += one.cost / self.nest.reduction
-                else:
-                    at_last += one.cost
+        per_element, at_first, at_last = (np.zeros(len(tilings.height)) for _ in range(3))
+        for one, way in zip(self.nest.work, self.look.ways, strict=True):
+            if change and not one.when & change:
                 continue
-            time = one.cost * self._repeats(one)
+            native = way.tile(engine.height, engine.width)
+            time = way.cost * self._repeats(one, native)
             if SLICE in (one.rows, one.columns):
-                side, native = (one.height, engine.height) if one.rows == SLICE else (one.width, engine.width)
-                per_element += time * -(-side // native) / side
-            else:
+                side, most = (one.height, native[0]) if one.rows == SLICE else (one.width, native[1])
+                per_element += time * -(-side // most) / side
+            elif one.rows != TILE or one.columns != TILE:
                 at_first += time
+            elif one.is_product:
+                per_element += time / self.nest.reduction
+            else:
+                at_last += time
         return per_element, at_first, at_last
 
-    def _repeats(self, one: Work) -> Numbers:
-        """Return how many tiles the whole axes of an output take."""
-        rows = -(-one.height // self.tilings.height) if one.rows == WHOLE else 1
-        columns = -(-one.width // self.tilings.width) if one.columns == WHOLE else 1
-        return np.ones(len(self.tilings.height)) * rows * columns
+    def _repeats(self, one: Work, native: tuple[int, int]) -> Numbers:
+        """Return how many native tiles the tiles of an output take, those of a slice of its reduction apart."""
+        found = np.ones(len(self.tilings.height))
+        sides = (one.rows, self.tilings.height, one.height), (one.columns, self.tilings.width, one.width)
+        for (holds, tile, whole), most in zip(sides, native, strict=True):
+            if holds != SLICE:
+                found *= -(-tile // most) * (-(-whole // tile) if holds == WHOLE else 1)
+        return found
 
     def _bytes(self, height: Counts, width: Counts, changed: str | None, depth: Counts | None) -> Counts:
-        """Return the bytes that are loaded: with `depth`, those of a slice of the reduction of that depth.
+        """Return the bytes that are loaded of a tile that is entered after a change; without one, at its end.
 
-        Without, those of tiles as such: with `changed`, where a tile is entered after that change; else at its end.
+        With `depth`, they are those of a slice of the reduction of that depth.
         """
         total = np.zeros_like(height)
         for one, kept in zip(self.loads, self.kept, strict=True):
@@ -256,7 +294,7 @@ class _Walk:
             size = kept * _extent(one.rows, one.height, height, self.tilings.depth if depth is None else depth)
             size = size * _extent(one.columns, one.width, width, self.tilings.depth if depth is None else depth)
             if depth is not None:
-                if is_sliced:
+                if is_sliced and (changed == "first" or one.when & _CHANGES[changed]):
                     total += size
                 continue
             if changed is None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, product
 
 from memplan.planner.schedules.contest import ScheduleProblem
-from memplan.planner.schedules.graph import TileGraph
+from memplan.planner.schedules.graph import Alternative, TileGraph, TileOperation
 from memplan.planner.schedules.schedule import ScheduleStep
 from memplan.planner.schedules.simulator import simulate_step
 from memplan.planner.schedules.target import Target
@@ -59,10 +60,24 @@ def drawn_schedule(seed: int, most: int = 6, sides: tuple[int, ...] = SIDES) -> 
     return ScheduleProblem.model_validate(fields)
 
 
-def drawn_target(problem: ScheduleProblem, seed: int) -> Target:
+def with_alternatives(graph: TileGraph, seed: int) -> TileGraph:
+    """Return a graph some of whose operations may be computed in another way, or in two others."""
+    rng = random.Random(seed)
+
+    def way(one: TileOperation) -> Alternative:
+        native = rng.choice([None, (2, 4), (4, 2), (8, 8)])
+        in_place = not one.is_product and rng.random() < 0.4
+        return Alternative(rng.randint(1, 40), native, rng.choice([0, 0, 8, 30]), in_place)
+
+    others = [tuple(way(one) for _ in range(rng.choice([0, 1, 1, 2]))) for one in graph.operations]
+    changed = [replace(one, alternatives=ways) for one, ways in zip(graph.operations, others, strict=True)]
+    return replace(graph, operations=tuple(changed))
+
+
+def drawn_target(problem: ScheduleProblem, seed: int, rolls: bool = False) -> Target:
     """Return the machine of a problem, for some seeds with two copies, an alignment and a latency."""
     rng = random.Random(seed)
-    fields = problem.target.model_dump()
+    fields = problem.target.model_dump() | {"rolls": rolls}
     if rng.random() < 0.5:
         fields["engine"]["copies"] = 2
         fields["memories"][0]["alignment"] = rng.choice([1, 4, 64])
@@ -134,11 +149,22 @@ def _step_time(
             for depth in _sizes(reduction, min(engine.native)):
                 for is_by_rows in (True, False):
                     order = _there_and_back(-(-tip.height // height), -(-tip.width // width), is_by_rows)
-                    tiled = ScheduleStep(tuple(sorted(group)), width, height, depth, order, retained)
-                    figures, wrong = simulate_step(graph, target, tiled, resident, written)
-                    if figures is not None and not wrong:
-                        found.append(figures.latency)
+                    tile = ScheduleStep(tuple(sorted(group)), width, height, depth, order, retained)
+                    for tiled in _kept_and_computed(graph, target, tile):
+                        figures, wrong = simulate_step(graph, target, tiled, resident, written)
+                        if figures is not None and not wrong:
+                            found.append(figures.latency)
     return min(found, default=None)
+
+
+def _kept_and_computed(graph: TileGraph, target: Target, step: ScheduleStep) -> Iterator[ScheduleStep]:
+    """Yield a step with each way to compute its operations, and with each set of tensors that roll."""
+    read = {t for o in step.operations for t in graph.operations[o].inputs}
+    inner = sorted(read & {graph.operations[o].output for o in step.operations}) if target.rolls else []
+    ways = list(product(*(range(len(graph.operations[o].ways)) for o in step.operations)))
+    for size in range(len(inner) + 1):
+        for rolls, chosen in product(combinations(inner, size), ways):
+            yield replace(step, alternatives=chosen, rolls=rolls)
 
 
 def _sizes(length: int, native: int) -> list[int]:

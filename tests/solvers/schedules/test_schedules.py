@@ -8,18 +8,18 @@ import pytest
 
 from memplan.planner.errors import ProblemError
 from memplan.planner.schedules.graph import TileGraph, TileOperation, TileTensor
-from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.simulator import simulate
 from memplan.planner.schedules.target import Engine, Target
 from memplan.solvers.schedules.bounds import LowerBounds
 from memplan.solvers.schedules.costs import StepCosts
+from memplan.solvers.schedules.downsets import PlannedStep
 from memplan.solvers.schedules.effort import ScheduleEffort
 from memplan.solvers.schedules.ground import Ground
-from memplan.solvers.schedules.lowering import lowered, walk
+from memplan.solvers.schedules.lowering import lowered
 from memplan.solvers.schedules.search import ScheduleSearch, depth_first, in_order
 from memplan.solvers.schedules.solve import ScheduleTask, SolvedSchedule, cut_off, solve_schedule
 from tests.support.depth import seeds
-from tests.support.small_schedules import drawn_schedule, drawn_target, least_latency
+from tests.support.small_schedules import drawn_schedule, drawn_target, least_latency, with_alternatives
 
 
 def solved(graph: TileGraph, target: Target) -> SolvedSchedule:
@@ -32,20 +32,18 @@ def solved(graph: TileGraph, target: Target) -> SolvedSchedule:
 @pytest.mark.parametrize("seed", seeds(200))
 def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None:
     problem = drawn_schedule(seed)
-    graph, target = problem.graph, drawn_target(problem, seed)
+    graph, target = with_alternatives(problem.graph, seed), drawn_target(problem, seed, rolls=seed % 3 > 0)
     costs, everything = StepCosts(graph, target), (1 << len(graph.operations)) - 1
     outputs = sum(1 << tensor for tensor in graph.outputs)
-    cost, nest = costs.of(everything, 0, outputs, 0), costs.nest(everything, outputs)
-    if cost is None or nest is None:
-        return
-    order = walk(-(-nest.height // cost.height), -(-nest.width // cost.width), cost.by_rows)
-    step = ScheduleStep(tuple(range(len(graph.operations))), cost.width, cost.height, cost.depth, order)
-    found = simulate(graph, target, Schedule((step,)))
-    if not found.steps:
-        assert found.violations == ("steps[0]: operations must be connected by tensors",)
-        return
-    assert found.latency == pytest.approx(cost.latency)
-    assert (found.traffic, found.peak) == (cost.traffic, cost.peak)
+    step = PlannedStep(everything, 0, outputs, 0)
+    for cost in costs.ways(*step.masks):
+        schedule = lowered(costs, range(len(graph.operations)), [(step, cost)])
+        found = simulate(graph, target, schedule)
+        if not found.steps:
+            assert found.violations == ("steps[0]: operations must be connected by tensors",)
+            return
+        assert found.latency == pytest.approx(cost.latency)
+        assert (found.traffic, found.peak) == (cost.traffic, cost.peak)
 
 
 @pytest.mark.drawn
@@ -64,6 +62,21 @@ def test_the_search_finds_what_trying_all_schedules_finds(seed: int) -> None:
         assert found.simulation.latency == pytest.approx(least)
     else:  # the oracle runs each operation once
         assert found.simulation.latency < least
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(15, first=1))
+def test_the_search_chooses_alternatives_and_rolls_as_trying_all_of_them_does(seed: int) -> None:
+    problem = drawn_schedule(seed, most=3, sides=(2, 4, 8))
+    graph, target = with_alternatives(problem.graph, seed), drawn_target(problem, seed, rolls=True)
+    least = least_latency(graph, target)
+    if least is None:
+        return
+    found = solved(graph, target)
+    assert LowerBounds(graph, target).latency <= least * (1 + 1e-9)
+    runs = [o for step in found.schedule.steps for o in step.operations]
+    is_once = len(runs) == len(graph.operations)
+    assert found.simulation.latency == pytest.approx(least) if is_once else found.simulation.latency < least
 
 
 @pytest.mark.drawn
@@ -116,7 +129,7 @@ def test_a_step_whose_residents_have_no_place_comes_back_without_one() -> None:
     again = cut_off(ground, found)
     assert ground.costs.cuts.isdisjoint(step.masks for step, _ in again.steps)
     assert (
-        simulate(ground.graph, target, lowered(ground.graph, range(len(graph.operations)), again.steps)).violations
+        simulate(ground.graph, target, lowered(ground.costs, range(len(graph.operations)), again.steps)).violations
         == ()
     )
     assert again.value >= found.value
