@@ -24,7 +24,7 @@ from memplan.solvers.search.to_plan import gap_of
 class ScheduleSlot(Answer):
     """A part of the fast memory, in the steps from `start` to before `end`: what it is for, of which tensor."""
 
-    kind: Literal["input", "output", "accumulator", "retained"]
+    kind: Literal["input", "output", "accumulator", "retained", "roll", "workspace"]
     tensor: int
     size: int
     start: int
@@ -46,7 +46,9 @@ class ScheduleAnswer(Answer):
 
     Times are those of the simulator. `proof` says why no schedule is better: its value is the lower `bound`, or all
     were looked at (`exhaustion`), in tiles of powers of two. Where it `is_exhausted`, no grouping of operations, each
-    once, in such tiles, is better. Of a network, `point` is the cascade that it runs as, with the place of each buffer.
+    once, in such tiles, is better. Where there are any, `alternatives` say which way computes each operation of a step,
+    0 for its own one, and `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `point` is the
+    cascade that it runs as, with the place of each buffer.
     """
 
     status: Literal["optimal", "feasible"]
@@ -66,13 +68,16 @@ class ScheduleAnswer(Answer):
     subgraph_latencies: tuple[float, ...]
     slots: tuple[ScheduleSlot, ...]
     frontier: tuple[SchedulePoint, ...] = ()
+    alternatives: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
+    tensors_to_roll: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
     point: PointRow | None = Field(None, exclude_if=lambda found: found is None)
 
     @property
     def schedule(self) -> Schedule:
         """The schedule of the rows."""
-        rows = zip(self.subgraphs, self.granularities, self.traversal_orders, self.tensors_to_retain, strict=True)
-        return Schedule(tuple(ScheduleStep(made, *tile, order, retained) for made, tile, order, retained in rows))
+        kept = (rows or ((),) * len(self.subgraphs) for rows in (self.alternatives, self.tensors_to_roll))
+        columns = self.subgraphs, self.granularities, self.traversal_orders, self.tensors_to_retain, *kept
+        return Schedule(tuple(ScheduleStep(made, *tile, *row) for made, tile, *row in zip(*columns, strict=True)))
 
 
 def answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> ScheduleAnswer:
@@ -88,8 +93,15 @@ def answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> Sc
         traversal_orders=tuple(step.order for step in steps),
         subgraph_latencies=tuple(step.latency for step in figures.steps),
         slots=tuple(ScheduleSlot.of(slot) for slot in found.slots),
+        alternatives=_rows([step.alternatives for step in steps]),
+        tensors_to_roll=_rows([step.rolls for step in steps]),
         frontier=tuple(SchedulePoint.of(one.simulation, steps=len(one.simulation.steps)) for one in found.front),
     )
+
+
+def _rows(rows: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """Return the rows of all steps; none where all are empty."""
+    return tuple(rows) if any(rows) else ()
 
 
 def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective, *, front: bool) -> ScheduleAnswer:

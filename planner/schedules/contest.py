@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import Location, broken, shown
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Value, as_tuple
-from memplan.planner.schedules.graph import TileGraph, TileOperation, TileTensor
+from memplan.planner.schedules.graph import Alternative, TileGraph, TileOperation, TileTensor
 from memplan.planner.schedules.target import Engine, Link, Memory, Rate, Side, Target
 
 MOST_OPERATIONS = 2000
@@ -27,14 +27,36 @@ Tensors = Annotated[tuple[tuple[Annotated[int, Field(ge=0)], ...], ...], BeforeV
 Sides = Annotated[tuple[Side, ...], BeforeValidator(as_tuple)]
 Cost = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 _KINDS: dict[str, Literal["product", "element-wise"]] = {"MatMul": "product", "Pointwise": "element-wise"}
+MOST_ALTERNATIVES = 15
+"""The most other ways of an operation."""
 Break = tuple[Location, str]
+
+
+class OtherWay(Value):
+    """Another way to compute an operation: its base cost, and the width and height of its own native tile.
+
+    It may need a `workspace`, bytes of the fast memory; one that works `in_place` makes its output's tile where that of
+    its first input lies.
+    """
+
+    base_cost: Cost
+    native_granularity: Annotated[tuple[Side, Side], BeforeValidator(as_tuple)] | None = None
+    workspace: Bytes = 0
+    in_place: bool = False
+
+    @property
+    def way(self) -> Alternative:
+        """The way, as graphs have it."""
+        native = self.native_granularity
+        return Alternative(self.base_cost, native and (native[1], native[0]), self.workspace, self.in_place)
 
 
 class ScheduleProblem(Value):
     """Operations on tensors of two dimensions, and the machine that runs them; all lists are by position.
 
     A base cost is the time of one native tile, that of a `MatMul` with its whole reduction; tensors have one byte an
-    element. The first input of a `MatMul` has the rows of the output, the second one its columns.
+    element. The first input of a `MatMul` has the rows of the output, the second one its columns. `alternatives`, which
+    the contest does not know, are other ways to compute each operation.
     """
 
     widths: Sides
@@ -46,6 +68,7 @@ class ScheduleProblem(Value):
     fast_memory_capacity: Bytes
     slow_memory_bandwidth: Rate
     native_granularity: Annotated[tuple[Side, Side], BeforeValidator(as_tuple)]
+    alternatives: Annotated[tuple[tuple[OtherWay, ...], ...], BeforeValidator(_tuples)] = ()
 
     @model_validator(mode="after")
     def _is_a_graph(self) -> ScheduleProblem:
@@ -63,9 +86,15 @@ class ScheduleProblem(Value):
             yield ("op_types",), f"must be 1 to {MOST_OPERATIONS} operations, got {count}"
         if len(self.heights) != len(self.widths):
             yield ("heights",), f"must be as many as widths ({len(self.widths)}), got {len(self.heights)}"
-        for name in ("inputs", "outputs", "base_costs"):
+        for name in ("inputs", "outputs", "base_costs", *["alternatives"] * bool(self.alternatives)):
             if len(getattr(self, name)) != count:
                 yield (name,), f"must be as many as op_types ({count}), got {len(getattr(self, name))}"
+        for i, (ways, kind) in enumerate(zip(self.alternatives, self.op_types, strict=False)):
+            if len(ways) > MOST_ALTERNATIVES:
+                yield ("alternatives", i), f"must be at most {MOST_ALTERNATIVES}, got {len(ways)}"
+            for place, way in enumerate(ways):
+                if way.in_place and kind == "MatMul":
+                    yield ("alternatives", i, place, "in_place"), "must be false for a MatMul, got true"
 
     def _wrong_tensors(self) -> Iterator[Break]:
         known, made = len(self.widths), dict[int, int]()
@@ -114,10 +143,13 @@ class ScheduleProblem(Value):
     @cached_property
     def graph(self) -> TileGraph:
         """The graph of the operations."""
-        rows = zip(self.op_types, self.inputs, self.outputs, self.base_costs, strict=True)
+        others = [tuple(other.way for other in row) for row in self.alternatives or ((),) * len(self.op_types)]
+        rows = zip(self.op_types, self.inputs, self.outputs, self.base_costs, others, strict=True)
         return TileGraph(
             tensors=tuple(TileTensor(h, w) for h, w in zip(self.heights, self.widths, strict=True)),
-            operations=tuple(TileOperation(_KINDS[kind], reads, made[0], cost) for kind, reads, made, cost in rows),
+            operations=tuple(
+                TileOperation(_KINDS[kind], reads, made[0], cost, ways) for kind, reads, made, cost, ways in rows
+            ),
         )
 
     @cached_property

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from memplan.planner.schedules.graph import Alternative
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.coincidences import Holds, Load, Visits, may_coincide
-from memplan.solvers.schedules.nests import COLUMN, ROW, SLICE, TILE, WHOLE, Nest, Work
+from memplan.solvers.schedules.nests import COLUMN, EVERY, ROW, SLICE, TILE, WHOLE, Nest, Work
 from memplan.solvers.schedules.tilings import MANY_VISITS, MOST_VISITS, Counts, Tilings
 
 Numbers = NDArray[np.float64]
@@ -139,9 +139,9 @@ class TiledStep:
         )
 
 
-def _extent(holds: int, whole: int, tile: Counts, depth: Counts) -> Counts:
+def _extent(holds: int, whole: int, tile: Counts, depth: Counts | int) -> Counts:
     """Return the elements that are held of an axis."""
-    return tile if holds == TILE else depth if holds == SLICE else np.full_like(tile, whole)
+    return tile if holds == TILE else np.full_like(tile, depth if holds == SLICE else whole)
 
 
 def _holds(tilings: Tilings, one: Load) -> Holds:
@@ -185,8 +185,8 @@ def _slots(tilings: Tilings, look: Look, target: Target) -> Counts:
     total += (look.written - look.in_place) * tile * (1 + more * (tilings.n_rows * tilings.n_columns > 1))
     for work in look.nest.work:
         if work.rolls:
-            rows = tilings.height if work.rows == TILE else work.height
-            total += -(-rows * (tilings.width if work.columns == TILE else work.width) // unit) * unit
+            rows = _extent(work.rows, work.height, tilings.height, work.height)
+            total += -(-rows * _extent(work.columns, work.width, tilings.width, work.width) // unit) * unit
     total += -(-max(way.workspace for way in look.ways) // unit) * unit
     return total + look.nest.accumulators * tile * (tilings.n_slices > 1)
 
@@ -204,10 +204,8 @@ class _Walk:
         self.kept = _kept(tilings, loads)
         self.is_open = may_coincide(tilings, [_holds(tilings, one) for one in loads], loads)
         if self.is_open.any():
-            self.kept = [
-                np.where(self.is_open, 0, kept) if one.same else kept
-                for one, kept in zip(loads, self.kept, strict=True)
-            ]
+            rows = zip(loads, self.kept, strict=True)
+            self.kept = [np.where(self.is_open, 0, kept) if one.same else kept for one, kept in rows]
 
     def figures(self) -> tuple[Numbers, Counts]:
         """Return the time and the traffic in each tiling; where one is open, without tensors in several regions."""
@@ -215,11 +213,11 @@ class _Walk:
         latency, traffic = np.zeros(len(tilings.height)), np.zeros_like(tilings.height)
         one_slice, last_depth = tilings.n_slices == 1, tilings.last[2]
         middle = np.maximum(tilings.n_slices - 2, 0)
-        works = {word: self._work(bit) for word, bit in _CHANGES.items()}
+        first, is_alike = self._work(0), all(one.when == EVERY for one in self.nest.work)
         for changed, height, width, count in tilings.kinds(self.by_rows):
-            per_element, at_first, at_last = works[changed]
-            entering = self._bytes(height, width, changed, None)
-            leaving = self._bytes(height, width, None, None) + self.written * height * width
+            per_element, at_first, at_last = first if is_alike else self._work(_CHANGES[changed])
+            entering = self._bytes(height, width, changed)
+            leaving = self._bytes(height, width, "end") + self.written * height * width
             sliced = self._bytes(height, width, changed, tilings.depth)
             last = self._bytes(height, width, changed, last_depth)
             work = per_element * tilings.depth
@@ -237,8 +235,7 @@ class _Walk:
     def counted(self, chosen: int) -> tuple[float, int]:
         """Return the time and the traffic in one tiling, visit by visit."""
         visits = Visits(self.tilings, chosen, self.by_rows)
-        moved = visits.loaded(self.loads)
-        moved += self.written * visits.area * visits.is_last
+        moved = visits.loaded(self.loads) + self.written * visits.area * visits.is_last
         work = np.zeros(len(moved))
         for change in np.unique(visits.change):
             per_element, at_first, at_last = (part[chosen] for part in self._work(int(change)))
@@ -282,34 +279,22 @@ class _Walk:
                 found *= -(-tile // most) * (-(-whole // tile) if holds == WHOLE else 1)
         return found
 
-    def _bytes(self, height: Counts, width: Counts, changed: str | None, depth: Counts | None) -> Counts:
-        """Return the bytes that are loaded of a tile that is entered after a change; without one, at its end.
+    def _bytes(self, height: Counts, width: Counts, changed: str, depth: Counts | None = None) -> Counts:
+        """Return the bytes that are loaded of a tile that is entered after a change; with "end", at its end.
 
         With `depth`, they are those of a slice of the reduction of that depth.
         """
-        total = np.zeros_like(height)
+        total, deep = np.zeros_like(height), self.tilings.depth if depth is None else depth
         for one, kept in zip(self.loads, self.kept, strict=True):
-            is_sliced = SLICE in (one.rows, one.columns)
-            is_tile = one.rows == TILE and one.columns == TILE
-            size = kept * _extent(one.rows, one.height, height, self.tilings.depth if depth is None else depth)
-            size = size * _extent(one.columns, one.width, width, self.tilings.depth if depth is None else depth)
+            is_sliced, is_tile = SLICE in (one.rows, one.columns), one.rows == one.columns == TILE
             if depth is not None:
-                if is_sliced and (changed == "first" or one.when & _CHANGES[changed]):
-                    total += size
-                continue
-            if changed is None:
-                if is_tile:
-                    total += size
-                continue
-            if is_tile:
-                continue
-            wanted = self._is_entered(one, changed)
-            total += size * (wanted if not is_sliced else wanted & (self.tilings.n_slices == 1))
+                is_loaded = is_sliced and (changed == "first" or one.when & _CHANGES[changed] > 0)
+            elif changed == "end" or is_tile:
+                is_loaded = is_tile and changed == "end"
+            else:
+                is_loaded = changed == "first" or (one.rows if changed == "row" else one.columns) == TILE
+            if is_loaded:
+                size = kept * _extent(one.rows, one.height, height, deep)
+                size = size * _extent(one.columns, one.width, width, deep)
+                total += size * (self.tilings.n_slices == 1) if is_sliced and depth is None else size
         return total
-
-    @staticmethod
-    def _is_entered(one: Load, changed: str) -> bool:
-        """Return True if a region that is held while tiles pass is loaded anew after a change."""
-        if changed == "first":
-            return True
-        return (one.rows if changed == "row" else one.columns) == TILE

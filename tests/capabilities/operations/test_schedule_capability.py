@@ -37,6 +37,19 @@ def test_copies_alignment_and_latency_of_a_target_have_their_price() -> None:
     assert all(slot.offset % 64 == slot.size % 64 == 0 for slot in priced.slots)
 
 
+def test_alternatives_and_rolls_are_in_the_answer_and_are_simulated_again() -> None:
+    problem = ScheduleProblem.model_validate(example("attention_alternatives.json"))
+    target = Target.model_validate(example("rolling.json"))
+    plain, found = schedule(problem, target.model_copy(update={"rolls": False})), schedule(problem, target)
+    assert found.latency < plain.latency
+    assert found.alternatives == ((1, 0, 0), (1, 0, 0))
+    assert found.tensors_to_roll == ((4,), (7,))
+    assert simulate(problem.graph, target, found.schedule).latency == pytest.approx(found.latency)
+    assert simulate(problem.graph, problem.target, found.schedule).violations
+    assert "rolls 4, 0 by alternative 1" in " ".join(lines(found))
+    assert not plain.model_dump().keys() & {"alternatives", "tensors_to_roll"}
+
+
 def test_less_traffic_may_take_longer() -> None:
     problem = ScheduleProblem.model_validate(example("attention.json"))
     quick, little = schedule(problem), schedule(problem, options=ScheduleOptions(objective="traffic"))
@@ -62,6 +75,8 @@ def test_the_lines_have_every_step() -> None:
         ({"widths": [128, 128, 128, 64]}, "inputs[2][0]: must be 128 x 64, as the output is, got 128 x 128"),
         ({"fast_memory_capacity": 1}, "fast_memory_capacity: must hold what an element of tensor 1 needs, got 1"),
         ({"op_types": ["MatMul", "Pointwise", "Pointwise"]}, "inputs[0]: must be 2 tensors, got [0]"),
+        ({"alternatives": [[]]}, "alternatives: must be as many as op_types (3), got 1"),
+        ({"alternatives": [[{"base_cost": 1}] * 16, [], []]}, "alternatives[0]: must be at most 15, got 16"),
     ],
 )
 def test_what_is_no_graph_is_refused_with_object_rule_and_value(changes: dict[str, Any], sentence: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -90,6 +91,36 @@ def test_a_schedule_that_breaks_a_rule_has_a_violation(
 ) -> None:
     found = simulate(given.graph, given.target, Schedule(tuple(steps)))
     assert any(text.startswith(wrong) for text in found.violations), found.violations
+
+
+def test_a_strip_that_rolls_is_made_once_for_the_tiles_of_its_rows() -> None:
+    target = TWO_PRODUCTS.target.model_copy(update={"rolls": True}).with_capacity(50000)
+    tiled = step([0, 1], (64, 64, 128), order=[0, 1, 3, 2])
+    again, once = (
+        simulate(TWO_PRODUCTS.graph, target, Schedule((replace(tiled, rolls=rolls),))) for rolls in ((), (3,))
+    )
+    assert (again.latency, again.peak) == (4 * 4000, 36864)
+    assert (once.latency, once.peak) == (2 * 4000 + 2 * 2000, 36864 + 64 * 128)
+    on_the_contest = simulate(TWO_PRODUCTS.graph, TWO_PRODUCTS.target, Schedule((replace(tiled, rolls=(3,)),)))
+    assert on_the_contest.violations == ("steps[0].rolls: must be made by the step, on a target that rolls",)
+
+
+def test_an_alternative_has_its_own_time_and_its_own_place_in_the_fast_memory() -> None:
+    others = [
+        {"base_cost": 5000, "workspace": 2000},
+        {"base_cost": 900, "native_granularity": [64, 32]},
+        {"base_cost": 1000, "in_place": True},
+    ]
+    given = ScheduleProblem.model_validate(CHAIN.model_dump() | {"alternatives": [others, []]})
+
+    def ran(way: int) -> tuple[float, int]:
+        steps = replace(step([0]), alternatives=(way,)), step([1])
+        found = simulate(given.graph, given.target, Schedule(steps)).steps[0]
+        return found.latency, found.peak
+
+    assert [ran(way) for way in range(4)] == [(3276.8, 32768), (5000, 34768), (8 * 900, 32768), (3276.8, 16384)]
+    wrong = simulate(given.graph, given.target, Schedule((step([0]), replace(step([1]), alternatives=(1,)))))
+    assert wrong.violations == ("steps[1].alternatives: must be one for each operation, each less than [1]",)
 
 
 def test_copies_and_alignment_are_counted_in_the_fast_memory() -> None:
