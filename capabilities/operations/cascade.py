@@ -133,6 +133,7 @@ class CascadeOptions(CapabilityOptions):
     sweep: Sweep = Field(
         default_factory=dict, description="Search for each of these values of an option: longest=1,2,4 or even=yes,no."
     )
+    with_plans: bool = Field(False, description="Answer with the problem and the plan of each point, too.")
     check: bool = Field(
         False, description="Execute the points, or the one of `point`, by value in their planned arena."
     )
@@ -179,19 +180,20 @@ def cascade(
     """
     running = control.begun(options)
     if not options.sweep:
-        return _with_point(_searched(graph, options, running), options.point)
+        return _answered(_searched(graph, options, running), options)
     chosen, found = combinations(options, options.sweep), list[tuple[dict[str, Any], CascadeResult]]()
     for k, (values, its) in enumerate(chosen):
         if found and running.is_over:
             break
         part = running.within(running.left_s / (len(chosen) - k))
         found.append((values, _searched(graph, its, replace(part, note=None))))
-    best = _with_point(best_of([result for _, result in found]), options.point)
+    best = _answered(best_of([result for _, result in found]), options)
     return best.model_copy(update={"swept": swept_rows(found, options.objectives), "combinations": len(chosen)})
 
 
-def _with_point(found: CascadeResult, point: int | None) -> CascadeAnswer:
-    return answer_of(found if point is None or not found.points else with_point_alone(found, point))
+def _answered(found: CascadeResult, options: CascadeOptions) -> CascadeAnswer:
+    shown = found if options.point is None or not found.points else with_point_alone(found, options.point)
+    return answer_of(shown, with_plans=options.with_plans)
 
 
 def _searched(graph: OperationGraph | AccessGraph, options: CascadeOptions, running: Running) -> CascadeResult:

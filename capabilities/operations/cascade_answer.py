@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.operations.cascade_sweep import SweptRow
+from memplan.capabilities.plans.baseline import PlanAndProblem
 from memplan.planner.operations.cascade.regions import CascadeRegion, Span, Stripes
 from memplan.solvers.cascade.barriers import Barrier
 from memplan.solvers.cascade.points import CascadePoint
@@ -125,6 +126,7 @@ class PointRow(Answer):
     tensor_origins: tuple[int, ...] | None = Field(None, exclude_if=_is_none)
     reads: tuple[tuple[int, ...], ...] | None = Field(None, exclude_if=_is_none)
     makes: tuple[tuple[int, ...], ...] | None = Field(None, exclude_if=_is_none)
+    planned: PlanAndProblem | None = Field(None, exclude_if=_is_none)
 
 
 class CascadeAnswer(Answer):
@@ -151,7 +153,7 @@ class CascadeAnswer(Answer):
     result: SkipJsonSchema[CascadeResult | None] = Field(None, exclude=True, repr=False)
 
 
-def answer_of(result: CascadeResult) -> CascadeAnswer:
+def answer_of(result: CascadeResult, *, with_plans: bool = False) -> CascadeAnswer:
     """Return the answer that the result of a search is."""
     options, graph = result.options, result.graph
     return CascadeAnswer.of(
@@ -169,13 +171,13 @@ def answer_of(result: CascadeResult) -> CascadeAnswer:
             )
             for row in graph.operations
         ),
-        points=tuple(point_row(point, k in result.checked) for k, point in enumerate(result.points)),
+        points=tuple(point_row(point, k in result.checked, with_plans) for k, point in enumerate(result.points)),
         barriers=result.barriers[:MOST_BARRIERS],
         result=result,
     )
 
 
-def point_row(point: CascadePoint, is_checked: bool = False) -> PointRow:
+def point_row(point: CascadePoint, is_checked: bool = False, with_plan: bool = False) -> PointRow:
     """Return the row of a point."""
     graph = point.cascade.graph
     wiring = {
@@ -196,6 +198,7 @@ def point_row(point: CascadePoint, is_checked: bool = False) -> PointRow:
         offsets=point.offsets(),
         pools=point.pools() if has_memories else None,
         used=dict(point.used) if has_memories else None,
+        planned=PlanAndProblem(problem=point.problem, plan=point.plan) if with_plan else None,
         slow_traffic=point.slow_traffic if has_memories else None,
         **(wiring if graph.origins else {}),
     )

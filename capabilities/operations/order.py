@@ -11,6 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.graphs import GraphOptions
+from memplan.capabilities.plans.baseline import PlanAndProblem
 from memplan.capabilities.question import Question
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.rows import Alignment
@@ -38,6 +39,7 @@ class OrderOptions(GraphOptions):
     with_certificate: bool = Field(
         False, description="Answer with the text that proves the bound, if it can be checked."
     )
+    with_plan: bool = Field(False, description="Answer with the plan in the new order and its problem, too.")
 
 
 class BoundCertificate(Answer):
@@ -74,6 +76,7 @@ class OrderAnswer(Answer):
     sources: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda found: not any(found))
     regions: tuple[RegionOrder, ...] = Field((), exclude_if=lambda found: not found)
     certificate: BoundCertificate | None = Field(None, exclude_if=lambda found: found is None)
+    planned: PlanAndProblem | None = Field(None, exclude_if=lambda found: found is None)
     graph: SkipJsonSchema[OperationGraph | None] = Field(None, exclude=True, repr=False)
     placed: SkipJsonSchema[PlacedOrder | None] = Field(None, exclude=True, repr=False)
 
@@ -103,6 +106,8 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
         **options.fields("alignment", "goal"),
     )
     found = answer_of(asked, placed)
+    if options.with_plan and placed.placed_peak is not None:
+        found = found.model_copy(update={"planned": PlanAndProblem(problem=placed.problem, plan=placed.plan)})
     if not options.with_certificate:
         return found
     return found.model_copy(update={"certificate": _certificate(asked, placed.result, running.left_s)})

@@ -13,11 +13,18 @@ from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.graphs import GraphOptions
 from memplan.capabilities.operations.texts import share_of
+from memplan.capabilities.plans.baseline import PlanAndProblem
 from memplan.capabilities.question import Question
 from memplan.planner.errors import shown
 from memplan.planner.model.rows import Bytes
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.order.recompute.frontier import MOST_POINTS, POINTS, RecomputeFrontier, recompute_frontier
+from memplan.solvers.order.recompute.frontier import (
+    MOST_POINTS,
+    POINTS,
+    RecomputeFrontier,
+    RecomputePoint,
+    recompute_frontier,
+)
 from memplan.solvers.order.regions import RegionOrder
 
 
@@ -43,6 +50,7 @@ class RecomputeOptions(GraphOptions):
     points: Annotated[int, Field(ge=1, le=MOST_POINTS)] = Field(
         POINTS, description="Points to look for between the peak without clones and the lowest one."
     )
+    with_plans: bool = Field(False, description="Answer with the problem and the plan of each point, too.")
 
 
 class RecomputePointRow(Answer):
@@ -58,6 +66,7 @@ class RecomputePointRow(Answer):
     extra_cost: int
     clones: tuple[int, ...]
     order: tuple[int, ...]
+    planned: PlanAndProblem | None = Field(None, exclude_if=lambda found: found is None)
 
 
 class RecomputeAnswer(Answer):
@@ -98,8 +107,13 @@ def recompute(
         time_limit_s=running.left_s,
         cancelled=running.cancelled,
     )
-    points = tuple(RecomputePointRow.of(point) for point in found.points)
+    points = tuple(RecomputePointRow.of(point, planned=_planned(point, options)) for point in found.points)
     return RecomputeAnswer.of(points[-1], found, name=graph.name, points=points, graph=asked, frontier=found)
+
+
+def _planned(point: RecomputePoint, options: RecomputeOptions) -> PlanAndProblem | None:
+    placed = point.placed
+    return PlanAndProblem(problem=placed.problem, plan=placed.plan) if options.with_plans else None
 
 
 def lines(found: RecomputeAnswer) -> Iterator[str]:

@@ -3,7 +3,7 @@
 Lifetimes under `upper` are half-open, those under `end` are closed, as that project's converter reads them; they are
 written half-open. Ids stay strings. A table has one pool; in a problem, `offset` pins a buffer, and a cell that is
 empty leaves it free. In a plan, it says where a buffer lies, in the pool of the column `pool` where there are several;
-what else a plan's row says of its buffer is not read.
+what else a plan's row says of its buffer is not read. Tables of more columns are those of `page_table`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemError, shown
+from memplan.planner.formats import page_table
 from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
 from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, BufferTable, column
 from memplan.planner.model.duplicates import repeated
@@ -50,6 +51,12 @@ _PROBLEM = Layout(
 )
 _PLAN = Layout(_FIELDS | {"pool": "pool"}, required=("id", "offset"), texts=("id", "pool"), numbers={"offset": None})
 _PLAN_OF_SEVERAL_POOLS = replace(_PLAN, required=("id", "offset", "pool"))
+_PLACED = replace(
+    _PLAN,
+    fields={**page_table.LAYOUT.fields, "placed": "offset"},
+    required=("id", "placed", "pool"),
+    numbers={"offset": ABSENT},
+)
 
 
 def recognises(data: bytes) -> bool:
@@ -63,6 +70,8 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
     Without `interval`, the name of the column of ends decides.
     """
+    if page_table.recognises(data):
+        return page_table.read_problem(data, interval)
     sheet = read_sheet(data, _PROBLEM, ProblemError)
     if interval == "closed" or (interval is None and sheet.headings["end"] == CLOSED_COLUMN):
         interval, sheet = "half-open", replace(sheet, numbers={**sheet.numbers, "end": _after_closed(sheet)})
@@ -113,7 +122,13 @@ def _break(location: tuple[int | str, ...], rule: str) -> Break:
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
     """Read a plan, ids matched as strings; raises FormatError or PlanError."""
-    sheet = read_sheet(data, _PLAN if len(problem.pools) == 1 else _PLAN_OF_SEVERAL_POOLS, PlanError)
+    if "placed" in first_line(data):
+        sheet = read_sheet(data, _PLACED, PlanError)
+        rows = np.flatnonzero(sheet.numbers["offset"] != ABSENT)
+        texts = {field: [page_table.unguarded(cells[i]) for i in rows.tolist()] for field, cells in sheet.texts.items()}
+        sheet = replace(sheet, texts=texts, numbers={"offset": sheet.numbers["offset"][rows]})
+    else:
+        sheet = read_sheet(data, _PLAN if len(problem.pools) == 1 else _PLAN_OF_SEVERAL_POOLS, PlanError)
     ids, offset = sheet.texts["id"], sheet.numbers["offset"]
     pools = sheet.texts.get("pool", [problem.pools[0].name] * len(ids))
     breaks = [(i, "offset", f"must be at least 0, got {offset[i]}") for i in np.flatnonzero(offset < 0).tolist()]

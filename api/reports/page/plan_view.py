@@ -11,13 +11,15 @@ import numpy.typing as npt
 from memplan.api.reports.page.document import PageDocument
 from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames
 from memplan.capabilities.plans.inspect import Inspection, inspected
-from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
+from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, BufferTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import MOST_PAIRS
 
 _NAMED_AT_MOST = 10_000
+_IN_COLUMNS = {"id", "size", "start", "end", "lifetimes", "alignment", "traffic", "alias_of", "alias_offset"}
+"""The fields of buffers that a page has in columns; a table that it saves has the others as JSON."""
 _LISTED = 200
 """The violations that a page lists."""
 
@@ -178,6 +180,13 @@ def _optional(document: PageDocument, problem: Problem) -> dict[str, Any]:
         found["alignment"] = document.column(table.alignment)
     if (table.traffic != ABSENT).any():
         found["traffic"] = document.column(table.traffic)
+    some = np.flatnonzero((table.offset != ABSENT) | (table.hint != ABSENT) | (table.pool_choice != 0)).tolist()
+    rows = sorted({*some, *(i for mapping, _ in RARE_FIELDS.values() for i in getattr(table, mapping))})
+    found["rest"] = {
+        "problem": problem.model_dump_json(exclude_defaults=True, exclude={"buffers", "interval"}),
+        "of": document.column(rows),
+        "text": document.texts([table[i].model_dump_json(exclude_defaults=True, exclude=_IN_COLUMNS) for i in rows]),
+    }
     return found
 
 

@@ -263,7 +263,6 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     assert opened.serious_violations() == []
     opened.page.click("dialog >> text=Close")
     for kind, line in (
-        ("order", "best peak"),
         ("deploy", "TFLite Micro's arena"),
         ("diff", "moved 0"),
         ("audit", "valid"),
@@ -287,6 +286,23 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     assert "n (b=64)" in opened.page.inner_text(".chart")
     question(opened, "limits", within="100000")
     opened.page.wait_for_selector(".points button:has-text('b=1, n=')")
+
+
+def test_orders_clones_and_cascades_open_as_pictures(opened: Tab) -> None:
+    give(opened, "view.tflite", (MODELS / "view.tflite").read_bytes())
+    said(opened, "optimal")
+    for kind, points in (("order", 0), ("recompute", 1), ("cascade", 1)):
+        opened.page.click("text=More…")
+        opened.page.locator("dialog .menu button", has=opened.page.locator(f"b:text-is('{kind}')")).click()
+        opened.page.select_option("dialog .field select >> nth=0", label="an example, written here")
+        opened.page.click("dialog .primary")
+        said(opened, "succeeded")
+        badge(opened, "verified")
+        assert opened.page.locator("circle.point").count() >= points
+        assert kind == "cascade" or ", operation " in opened.page.inner_text("aside.side h2:has-text('Alive at')")
+        assert opened.serious_violations() == []
+    opened.page.click(".bar button:text-is('stripes')")
+    assert "step 0" in (opened.page.text_content(".stripes svg") or "")
 
 
 def test_several_models_have_colours_of_their_own(opened: Tab) -> None:

@@ -18,8 +18,12 @@ export function openCurve(element, { symbol, at, values, peak, bound }, style) {
       status: peak[k] === bound[k] ? "optimal" : "feasible", view: null })) }, style);
 }
 
-/** Open a chart in an element. @param {HTMLElement} element @param {any} view  of the kind `chart` @param {(name: string) => string} style */
-export function openChart(element, view, style) {
+/**
+ * Open a chart in an element; `opened` takes the view of a plan that a point opened.
+ * @param {HTMLElement} element @param {any} view  of the kind `chart` @param {(name: string) => string} style
+ * @param {{title?: string, opened?: (found: import("./plan_view.js").PlanView, k: number) => void}} [options]
+ */
+export function openChart(element, view, style, { opened } = {}) {
   const stage = h("div", { class: "view" });
   const picture = h("div", { class: "chart" });
   const listed = h("div", { class: "side points", tabindex: "0", role: "region", "aria-label": "Points" });
@@ -38,7 +42,10 @@ export function openChart(element, view, style) {
         choose(chosen);
       } }, what)) : []));
     if (shown === "stripes" && point.stripes?.regions.length) openStripes(stage, point.stripes);
-    else if (point.view) openPlan(stage, point.view, style);
+    else if (point.view) {
+      const found = openPlan(stage, point.view, style);
+      opened?.(found, k);
+    }
     else fill(stage, h("p", { class: "quiet welcome" }, point.y === null ? "Nothing fits here." : "The plan of this point is not in this file."));
   };
   fill(element, h("div", { class: "charted" }, picture, listed), tabs, stage);

@@ -95,25 +95,39 @@ export function saveCsv(picture, name) {
   save(new Blob([csvOf(picture)], { type: "text/csv" }), `${name}.csv`);
 }
 
-/** The placed buffers as memplan's table of a plan, which it reads back; of a part of the picture, those in sight. @param {Picture} picture */
+/** The buffers as a table that memplan reads back: all of the problem, and where the plan has them; of a part of the picture, those in sight. @param {Picture} picture */
 export function csvOf(picture) {
   const { plan } = picture;
   const { left, right, top, bottom } = picture.camera.frame;
   const isWhole = left <= 0 && right >= 1 && top <= 0 && bottom >= 1;
-  const seen = isWhole ? plan.ids.map((_, i) => i) : [...new Set(seenRows(picture).map((k) => plan.lifeBuffer[picture.row[k]]))];
-  const names = ["id", "lower", "upper", "size", ...(plan.alignment ? ["alignment"] : []), "offset", ...(plan.pools.length > 1 ? ["pool"] : [])];
-  const lines = seen.filter((i) => plan.pool[i] >= 0).sort((a, b) => a - b).map((i) => {
-    const isTimed = !plan.timeless.has(i);
-    const cells = [plan.ids[i], isTimed ? plan.timeText(plan.birth(i)) : "", isTimed ? plan.timeText(plan.death(i)) : "", plan.sizeOf(i),
-      ...(plan.alignment ? [plan.alignment[i]] : []), plan.offsetOf(i), ...(plan.pools.length > 1 ? [plan.pools[plan.pool[i]].name] : [])];
-    return cells.map(cell).join(",");
-  });
-  return [names.join(","), ...lines, ""].join("\n");
+  const seen = isWhole ? plan.ids.map((_, i) => i) : [...new Set(seenRows(picture).map((k) => plan.lifeBuffer[picture.row[k]]))].sort((a, b) => a - b);
+  const rest = new Map([...plan.rest.text].map((text, k) => [plan.rest.of[k], text]));
+  const head = isWhole && plan.rest.problem !== "{}" ? [{ rest: plan.rest.problem }] : [];
+  const rows = [...head, ...seen.map((i) => rowOf(plan, i, rest.get(i) ?? "{}"))];
+  const names = ["id", "lower", "upper", "size", "alignment", "gaps", "alias_of", "alias_offset", "rest", "placed", "pool"];
+  const used = names.filter((name, k) => k < 4 || k > 8 || rows.some((/** @type {any} */ row) => row[name] !== undefined));
+  return [used.join(","), ...rows.map((/** @type {any} */ row) => used.map((name) => cell(row[name] ?? "")).join(",")), ""].join("\n");
+}
+
+/** A row of the table; what its texts cannot say is in the JSON of the rest. @param {import("./plan_model.js").PlanModel} plan @param {number} i @param {string} rest */
+function rowOf(plan, i, rest) {
+  const lives = plan.timeless.has(i) ? [] : plan.lifetimes(i);
+  const root = plan.isAlias(i) ? plan.ids[plan.root[i]] : undefined;
+  const more = { ...(typeof plan.ids[i] === "string" ? {} : { id: plan.ids[i] }), ...(typeof root === "number" ? { alias_of: root } : {}),
+    ...(plan.traffic && plan.traffic[i] >= 0 ? { traffic: plan.traffic[i] } : {}) };
+  const text = Object.keys(more).length ? JSON.stringify(more).slice(0, -1) + (rest === "{}" ? "}" : `,${rest.slice(1)}`) : rest;
+  return {
+    id: plan.ids[i], lower: lives.length ? plan.timeText(plan.start[lives[0]]) : undefined, upper: lives.length ? plan.timeText(plan.end[lives[lives.length - 1]]) : undefined,
+    size: plan.sizeOf(i), alignment: plan.alignment && plan.alignment[i] > 1 ? plan.alignment[i] : undefined,
+    gaps: lives.length > 1 ? lives.slice(1).map((row, k) => `${plan.timeText(plan.end[lives[k]])}-${plan.timeText(plan.start[row])}`).join(" ") : undefined,
+    alias_of: typeof root === "string" ? root : undefined, alias_offset: root === undefined ? undefined : plan.distance.get(i) || undefined,
+    rest: text === "{}" ? undefined : text, ...(plan.pool[i] < 0 ? {} : { placed: plan.offsetOf(i), pool: plan.pools[plan.pool[i]].name }),
+  };
 }
 
 /** A cell that no table program takes for a formula. @param {unknown} value */
 function cell(value) {
   const text = String(value);
-  const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) && !/^-?\d+$/.test(text) ? `'${text}` : text;
+  const safe = typeof value === "string" && /^'*[=+\-@\t\r]/.test(text) && !/^-?\d+$/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

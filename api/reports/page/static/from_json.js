@@ -6,6 +6,7 @@ import { idKey } from "./text.js";
 /** @typedef {{problem: any, plan: any, graph: any}} Found  what a file holds; null for what it does not */
 
 const MAX = 2n ** 63n;
+const IN_COLUMNS = ["id", "size", "start", "end", "lifetimes", "alignment", "alias_of", "alias_offset"];
 
 /**
  * What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline); else null. Throws a
@@ -234,5 +235,13 @@ function optional(problem) {
   if (rows.some((/** @type {any} */ row) => (row.alignment ?? 1) !== 1)) {
     found.alignment = column(rows.map((/** @type {any} */ row) => row.alignment ?? 1));
   }
+  const rests = rows.map((/** @type {any} */ row) => rest(row, IN_COLUMNS));
+  const of = positions(rests, (text) => text !== "{}");
+  found.rest = { problem: rest(problem, ["buffers", "interval"]), of, text: [...of].map((i) => rests[i]) };
   return found;
+}
+
+/** The other fields of a row, as JSON. @param {any} row @param {string[]} known */
+function rest(row, known) {
+  return written(Object.fromEntries(Object.entries(row).filter(([name, value]) => value !== null && !known.includes(name))));
 }

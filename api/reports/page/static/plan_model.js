@@ -43,6 +43,8 @@ export class PlanModel {
     /** @type {Float64Array | null} */ this.alignment = view.alignment ? plain(view.alignment) : null;
     /** @type {Float64Array | null} */ this.traffic = view.traffic ? plain(view.traffic) : null;
     /** @type {string[] | null} */ this.times = view.times ?? null;
+    /** @type {Map<number, number>} */ this.distance = new Map([...view.aliases.buffer].map((i, k) => [i, Number(view.aliases.distance[k])]));
+    /** @type {{problem: string, of: ArrayLike<number>, text: string[]}} */ this.rest = view.rest ?? { problem: "{}", of: [], text: [] };
     this.roles = view.roles ?? guessedRoles(this);
     this.operations = view.operations ?? null;
     this.types = view.types ?? null;

@@ -14,6 +14,10 @@ from lab.page_answers import differences
 from lab.places import loose
 from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, inspect, solve, verify
 from memplan.api.reports.page.file_page import plan_page
+from memplan.planner.errors import InputError
+from memplan.planner.formats import minimalloc_csv
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.instance.canonical import problem_hash
 from tests.support.browser import DROP, Tab, chromium, tab, wait_until
 
 pytestmark = pytest.mark.slow
@@ -113,6 +117,10 @@ def why(page: Any, problem: Problem, name: str) -> str:
     page.evaluate("(i) => memplan.view.select(i)", problem.buffers.ids.index(name))
     text: str = page.inner_text(".why")
     return text
+
+
+def badge_is(page: Any, text: str) -> None:
+    page.wait_for_function("text => document.querySelector('.badge')?.textContent === text", arg=text)
 
 
 def fits(page: Any, size: str) -> str:
@@ -234,6 +242,60 @@ def test_the_answers_of_a_drawn_plan_are_those_of_the_verifier_audit_and_explain
     assert plan is not None
     found = [line for line in differences(shared, problem, plan, random.Random(4)) if line is not None]
     assert found == []
+
+
+EVERYTHING = Problem.model_validate(
+    {
+        "name": "=everything",
+        "buffers": [
+            {"id": 1, "size": 64, "lifetimes": [[-4, -2], [3, 5]], "alignment": 8, "traffic": 7, "pools": ["a", "b"]},
+            {"id": 2, "size": 16, "start": 0, "end": 4, "alias_of": 1, "alias_offset": 8},
+            {"id": "x,y", "size": 8, "start": 0, "end": 9, "forbid_pools": ["b"], "hint": 8},
+            {"id": "=1+1", "size": 8, "start": 2, "end": 9, "no_cross": 64, "traffic": 1},
+            {"id": "z", "size": 4, "alias_of": "x,y"},
+            {"id": "empty", "size": 0, "start": 1, "end": 2},
+            {"id": "timeless", "size": 4},
+        ],
+        "pools": [{"name": "a", "size": 512, "alignment": 16, "cost": 2}, {"name": "b", "reserved": [[0, 32]]}],
+        "conflicts": [[1, "timeless"], ["=1+1", "timeless"]],
+        "objective": "cost",
+    }
+)
+
+
+@pytest.mark.parametrize("problem", [TIED, FRAGMENTED, TWO_POOLS, HELD, FAR, EVERYTHING])
+def test_the_table_that_a_page_saves_is_read_back_as_the_same_problem_and_plan(show: Any, problem: Problem) -> None:
+    plan = solve(problem, time_limit_s=2)
+    page = show(problem, plan)
+    for _ in ("a page", "files that were dropped"):
+        with page.expect_download() as download:
+            page.click("button:text-is('CSV')")
+        table = Path(download.value.path()).read_bytes()
+        assert problem_hash(minimalloc_csv.read_problem(table)) == problem_hash(problem), table.decode()
+        places = {str(row.id): row for row in minimalloc_csv.read_plan(table, problem).placements}
+        assert {name: (row.pool, row.offset) for name, row in places.items()} == {
+            str(row.id): (row.pool, row.offset) for row in plan.placements
+        }
+        page.evaluate(
+            DROP, ["all.json", f'{{"problem": {write_problem(problem).decode()}, "plan": {plan.model_dump_json()}}}']
+        )
+        badge_is(page, "not checked")
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence"),
+    [
+        ("a,0,9,4,2~4,,", "line 2, column 'gaps': must be times such as 4-6 8-9, got \"2~4\""),
+        ("a,0,x,4,,,", "buffers[0].lifetimes"),
+        ("a,0,9,4,,b,", "buffers[0].alias_of"),
+        ('a,0,9,4,,,"[1]"', "line 2, column 'rest': must be an object, got "),
+        ('a,0,9,4,,,{"colour": 1}', "buffers[0].colour: is not a known field"),
+    ],
+)
+def test_what_is_wrong_with_such_a_table_is_told(cells: str, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        minimalloc_csv.read_problem(f"id,lower,upper,size,gaps,alias_of,rest\n{cells}\n".encode())
+    assert str(caught.value).startswith(sentence)
 
 
 def test_f_after_a_search_fits_what_was_found(show: Any) -> None:

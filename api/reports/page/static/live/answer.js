@@ -22,16 +22,16 @@ const CHARTS = {
 /** The problem and the plan that an answer holds, or that it is about. @param {Entry} entry @returns {{problem: any, plan: any}} */
 export function plannedIn({ answer, request, plan: known }) {
   const value = answer?.value ?? {};
-  const plan = [value, value.plan, value.better].find((one) => Array.isArray(one?.placements) && "peak" in one) ?? null;
-  const problem = value.problem ?? request?.problem ?? request?.new?.problem ?? null;
+  const plan = [value, value.plan, value.better, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one) ?? null;
+  const problem = value.planned?.problem ?? value.problem ?? request?.problem ?? request?.new?.problem ?? null;
   return { problem: problem?.buffers ? problem : null, plan: plan ?? request?.plan ?? known };
 }
 
 /**
- * Show an answer in an element; returns the view of the plan in it, if there is one.
- * @param {HTMLElement} element @param {Entry} entry @param {(name: string) => string} style
+ * Show an answer in an element; returns the view of the plan in it, if there is one. `judge` takes the view of the plan of a point.
+ * @param {HTMLElement} element @param {Entry} entry @param {(name: string) => string} style @param {(found: any, planned: any) => void} judge
  */
-export function openAnswer(element, entry, style) {
+export function openAnswer(element, entry, style, judge) {
   const { answer, kind, name } = entry;
   if (!answer) {
     fill(element, h("p", { class: "welcome quiet" }, `${kind}: no answer yet`));
@@ -46,13 +46,13 @@ export function openAnswer(element, entry, style) {
   fill(element,
     h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)), ...filesIn(answer.value, entry.request?.options?.to).map(({ suffix, data }) => keep(suffix, data))),
     h("div", { class: "answer" }, pre, raw), stage);
-  const shown = drawn(stage, entry, style);
+  const shown = drawn(stage, entry, style, judge);
   element.classList.toggle("only", shown === undefined);
   return shown ?? null;
 }
 
-/** Draw what an answer holds; undefined where that is nothing. @param {HTMLElement} stage @param {Entry} entry @param {(name: string) => string} style */
-function drawn(stage, entry, style) {
+/** Draw what an answer holds; undefined where that is nothing. @param {HTMLElement} stage @param {Entry} entry @param {(name: string) => string} style @param {(found: any, planned: any) => void} judge */
+function drawn(stage, entry, style, judge) {
   const { kind, answer, request, name } = entry;
   const value = answer?.value;
   if (kind === "diff" && request?.old?.problem && request?.new?.problem) {
@@ -65,7 +65,9 @@ function drawn(stage, entry, style) {
   if (chart && points.length) {
     const [x, y] = chart.name.map((text, k) => ({ name: text, unit: chart.unit?.[k] ?? BYTES }));
     openChart(stage, { title: name, x, y, points: points.map((/** @type {any} */ point, /** @type {number} */ k) => ({ x: point[chart.x], y: point[chart.y] ?? null, bound: null,
-      label: chart.label(point, k), status: point.status ?? "", view: null })) }, style);
+      label: chart.label(point, k), status: point.status ?? "", stripes: stripesOf(value, point),
+      view: point.planned ? { ...planView(point.planned.problem, point.planned.plan, chart.label(point, k), stepsOf(request?.graph, point)), isPending: true } : null })) },
+    style, { opened: (found, k) => judge(found, points[k].planned) });
     return null;
   }
   if (value?.curves?.length || value?.stairs?.length) {
@@ -81,7 +83,35 @@ function drawn(stage, entry, style) {
   }
   const { problem, plan } = plannedIn(entry);
   if (!problem || !plan?.placements) return undefined;
-  return openPlan(stage, { ...planView(problem, plan, name), isPending: true }, style);
+  return openPlan(stage, { ...planView(problem, plan, name, entry.names ?? (value.planned ? stepsOf(request?.graph, value) : null)), isPending: true }, style);
+}
+
+/** The names of times where operations run in an order, one after the other. @param {any} graph @param {any} row  with an `order` */
+function stepsOf(graph, { order, planned }) {
+  const last = Math.max(...(planned?.problem.buffers ?? []).map((/** @type {any} */ row) => Number(row.end ?? 0)), 0);
+  if (!graph?.ops || !order || last > order.length + 1) return null;
+  const steps = order.map((/** @type {number} */ k, /** @type {number} */ time) => ({ time, name: graph.ops[k]?.name || graph.ops[k]?.kind || `operation ${k}` }));
+  return { steps, spans: [], roles: [], operations: [], types: [], models: [] };
+}
+
+/** What each operation of a region makes in each step, of a point of `cascade`; null for points of others. @param {any} value @param {any} point */
+function stripesOf({ operations, tensors }, { regions, origins }) {
+  if (!regions || !operations) return null;
+  const cut = regions.filter((/** @type {any} */ region) => region.kind !== "whole");
+  return { whole: regions.length - cut.length, regions: cut.map((/** @type {any} */ region) => ({
+    first: region.ops[0], end: region.ops.at(-1) + 1, steps: [region.channel_steps ?? region.steps[0], region.channel_steps ? 1 : region.steps[1]],
+    operations: Object.entries(region.ranges).map(([v, made]) => {
+      const rows = rangesOf(made.channels ?? made.rows);
+      return { name: operations[origins?.[Number(v)] ?? v]?.name || `operation ${v}`, rows, top: Math.max(...rows.map(([, to]) => to), 0) };
+    }),
+    holds: region.buffers.map((/** @type {any} */ { tensor, mode, capacity, bytes }) => ({ tensor: tensors[tensor]?.name || `tensor ${tensor}`, mode, rows: capacity[0], columns: capacity[1], bytes })) })) };
+}
+
+/** Ranges as the answer has them: a table, or ends that rise by A, each from the end of the one before. @param {any} made @returns {[number, number][]} */
+function rangesOf({ table, A, B, top, steps }) {
+  if (table) return table;
+  const end = (/** @type {number} */ y) => (y < 0 ? 0 : Math.min(Math.max(A * y + B, 0), top));
+  return Array.from({ length: steps }, (_, y) => [end(y - 1), end(y)]);
 }
 
 /** Open the stairs of two symbols: what fits by the plan, and what no plan can pass. @param {HTMLElement} element @param {any} value @param {(name: string) => string} style */

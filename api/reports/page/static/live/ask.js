@@ -178,8 +178,9 @@ class OptionField {
     const { name, schema, says, value } = option;
     this.option = option;
     this.isBox = schema.type === "boolean";
+    const isPictured = /^with_plans?$/.test(name);
     const choices = schema.enum ?? (schema.const === undefined ? null : [schema.const]);
-    if (this.isBox) this.control = /** @type {any} */ (h("input", { type: "checkbox", checked: Boolean(value) }));
+    if (this.isBox) this.control = /** @type {any} */ (h("input", { type: "checkbox", checked: isPictured || Boolean(value) }));
     else if (choices) this.control = /** @type {any} */ (h("select", {}, ...(choices.includes(value) ? [] : [h("option", { value: "" }, "-")]), ...choices.map((/** @type {any} */ one) => h("option", { value: one, selected: one === value }, one))));
     else this.control = /** @type {any} */ (h("input", { type: "text", placeholder: textOf(value), spellcheck: "false" }));
     this.element = h("label", { class: "field" }, h("span", {}, name.replace(/_s$/, ", seconds").replaceAll("_", " ")), this.control, h("small", {}, says));

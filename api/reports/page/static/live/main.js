@@ -14,7 +14,7 @@ import { askDialog } from "./ask.js";
 import { askKey } from "./key.js";
 import { opened } from "./files.js";
 import { jobsDialog } from "./jobs.js";
-import { Progress } from "./progress.js";
+import { Progress, progressText } from "./progress.js";
 import { PlanService, Refusal } from "./service.js";
 import { EMPTY, before, hasPlan, isRunning, next, said, shown } from "./state.js";
 
@@ -112,7 +112,7 @@ class Live {
   draw(entry, was) {
     document.title = `${nameText(entry.name, 60)} - memplan`;
     if (entry.kind) {
-      this.drawn = openAnswer(this.view, entry, style);
+      this.drawn = openAnswer(this.view, entry, style, (found, planned) => this.inspected(planned).then((verdict) => found.judge(verdict)));
       if (this.drawn) this.judge();
       return;
     }
@@ -130,14 +130,19 @@ class Live {
       for (let asked = null; asked !== shown(this.state)?.plan;) {
         const entry = shown(this.state);
         asked = entry?.plan;
-        const found = asked && await this.service.post("/v1/inspect", { problem: entry?.problem, plan: asked }).catch((error) => {
-          if (error instanceof Refusal && error.status === 422) this.happened({ kind: "failed", errors: error.sentences });
-          return null;
-        });
+        const found = asked && await this.inspected({ problem: entry?.problem, plan: asked });
         if (asked === shown(this.state)?.plan && !this.state.isComparing) this.drawn?.judge(found);
       }
     })().finally(() => {
       this.judging = null;
+    });
+  }
+
+  /** What the service finds of a plan; null where it is refused. @param {{problem: any, plan: any}} asked */
+  inspected({ problem, plan }) {
+    return this.service.post("/v1/inspect", { problem, plan }).catch((error) => {
+      if (error instanceof Refusal && error.status === 422) this.happened({ kind: "failed", errors: error.sentences });
+      return null;
     });
   }
 
@@ -387,11 +392,6 @@ class Live {
 function addressed(name) {
   const found = new URLSearchParams(location.search).get(name);
   return found && JOB.test(found) ? found : null;
-}
-
-/** How far a job is, in the words of its event. @param {any} data */
-function progressText(data) {
-  return Object.entries(data).filter(([name, value]) => name !== "at" && typeof value !== "object").map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(", ");
 }
 
 const live = new Live(/** @type {HTMLElement} */ (document.getElementById("page")));

@@ -78,3 +78,8 @@ export class Progress {
     }
   }
 }
+
+/** How far a job is, in the words of its event. @param {any} data */
+export function progressText(data) {
+  return Object.entries(data).filter(([name, value]) => name !== "at" && typeof value !== "object").map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(", ");
+}

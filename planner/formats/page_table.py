@@ -1,0 +1,81 @@
+"""Tables that pages save: all of a problem, and where a plan has its buffers.
+
+To the columns of `minimalloc_csv` come `gaps`, the times between a buffer's lifetimes (`4-6 8-9`, half-open),
+`alias_of` and `alias_offset`, and `rest`, the JSON of a row's other fields; the row without an id has those of the
+problem. Where a plan has a buffer, `placed` and `pool`, is no part of the problem.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memplan.planner.errors import MAX_SHOWN, ProblemError, shown
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.formats.sheet import Layout, Sheet, first_line, read_sheet
+from memplan.planner.model.intervals import Interval
+from memplan.planner.model.problem import Problem
+
+_TEXTS = ("id", "lower", "upper", "size", "alignment", "gaps", "alias_of", "alias_offset", "rest")
+_NEW = ("gaps", "alias_of", "alias_offset", "rest", "placed")
+LAYOUT = Layout({name: name for name in (*_TEXTS, "placed", "pool")}, ("id", "lower", "upper", "size"), _TEXTS, {})
+_INTEGER = re.compile(r"-?[0-9]{1,30}")
+_GUARDED = re.compile(r"'+[=+\-@\t\r]")
+_GAP = re.compile(r"(-?[0-9]{1,30})-(-?[0-9]{1,30})")
+
+
+def recognises(data: bytes) -> bool:
+    """Say whether the first line names a column that other tables lack."""
+    return not set(_NEW).isdisjoint(first_line(data))
+
+
+def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
+    """Read a problem; raises FormatError, and ProblemError with the line and the column of wrong cells."""
+    sheet = read_sheet(data, LAYOUT, ProblemError)
+    value: dict[str, Any] = {} if interval is None else {"interval": interval}
+    rows = []
+    for k, name in enumerate(sheet.texts["id"]):
+        row: dict[str, Any] = {field: unguarded(cells[k]) for field, cells in sheet.texts.items() if cells[k] != ""}
+        if rest := row.pop("rest", ""):
+            row |= {"rest": _object(sheet, k, rest)}
+        if name != "":
+            rows.append(dict(_buffer(sheet, k, row)))
+        else:
+            value |= row.get("rest", {})
+    return Problem.model_validate(value | {"buffers": rows})
+
+
+def unguarded(cell: str) -> str:
+    """Return a text without the quote by which a page keeps programs for tables from taking it for a formula."""
+    return cell[1:] if _GUARDED.match(cell) else cell
+
+
+def _buffer(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a buffer, as JSON has them."""
+    yield "id", row["id"]
+    yield from ((name, _number(row[name])) for name in ("size", "alignment", "alias_offset") if name in row)
+    if "alias_of" in row:
+        yield "alias_of", row["alias_of"]
+    if "lower" in row and "upper" in row:
+        ends = [_number(row["lower"])]
+        for gap in row.get("gaps", "").split():
+            found = _GAP.fullmatch(gap)
+            if found is None:
+                raise ProblemError(f"{sheet.cell(k, 'gaps')}: must be times such as 4-6 8-9, got {shown(gap)}")
+            ends += [int(found[1]), int(found[2])]
+        ends.append(_number(row["upper"]))
+        yield "lifetimes", [ends[at : at + 2] for at in range(0, len(ends), 2)]
+    yield from row.get("rest", {}).items()
+
+
+def _number(cell: str) -> int | str:
+    """Return the integer of a cell; another text as it is, which the problem refuses."""
+    return int(cell) if _INTEGER.fullmatch(cell.strip()) else cell[:MAX_SHOWN]
+
+
+def _object(sheet: Sheet, k: int, cell: str) -> dict[str, Any]:
+    value = parse(cell.encode())
+    if not isinstance(value, dict):
+        raise ProblemError(f"{sheet.cell(k, 'rest')}: must be an object, got {shown(value)}")
+    return value
