@@ -1,4 +1,4 @@
-"""Make the dumps of compilers in tests/dumps: `python -m lab.compiler_dumps xla|iree|relax FOLDER`.
+"""Make the dumps of compilers in tests/dumps: `python -m lab.compiler_dumps xla|stablehlo|iree|relax FOLDER`.
 
 Run by hand, where that compiler is installed (jax 0.10.2; iree-base-compiler 3.13.0 and onnx; apache-tvm 0.27.0);
 nothing of memplan needs them. What no importer reads is left out, so that dumps stay small: XLA's program, and of most
@@ -74,6 +74,55 @@ def _field(number: int, content: bytes) -> bytes:
     return bytes([number << 3 | 2]) + length + bytes([size]) + content
 
 
+def write_stablehlo(folder: Path) -> None:
+    """Export functions whose sizes are symbols, and keep their text without the places of sources."""
+    import jax
+    import jax.numpy as jnp
+    from jax import export, lax
+
+    def attention(words: jax.Array, mask: jax.Array, table: jax.Array, weights: jax.Array) -> jax.Array:
+        x = table[words]
+        b, n, width = x.shape
+        q, k, v = ((x @ weights[i]).reshape(b, n, 4, 16).transpose(0, 2, 1, 3) for i in range(3))
+        scores = jax.nn.softmax(jnp.einsum("bhqd,bhkd->bhqk", q, k) + mask[:, None, None, :])
+        return x + jnp.einsum("bhqk,bhkd->bhqd", scores, v).transpose(0, 2, 1, 3).reshape(b, n, width)
+
+    def convolution(image: jax.Array, kernel: jax.Array) -> jax.Array:
+        names = ("NHWC", "HWIO", "NHWC")
+        x = lax.conv_general_dilated(image, kernel, (2, 2), "SAME", dimension_numbers=names)
+        x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+        x = jnp.pad(x, ((0, 0), (1, 2), (0, 0), (0, 0)))
+        return jnp.concatenate([x, x], 2).mean((1, 2))
+
+    def recurrent(steps: jax.Array, weight: jax.Array, more: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def step(state: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+            state = jnp.tanh(state @ weight + x)
+            return state, state * 2
+
+        _, stacked = lax.scan(step, jnp.zeros(steps.shape[1:]), steps)
+        doubled = lax.cond(more.sum() > 0, lambda x: jnp.flip(x, 0) * 2, lambda x: x + 1, more)
+        return stacked, doubled[1::2]
+
+    rows: list[tuple[Callable[..., object], list[str], list[str]]] = [
+        (attention, ["b, n", "b, n", "100, 64", "3, 64, 64"], ["n<=512"]),
+        (convolution, ["b, h, 8*w, 3", "3, 3, 3, 8"], ["h>=32", "w>=4"]),
+        (recurrent, ["t, b, 32", "32, 32", "2*b, 5"], ["t>=2"]),
+    ]
+    for function, shapes, constraints in rows:
+        scope = export.SymbolicScope(constraints)
+        given = [
+            jax.ShapeDtypeStruct(
+                export.symbolic_shape(shape, scope=scope), jnp.int32 if k == 0 and shape == "b, n" else jnp.float32
+            )
+            for k, shape in enumerate(shapes)
+        ]
+        text = export.export(jax.jit(function), platforms=["cpu"])(*given).mlir_module()
+        lines = [
+            re.sub(r" loc\([^ ]*\)(?=[,)]|$)", "", line) for line in text.splitlines() if not line.startswith("#loc")
+        ]
+        (folder / f"{function.__name__}.stablehlo.mlir").write_text("\n".join(lines) + "\n")
+
+
 def write_iree(folder: Path) -> None:
     """Compile models of the package onnx, and keep what is printed around the layout of slices."""
     import onnx
@@ -126,7 +175,12 @@ def write_relax(folder: Path) -> None:
         (folder / f"network_{name}.relax").write_text(module.script())
 
 
-WRITERS: dict[str, Callable[[Path], None]] = {"xla": write_xla, "iree": write_iree, "relax": write_relax}
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "xla": write_xla,
+    "stablehlo": write_stablehlo,
+    "iree": write_iree,
+    "relax": write_relax,
+}
 
 if __name__ == "__main__":
     to = Path(sys.argv[2])

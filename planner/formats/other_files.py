@@ -16,7 +16,8 @@ from memplan.planner.errors import FormatError
 READ = (
     "problems and plans of memplan (.json, .csv), and models and dumps of TensorFlow Lite (.tflite), ONNX (.onnx), "
     "ExecuTorch (.pte), PyTorch (.pt2, and memory snapshots), XLA (.hlo.pb, or text of its buffer assignment), "
-    "IREE (.mlir, after it packed), TVM (.graph, .relax), Cadence, traces of malloc, and idealloc (.in.csv)"
+    "StableHLO (.mlir), IREE (.mlir, after it packed), TVM (.graph, .relax), Cadence, traces of malloc, and "
+    "idealloc (.in.csv)"
 )
 """All that is read, in words."""
 _NEAR = 1 << 12
@@ -51,7 +52,11 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"7767517", "a model of ncnn", _OF_WHAT),
     (b"\xff\xfe", "a text in UTF-16", "save it as UTF-8"),
     (b"\xfe\xff", "a text in UTF-16", "save it as UTF-8"),
-    (b"ML\xefR", "MLIR in bytecode", "print it as text, after IREE packed its memory: --mlir-print-ir-after-all"),
+    (
+        b"ML\xefR",
+        "MLIR in bytecode",
+        "print it as text: mlir_module() of what jax.export gives, or --mlir-print-ir-after-all of IREE",
+    ),
 )
 """Beginnings of bytes, what such a file is, and what to do instead."""
 _IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {

@@ -65,6 +65,13 @@ def is_iree(data: bytes) -> bool:
     return is_mlir and b"stream.resource.pack" in data
 
 
+def is_stablehlo(data: bytes) -> bool:
+    """Return True if the bytes begin as MLIR does, and an operation of StableHLO is near."""
+    return (
+        data[:100].lstrip().startswith(_MLIR_BEGINNINGS) and re.search(rb"[ \"]stablehlo\.\w", data[:_NEAR]) is not None
+    )
+
+
 def is_tvm_graph(data: bytes) -> bool:
     """Return True if the bytes begin as a graph of TVM's graph executor does."""
     return _TVM_GRAPH.match(data) is not None

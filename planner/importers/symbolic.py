@@ -23,7 +23,7 @@ from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, lar
 from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange, where
 from memplan.planner.symbols.space import Space, Symbol, Values
 
-READ_WITH_SYMBOLS = ("onnx", "torch-export", "relax", "tflite")
+READ_WITH_SYMBOLS = ("onnx", "torch-export", "relax", "stablehlo", "tflite")
 """The formats whose readers compute sizes from dimensions; their modules name the symbols of a file."""
 _COMPARED = 3
 """The values, beside two corners, at which what was read is compared with plain numbers."""

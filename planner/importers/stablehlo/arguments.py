@@ -1,0 +1,101 @@
+"""The open sizes of arguments: symbols with names, ranges and divisors, as far as assertions of a program say them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers
+from memplan.planner.symbols.polynomials import Polynomial, minus
+from memplan.planner.symbols.problem import SymbolRange
+from memplan.planner.symbols.space import Floor, Positive, Symbol
+
+
+class _Line(NamedTuple):
+    """A form `factor * x + above`, where x is a size or its quotient, rounded down."""
+
+    size: str
+    divisor: int
+    factor: int
+    above: int
+
+
+@dataclass
+class OpenSizes:
+    """The open sizes of arguments, `arg0.1`; each is a symbol times a number, or follows from others.
+
+    `named` are numbers by the names that the program gives them, `asserted` comparisons that it asserts.
+    """
+
+    places: Sequence[str]
+    numbers: SymbolicNumbers = field(init=False)
+    symbols: dict[str, SymbolRange] = field(default_factory=dict)
+    named: dict[str, Any] = field(default_factory=dict)
+    asserted: list[tuple[str, Any, Any]] = field(default_factory=list)
+    _named: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _following: dict[str, Polynomial] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.numbers = SymbolicNumbers(Symbol(place) for place in self.places)
+
+    def learn(self) -> None:
+        """Name the symbols after numbers that are named, and take their ranges from comparisons that are asserted."""
+        ranges: dict[tuple[str, int], tuple[int, int | None]] = {}
+        for name, number in self.named.items():
+            line = self._line(number.form) if isinstance(number, SymbolicNumber) else None
+            if line and line[2:] == (1, 0):
+                self._named.setdefault(line.size, (name, line.divisor))
+        for kind, left, right in self.asserted:
+            if not isinstance(left, SymbolicNumber):
+                continue
+            form = minus(left.form, right.form if isinstance(right, SymbolicNumber) else {(): right} if right else {})
+            line, whole = self._line(form), self._line(left.form)
+            if kind == "EQ" and whole and whole.size not in self._named and whole[1:] == (1, 1, 0):
+                self._following[whole.size] = minus(left.form, form)
+            elif kind == "GE" and line and abs(line.factor) == 1:
+                low, high = ranges.get(line[:2], (1, None))
+                upper = min(line.above, high or MAX_BYTES)
+                ranges[line[:2]] = (max(low, -line.above), high) if line.factor == 1 else (low, upper)
+        for place in self.places:
+            if place not in self._following:
+                name, factor = self._named.setdefault(place, (place, 1))
+                low, high = ranges.get((place, factor), (1, None))
+                self.symbols[name] = SymbolRange(min=low, max=high)
+
+    def sizes(self, dims: Mapping[str, int]) -> dict[str, int]:
+        """Return the sizes by their places, of symbols that are given; raises FormatError for one that is not."""
+        found = {}
+        for place, (name, factor) in self._named.items():
+            if name not in dims:
+                given = shown(f"{name}=1")
+                raise FormatError(f"{place}: must have a size, got {shown(name)}; give it: --dim {given}")
+            found[place] = dims[name] * factor
+        return found | {place: self._at(form, found) for place, form in self._following.items()}
+
+    def _line(self, form: Polynomial) -> _Line | None:
+        """Return a form as a line of one size or of its quotient; None where it is another one."""
+        terms = [(monomial, factor) for monomial, factor in form.items() if monomial]
+        if len(terms) != 1 or len(terms[0][0]) != 1:
+            return None
+        (name,), factor = terms[0]
+        atom = self.numbers.space.atoms.get(name)
+        if atom is None:
+            return _Line(name, 1, factor, form.get((), 0))
+        inner = self._line(atom.inner) if isinstance(atom, Floor) else None
+        return _Line(inner.size, atom.divisor, factor, form.get((), 0)) if inner and inner[1:] == (1, 1, 0) else None
+
+    def _at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
+        """Return the value of a form at sizes, which may be numbers over symbols."""
+        total = 0
+        for monomial, factor in form.items():
+            for name in monomial:
+                atom = self.numbers.space.atoms.get(name)
+                if isinstance(atom, Positive):
+                    raise FormatError("sizes: must follow from others without minima and maxima")
+                value = sizes[name] if atom is None else self._at(atom.inner, sizes) // atom.divisor
+                factor = value * factor
+            total = factor + total
+        return total
