@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers
+from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
 from memplan.planner.symbols.polynomials import Polynomial, minus
 from memplan.planner.symbols.problem import SymbolRange
-from memplan.planner.symbols.space import Floor, Positive, Symbol
+from memplan.planner.symbols.space import Floor, Symbol
 
 
 class _Line(NamedTuple):
@@ -68,7 +68,10 @@ class OpenSizes:
     def sizes(self, dims: Mapping[str, int]) -> dict[str, int]:
         """Return the sizes by their places, of symbols that are given; raises FormatError for one that is not."""
         found = {}
-        for place, (name, factor) in self._named.items():
+        for place in self.places:
+            if place in self._following:
+                continue
+            name, factor = self._named[place]
             if name not in dims:
                 given = shown(f"{name}=1")
                 raise FormatError(f"{place}: must have a size, got {shown(name)}; give it: --dim {given}")
@@ -84,8 +87,9 @@ class OpenSizes:
         atom = self.numbers.space.atoms.get(name)
         if atom is None:
             return _Line(name, 1, factor, form.get((), 0))
-        inner = self._line(atom.inner) if isinstance(atom, Floor) else None
-        return _Line(inner.size, atom.divisor, factor, form.get((), 0)) if inner and inner[1:] == (1, 1, 0) else None
+        if not isinstance(atom, Floor) or (inner := self._line(atom.inner)) is None or inner[1:] != (1, 1, 0):
+            return None
+        return _Line(inner.size, atom.divisor, factor, form.get((), 0))
 
     def _at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
         """Return the value of a form at sizes, which may be numbers over symbols."""
@@ -93,9 +97,11 @@ class OpenSizes:
         for monomial, factor in form.items():
             for name in monomial:
                 atom = self.numbers.space.atoms.get(name)
-                if isinstance(atom, Positive):
-                    raise FormatError("sizes: must follow from others without minima and maxima")
-                value = sizes[name] if atom is None else self._at(atom.inner, sizes) // atom.divisor
-                factor = value * factor
+                if atom is None:
+                    factor = sizes[name] * factor
+                elif isinstance(atom, Floor):
+                    factor = self._at(atom.inner, sizes) // atom.divisor * factor
+                else:
+                    factor = largest(self._at(atom.inner, sizes), 0) * factor
             total = factor + total
         return total

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.errors import FormatError
-from memplan.planner.importers.stablehlo.text import Array, Operation
+from memplan.planner.importers.stablehlo.text import Array, HloOperation
 from memplan.planner.symbols.numbers import largest, least
 
 
@@ -84,7 +84,7 @@ _BY_JAX: Mapping[str, Callable[[int, int], int]] = {"floor_divide": operator.flo
 """The functions that JAX writes for quotients of sizes, in place of what they do, which has no closed form."""
 
 
-def computed(operation: Operation, given: Sequence[Array], shape: tuple[int, ...]) -> Array | None:
+def computed(operation: HloOperation, given: Sequence[Array], shape: tuple[int, ...]) -> Array | None:
     """Return the numbers that an operation makes of others; None for an operation that is not followed."""
     kind = operation.kind
     if kind == "reshape":

@@ -21,8 +21,8 @@ from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.imported import Imported, ImportOptions, element_count, sized
 from memplan.planner.importers.stablehlo.arguments import OpenSizes
 from memplan.planner.importers.stablehlo.numbers import UnknownNumber, by_jax, computed
-from memplan.planner.importers.stablehlo.shape_rules import Given, Sizes, rule_of
-from memplan.planner.importers.stablehlo.text import Array, Function, Operation, TensorType, constant, functions_of
+from memplan.planner.importers.stablehlo.shape_rules import KnownOperands, Sizes, rule_of
+from memplan.planner.importers.stablehlo.text import Array, HloFunction, HloOperation, HloType, constant, functions_of
 from memplan.planner.symbols.problem import SymbolRange
 
 ALIGNMENT = 64
@@ -61,12 +61,12 @@ class _Value:
     """
 
     shape: Sizes
-    kind: TensorType
+    kind: HloType
     buffer: str | None = None
     numbers: Array | None = None
 
 
-def _open_sizes(functions: dict[str, Function]) -> OpenSizes:
+def _open_sizes(functions: dict[str, HloFunction]) -> OpenSizes:
     """Return the open sizes of the first function, with what it says of them before it computes anything else."""
     main = _main(functions)
     rows = ((name, k) for name, kind in main.arguments.items() for k, size in enumerate(kind.shape) if size is None)
@@ -95,14 +95,14 @@ def _number(value: _Value) -> Any:
     return value.numbers.item() if value.numbers is not None and value.numbers.size == 1 else None
 
 
-def _main(functions: dict[str, Function]) -> Function:
+def _main(functions: dict[str, HloFunction]) -> HloFunction:
     return functions.get("main") or next(iter(functions.values()))
 
 
 class _Program:
     """Follows a program, and draws what it computes."""
 
-    def __init__(self, functions: dict[str, Function], draft: OperationsDraft) -> None:
+    def __init__(self, functions: dict[str, HloFunction], draft: OperationsDraft) -> None:
         self.functions, self.draft = functions, draft
         self.count, self.depth, self.serial = 0, 0, 0
 
@@ -112,7 +112,7 @@ class _Program:
         found = self._block(main.body, self.arguments(main, sizes))
         return [value.buffer or _name(self._copied(value)) for value in found]
 
-    def arguments(self, main: Function, sizes: dict[str, int]) -> dict[str, _Value]:
+    def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
         """Declare the arguments of the first function."""
         scope = {}
         for name, kind in main.arguments.items():
@@ -121,7 +121,7 @@ class _Program:
             scope[name] = self._declared(name[1:], shape, kind, "param")
         return scope
 
-    def operation(self, operation: Operation, scope: dict[str, _Value]) -> list[_Value]:
+    def operation(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
         """Follow an operation, and return its results."""
         kind = operation.kind
         if kind == "while":
@@ -147,7 +147,7 @@ class _Program:
             return [_Value(_static(each), each, None, numbers) for each in types]
         return self._drawn(operation, given, numbers)
 
-    def _drawn(self, operation: Operation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
+    def _drawn(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
         shapes = self._shapes(operation, given)
         found = [
             self._declared(operation.kind, shape, kind) for shape, kind in zip(shapes, operation.types, strict=True)
@@ -158,7 +158,7 @@ class _Program:
             self.draft.operation(operation.kind, _buffers(given), _buffers(found))
         return found if numbers is None else [replace(found[0], numbers=numbers)]
 
-    def _shapes(self, operation: Operation, given: Sequence[_Value]) -> list[Sizes]:
+    def _shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
         """Return the shapes of results: sizes of their types, and of open ones those that a rule gives."""
         types = operation.types
         if all(map(_is_static, types)):
@@ -171,7 +171,7 @@ class _Program:
                 " program with these sizes fixed"
             )
         try:
-            rows = rule(Given(operation, [value.shape for value in given], known))
+            rows = rule(KnownOperands(operation, [value.shape for value in given], known))
             shapes = [
                 tuple(size if each is None else each for size, each in zip(row, kind.shape, strict=True))
                 for row, kind in zip(rows, types, strict=True)
@@ -185,7 +185,7 @@ class _Program:
             )
         return shapes
 
-    def _block(self, body: Iterable[Operation], scope: dict[str, _Value]) -> list[_Value]:
+    def _block(self, body: Iterable[HloOperation], scope: dict[str, _Value]) -> list[_Value]:
         """Follow operations up to the return, and return what it returns."""
         for operation in body:
             if operation.kind == "return":
@@ -196,7 +196,7 @@ class _Program:
             scope.update(zip(operation.results, self.operation(operation, scope), strict=True))
         return []
 
-    def _called(self, operation: Operation, given: Sequence[_Value]) -> list[_Value]:
+    def _called(self, operation: HloOperation, given: Sequence[_Value]) -> list[_Value]:
         function = self.functions.get(operation.callee)
         if function is None or self.depth == _DEEPEST:
             rule = f"must call a function of the module, at most {_DEEPEST} deep"
@@ -208,7 +208,7 @@ class _Program:
         self.depth -= 1
         return found
 
-    def _branches(self, operation: Operation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
+    def _branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
         targets, blocks = list[_Value](), []
         for region in operation.regions:
             self.draft.begin_block()
@@ -223,7 +223,7 @@ class _Program:
         self.draft.branches(_buffers([condition]), blocks)
         return targets
 
-    def _while(self, operation: Operation, scope: dict[str, _Value]) -> list[_Value]:
+    def _while(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
         names, given = operation.operands[::2], [scope[name] for name in operation.operands[1::2]]
         kept = [name == after for name, after in zip(names, operation.regions[1][-1].operands, strict=True)]
         state = [
@@ -248,7 +248,7 @@ class _Program:
         self.draft.operation("copy", _buffers([value]), _buffers([copy]))
         return copy
 
-    def _declared(self, what: str, shape: Sizes, kind: TensorType, role: Kind = "plain") -> _Value:
+    def _declared(self, what: str, shape: Sizes, kind: HloType, role: Kind = "plain") -> _Value:
         name = what if role == "param" else f"{what}.{self.serial}"
         self.serial += 1
         self.draft.declare(name, sized(what, element_count(shape), kind.bits, self.draft.alignment), role)
@@ -266,10 +266,10 @@ def _buffers(values: Iterable[_Value]) -> list[str]:
     return list(dict.fromkeys(value.buffer for value in values if value.buffer is not None))
 
 
-def _is_static(found: _Value | TensorType) -> bool:
+def _is_static(found: _Value | HloType) -> bool:
     kind = found.kind if isinstance(found, _Value) else found
     return None not in kind.shape
 
 
-def _static(kind: TensorType) -> tuple[int, ...]:
+def _static(kind: HloType) -> tuple[int, ...]:
     return tuple(each or 0 for each in kind.shape)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from memplan.planner.importers.stablehlo.numbers import difference
-from memplan.planner.importers.stablehlo.text import Operation
+from memplan.planner.importers.stablehlo.text import HloOperation
 
 Sizes = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Given:
+class KnownOperands:
     """The shapes of operands, and the numbers of those that have few; both raise LookupError where there are none."""
 
-    operation: Operation
+    operation: HloOperation
     shapes: Sequence[Sizes]
     known: Sequence[list[Any] | None]
 
@@ -29,10 +29,10 @@ class Given:
         return found
 
 
-Rule = Callable[[Given], list[Sizes]]
+Rule = Callable[[KnownOperands], list[Sizes]]
 
 
-def _like(given: Given) -> list[Sizes]:
+def _like(given: KnownOperands) -> list[Sizes]:
     """Return shapes of operands: one each for several results, else the first of its rank (scalars are spread)."""
     types = given.operation.types
     if len(types) > 1:
@@ -44,13 +44,13 @@ def _said(k: int) -> Rule:
     return lambda given: [tuple(given.numbers(k))]
 
 
-def _concatenated(given: Given) -> list[Sizes]:
+def _concatenated(given: KnownOperands) -> list[Sizes]:
     axis = given.operation.numbers("dim", "dimension")[0]
     total = sum(shape[axis] for shape in given.shapes)
     return [(*given.shapes[0][:axis], total, *given.shapes[0][axis + 1 :])]
 
 
-def _dot(given: Given) -> list[Sizes]:
+def _dot(given: KnownOperands) -> list[Sizes]:
     (left, right), rows = given.shapes[:2], []
     for name in ("batching_dims", "contracting_dims"):
         found = re.search(rf"{name} = \[([\d, ]*)\] x \[([\d, ]*)\]", given.operation.text)
@@ -61,17 +61,17 @@ def _dot(given: Given) -> list[Sizes]:
     return [(*(left[k] for k in left_batch), *free)]
 
 
-def _reduced(given: Given) -> list[Sizes]:
+def _reduced(given: KnownOperands) -> list[Sizes]:
     axes = given.operation.numbers("dimensions")
     return [tuple(size for k, size in enumerate(given.shapes[0]) if k not in axes)] * len(given.operation.types)
 
 
-def _sliced(given: Given) -> list[Sizes]:
+def _sliced(given: KnownOperands) -> list[Sizes]:
     rows = zip(*map(given.numbers, (1, 2, 3)), strict=True)
     return [tuple(-(difference(start, end) // step) for start, end, step in rows)]
 
 
-def _gathered(given: Given) -> list[Sizes]:
+def _gathered(given: KnownOperands) -> list[Sizes]:
     said, indices = given.operation.numbers, given.shapes[1]
     sizes = given.numbers(2) if len(given.shapes) > 2 else said("slice_sizes")
     left_out = {*said("collapsed_slice_dims", default=[]), *said("operand_batching_dims", default=[])}
@@ -83,7 +83,7 @@ def _gathered(given: Given) -> list[Sizes]:
     return [tuple(next(inside if k in offsets else outside) for k in range(rank))]
 
 
-def _padded(given: Given) -> list[Sizes]:
+def _padded(given: KnownOperands) -> list[Sizes]:
     said, sizes = given.operation.numbers, given.shapes[0]
     is_open = len(given.shapes) > 2
     rows = map(given.numbers, (2, 3, 4)) if is_open else (said(name) for name in ("low", "high", "interior"))
@@ -101,7 +101,7 @@ def _windows(sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequenc
     return tuple(found)
 
 
-def _reduced_windows(given: Given) -> list[Sizes]:
+def _reduced_windows(given: KnownOperands) -> list[Sizes]:
     said, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
     if given.operation.name.endswith("custom_call"):  # of several tensors, their initial values, and five tables
         window, *rows, pads = (given.numbers(k) for k in range(len(given.shapes) - 5, len(given.shapes)))
@@ -117,7 +117,7 @@ def _reduced_windows(given: Given) -> list[Sizes]:
 _WINDOWS = ("stride", "window_strides"), ("lhs_dilate", "lhs_dilation"), ("rhs_dilate", "rhs_dilation")
 
 
-def _convolved(given: Given) -> list[Sizes]:
+def _convolved(given: KnownOperands) -> list[Sizes]:
     operation = given.operation
     found = re.search(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]", operation.text)
     if found is None:

@@ -27,7 +27,7 @@ _FEW = 64
 
 
 @dataclass(frozen=True)
-class TensorType:
+class HloType:
     """The sizes of a tensor, None where they are open, and the type of its elements."""
 
     shape: tuple[int | None, ...]
@@ -49,7 +49,7 @@ class TensorType:
 
 
 @dataclass
-class Operation:
+class HloOperation:
     """An operation: its operands and results by name, attributes as text, and regions."""
 
     name: str
@@ -57,8 +57,8 @@ class Operation:
     text: str
     operands: list[str]
     results: list[str]
-    types: list[TensorType]
-    regions: list[list[Operation]] = field(default_factory=list)
+    types: list[HloType]
+    regions: list[list[HloOperation]] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"line {self.line} ({self.name})"
@@ -87,15 +87,15 @@ class Operation:
 
 
 @dataclass
-class Function:
+class HloFunction:
     """A function: its arguments with their types, the sizes that some of them are by name, and its operations."""
 
-    arguments: dict[str, TensorType]
+    arguments: dict[str, HloType]
     named: dict[str, str]
-    body: list[Operation]
+    body: list[HloOperation]
 
 
-def functions_of(data: bytes) -> dict[str, Function]:
+def functions_of(data: bytes) -> dict[str, HloFunction]:
     """Return the functions of a module by name; raises FormatError."""
     lines = _Lines(data.decode(errors="backslashreplace").splitlines())
     found = {}
@@ -109,7 +109,7 @@ def functions_of(data: bytes) -> dict[str, Function]:
                 if (said := re.search(r'jax\.global_constant = "(\w+)"', text[row.end() : end]))
             }
             body = lines.block()
-            found[header[1].strip('"')] = Function({row[1]: _types(row[2])[0] for row in rows}, named, body)
+            found[header[1].strip('"')] = HloFunction({row[1]: _types(row[2])[0] for row in rows}, named, body)
     if not found:
         raise FormatError("must have a function (func.func), as jax.export's mlir_module() prints it, got none")
     return found
@@ -127,9 +127,9 @@ class _Lines(Iterator[str]):
         self.at += 1
         return self.lines[self.at - 1].strip()
 
-    def block(self) -> list[Operation]:
+    def block(self) -> list[HloOperation]:
         """Return the operations up to the brace that ends the block that is open; it is the line before the next."""
-        body: list[Operation] = []
+        body: list[HloOperation] = []
         for text in self:
             if text.startswith("}"):
                 return body
@@ -143,8 +143,8 @@ class _Lines(Iterator[str]):
             body.append(self._operation(text))
         raise FormatError("must have a brace for each that is open, got an end")
 
-    def _operation(self, text: str) -> Operation:
-        line, regions = self.at, list[list[Operation]]()
+    def _operation(self, text: str) -> HloOperation:
+        line, regions = self.at, list[list[HloOperation]]()
         text = _unlocated(text)
         if text.endswith("({"):
             regions.append(self.block())
@@ -161,10 +161,10 @@ class _Lines(Iterator[str]):
             raise FormatError(f"line {line} ({head[3]}): must have tensors as results, got {shown(kind[-60:])}")
         results = [head[1]] if count == 1 else [f"{head[1]}#{k}" for k in range(count)]
         operands = [] if head[3].endswith("constant") else _VALUE.findall(_STRING.sub("", said))
-        return Operation(head[3], line, said, operands, results, given[-count:] if count else [], regions)
+        return HloOperation(head[3], line, said, operands, results, given[-count:] if count else [], regions)
 
 
-def constant(operation: Operation) -> Array | None:
+def constant(operation: HloOperation) -> Array | None:
     """Return the few whole numbers of a constant; None for others."""
     kind = operation.types[0]
     found = re.match(r"dense<([-\d, \[\]truefalse]*)>", operation.text)
@@ -174,9 +174,9 @@ def constant(operation: Operation) -> Array | None:
     return np.broadcast_to(values, kind.shape) if values.shape == () else values.reshape(kind.shape)  # type: ignore[arg-type]
 
 
-def _types(text: str) -> list[TensorType]:
+def _types(text: str) -> list[HloType]:
     return [
-        TensorType(tuple(None if each == "?" else int(each) for each in row[1].split("x")[:-1]), row[2])
+        HloType(tuple(None if each == "?" else int(each) for each in row[1].split("x")[:-1]), row[2])
         for row in _TYPE.finditer(text)
     ]
 

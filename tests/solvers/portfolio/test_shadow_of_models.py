@@ -18,7 +18,7 @@ from memplan.planner.operations.operations import Operations
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
-TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "torch-export")
+TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "stablehlo", "torch-export")
 """The importers that give operations, and not lifetimes only."""
 
 
