@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -10,12 +10,16 @@ from pydantic.json_schema import SkipJsonSchema
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.operations.cascade_sweep import SweptRow
 from memplan.capabilities.plans.baseline import PlanAndProblem
-from memplan.planner.operations.cascade.regions import CascadeRegion, Span, Stripes
+from memplan.planner.errors import ProblemError
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.cascade.regions import CascadeRegion, Hold, Mode, RegionKind, Span, Stripes
 from memplan.solvers.cascade.barriers import Barrier
 from memplan.solvers.cascade.points import CascadePoint
 from memplan.solvers.cascade.solve import CascadeResult, Exhausted
 
 MOST_BARRIERS = 10
+_MOST_STEPS = 1 << 20
+"""The most steps of a region that are read of an answer that came from elsewhere."""
 
 
 def _is_none(found: object) -> bool:
@@ -194,7 +198,7 @@ def point_row(point: CascadePoint, is_checked: bool = False, with_plan: bool = F
         macs_ratio=round(point.macs_ratio, 6),
         checked_by_value=is_checked,
         slides=tuple(SlideRow(tensor=t, output=out, down=down) for (out, t), down in slides.items()),
-        regions=tuple(_region(number, region, point) for number, region in enumerate(point.cascade.regions)),
+        regions=tuple(region_row(number, region, graph) for number, region in enumerate(point.cascade.regions)),
         offsets=point.offsets(),
         pools=point.pools() if has_memories else None,
         used=dict(point.used) if has_memories else None,
@@ -204,11 +208,12 @@ def point_row(point: CascadePoint, is_checked: bool = False, with_plan: bool = F
     )
 
 
-def _region(number: int, region: CascadeRegion, point: CascadePoint) -> RegionRow:
+def region_row(number: int, region: CascadeRegion, graph: AccessGraph) -> RegionRow:
+    """Return the row of a region."""
     name, operations = f"r{number}", tuple(range(region.first, region.end))
     if region.kind == "whole":
         return RegionRow(id=name, ops=operations, kind=region.kind, stride=None, steps=(1, 1))
-    tensors, (ragged, waste) = point.cascade.graph.tensors, region.ragged
+    tensors, (ragged, waste) = graph.tensors, region.ragged
     return RegionRow.of(
         region,
         id=name,
@@ -225,6 +230,36 @@ def _region(number: int, region: CascadeRegion, point: CascadePoint) -> RegionRo
         ranges={str(v): _stripes(made) for v, made in region.made.items()},
         pieces={str(tensor): _stripes(piece) for tensor, piece in region.pieces.items()} or None,
     )
+
+
+def region_from(row: RegionRow) -> CascadeRegion:
+    """Return the region of a row without pieces; raises ProblemError for one that is none."""
+    if not row.ops or row.kind not in get_args(RegionKind):
+        raise ProblemError(f"regions: must have operations and a known kind, got {row.id}")
+    holds = {}
+    for buffer in row.buffers or ():
+        rows, columns, pixel = buffer.capacity
+        mode: Any = buffer.mode
+        if min(rows, columns, pixel, buffer.bytes) < 1 or mode not in get_args(Mode):
+            raise ProblemError(f"regions: must have buffers of some bytes, got that of tensor {buffer.tensor}")
+        holds[buffer.tensor] = Hold(mode, rows, columns, buffer.kept, buffer.bytes)
+    made = {
+        int(v): Stripes(*(_spans_of(ranges.get(axis)) for axis in ("rows", "columns", "channels")))
+        for v, ranges in (row.ranges or {}).items()
+    }
+    kind: Any = row.kind
+    return CascadeRegion(row.ops[0], row.ops[-1] + 1, kind, row.stride or (0, 0), made, {}, holds)
+
+
+def _spans_of(ranges: Any) -> tuple[Span, ...]:
+    """Return the ranges that `_ranges` wrote."""
+    if ranges is None:
+        return ()
+    if "table" in ranges:
+        return tuple((int(a), int(b)) for a, b in ranges["table"])
+    line = [ranges["A"] * y + ranges["B"] for y in range(min(ranges["steps"], _MOST_STEPS))]
+    ends = [min(max(0, end), ranges["top"]) for end in line]
+    return tuple((a, b) if a < b else (0, 0) for a, b in zip([0, *ends], ends, strict=False))
 
 
 def _stripes(made: Stripes) -> dict[str, Any]:

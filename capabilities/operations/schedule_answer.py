@@ -7,24 +7,31 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer
-from memplan.capabilities.operations.cascade_answer import PointRow, point_row
+from memplan.capabilities.operations.cascade_answer import RegionRow, region_from, region_row
 from memplan.planner.operations.access.access_graph import AccessGraph, driven
 from memplan.planner.operations.cascade.regions import CascadeRegion, Stripes
+from memplan.planner.schedules.network_run import NetworkStep
 from memplan.planner.schedules.schedule import Schedule, ScheduleStep
 from memplan.planner.schedules.simulator import Simulation
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.downsets import EPSILON
-from memplan.solvers.schedules.networks import FoundOnTarget, NetworkSchedule
+from memplan.solvers.schedules.network_search import NetworkSchedule
+from memplan.solvers.schedules.networks import FoundOnTarget
 from memplan.solvers.schedules.search import Proof
 from memplan.solvers.schedules.solve import SolvedSchedule
 from memplan.solvers.search.to_plan import gap_of
 
 
 class ScheduleSlot(Answer):
-    """A part of the fast memory, in the steps from `start` to before `end`: what it is for, of which tensor."""
+    """A part of the fast memory, in the steps from `start` to before `end`: what it is for, of which tensor.
 
-    kind: Literal["input", "output", "accumulator", "retained", "roll", "workspace"]
+    `constants` and `workspace` of a network have the first tensor that their operation makes.
+    """
+
+    kind: Literal[
+        "input", "output", "accumulator", "retained", "roll", "workspace", "constants", "ring", "sums"
+    ]
     tensor: int
     size: int
     start: int
@@ -47,8 +54,8 @@ class ScheduleAnswer(Answer):
     Times are those of the simulator. `proof` says why no schedule is better: its value is the lower `bound`, or all
     were looked at (`exhaustion`), in tiles of powers of two. Where it `is_exhausted`, no grouping of operations, each
     once, in such tiles, is better. Where there are any, `alternatives` say which way computes each operation of a step,
-    0 for its own one, and `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `point` is the
-    cascade that it runs as, with the place of each buffer.
+    0 for its own one, and `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `regions` has
+    how each step runs: the ranges of each operation.
     """
 
     status: Literal["optimal", "feasible"]
@@ -70,7 +77,7 @@ class ScheduleAnswer(Answer):
     frontier: tuple[SchedulePoint, ...] = ()
     alternatives: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
     tensors_to_roll: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
-    point: PointRow | None = Field(None, exclude_if=lambda found: found is None)
+    regions: tuple[RegionRow, ...] = Field((), exclude_if=lambda found: not found)
 
     @property
     def schedule(self) -> Schedule:
@@ -104,24 +111,30 @@ def _rows(rows: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
     return tuple(rows) if any(rows) else ()
 
 
-def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective, *, front: bool) -> ScheduleAnswer:
-    """Return the answer that a schedule of a network is, with the `front` of those found if that is wanted."""
-    best = found.best
-    cascade, value = best.point.cascade, float(getattr(best, objective))
+def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective) -> ScheduleAnswer:
+    """Return the answer that a schedule of a network is."""
+    best, value = found.best, float(getattr(found.best, objective))
+    graph, regions = found.graph, [step.region for step in best.steps]
     is_least = value <= found.lower_bound * (1 + EPSILON)
     return ScheduleAnswer(
         **_figures(best, target, objective, found.lower_bound, "bound" if is_least else None),
         gap=gap_of([(value, value if is_least else found.lower_bound)]),
         is_exhausted=False,
-        subgraphs=tuple(tuple(range(region.first, region.end)) for region in cascade.regions),
-        granularities=tuple(_stripe_of(cascade.graph, region) for region in cascade.regions),
-        tensors_to_retain=best.retained(target.memories[0].name),
-        traversal_orders=(None,) * len(cascade.regions),
-        subgraph_latencies=tuple(region.latency for region in best.regions),
-        slots=(),
-        frontier=tuple(SchedulePoint.of(one, steps=len(one.regions)) for one in found.front if front),
-        point=point_row(best.point),
+        subgraphs=tuple(tuple(range(region.first, region.end)) for region in regions),
+        granularities=tuple(_stripe_of(graph, region) for region in regions),
+        tensors_to_retain=tuple(step.retained for step in best.steps),
+        traversal_orders=tuple(step.order for step in best.steps),
+        subgraph_latencies=tuple(step.latency for step in best.figures),
+        slots=tuple(ScheduleSlot.of(slot) for slot in best.slots),
+        frontier=tuple(SchedulePoint.of(one, steps=len(one.steps)) for one in found.front),
+        regions=tuple(region_row(number, region, graph) for number, region in enumerate(regions)),
     )
+
+
+def network_steps(found: ScheduleAnswer) -> list[NetworkStep]:
+    """Return the steps of a network that an answer says."""
+    rows = zip(found.regions, found.tensors_to_retain, found.traversal_orders, strict=True)
+    return [NetworkStep(region_from(row), retained, order) for row, retained, order in rows]
 
 
 def _figures(

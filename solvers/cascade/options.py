@@ -31,9 +31,8 @@ class CascadeOptions:
     that come in rows. `even`: all steps are of one size. `order`: the one order of the operations that is searched, by
     its name.
     `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
-    one, whole tensors are in either; `peak` is then that of the fast one. Where it `moves_constants`, each run of an
-    operation reads its constants from the slow one. `barriers`: operations that run whole, whatever they are, by their
-    positions, their names or what they make.
+    one, whole tensors are in either; `peak` is then that of the fast one. `barriers`: operations that run
+    whole, whatever they are, by their positions, their names or what they make.
     `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if
     requested; with two memories that of the slow one counts, requested or not. `stripe`: the rows and columns of all
     stripes, instead of those that the search tries; 0 columns for whole rows. `checked`: the one point to be executed
@@ -55,7 +54,6 @@ class CascadeOptions:
     order: OrderName | None = None
     objectives: tuple[Objective, ...] = FRONTS[0]
     pools: tuple[tuple[str, int], ...] = ()
-    moves_constants: bool = False
     barriers: tuple[str, ...] = ()
     stripe: tuple[int, int] | None = None
     checked: int | None = None

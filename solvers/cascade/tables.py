@@ -97,17 +97,15 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
     """Return about how many bytes regions read and write of tensors that are elsewhere, as a column for those found.
 
     Each is counted once for an operation that reads it, and more often as the region makes more than layer by layer.
-    Constants are counted in each step, if they are moved.
     """
     n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
     bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
-    moved, macs, constants = (np.zeros((n + 1, n + 1), np.int64) for _ in range(3))
+    moved, macs = np.zeros((n + 1, n + 1), np.int64), np.zeros((n + 1, n + 1), np.int64)
     for end in range(1, n + 1):
-        read, written, once, weights = dict[int, int](), 0, 0, 0
+        read, written, once = dict[int, int](), 0, 0
         for v in range(end - 1, max(-1, end - 1 - options.longest), -1):
             row = graph.operations[v]
             once += graph.macs_of(v)
-            weights += row.weights if options.moves_constants else 0
             for one in row.reads:
                 read[one.tensor] = read.get(one.tensor, 0) + bytes_[one.tensor]
             for tensor in row.outputs:
@@ -115,13 +113,12 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
                 if not is_whole:
                     read.pop(tensor, None)
                 written += bytes_[tensor] if is_whole else 0
-            moved[v, end], macs[v, end], constants[v, end] = sum(read.values()) + written, once, weights
+            moved[v, end], macs[v, end] = sum(read.values()) + written, once
     ends = found[:, FOUND_FROM], found[:, FOUND_TO]
     # A region that multiplies more often reads more often, about in proportion.
     more = np.maximum(1.0, found[:, FOUND_MACS] / np.maximum(1, macs[ends]))
-    in_channels, steps = found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0])
-    read_again = constants[ends] * np.where(in_channels, 1, np.maximum(1, steps))
-    estimate: I64 = (moved[ends] * more * np.where(in_channels, steps, 1) + read_again).astype(np.int64)
+    steps = np.where(found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0]), 1)
+    estimate: I64 = (moved[ends] * more * steps).astype(np.int64)
     return estimate
 
 

@@ -1,124 +1,104 @@
-"""Networks on a target: cascades in its two memories, each run step by step, and the best of them."""
+"""Networks on a target: their operations, the best schedule, the front of peak, time and traffic, and bounds."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import fsum
+from dataclasses import dataclass, replace
 
-from memplan.planner.errors import InvalidPlanError, ProblemError
-from memplan.planner.operations.access.access_graph import AccessGraph
+import numpy as np
+
+from memplan.planner.errors import ProblemError
+from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.access.splits import split_apart
-from memplan.planner.operations.cascade.regions import whole_name
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.schedules.network_run import RegionFigures, least_work, run_network
+from memplan.planner.schedules.network_run import least_needs
 from memplan.planner.schedules.target import Target
-from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.points import CascadePoint
-from memplan.solvers.cascade.solve import cascade
-from memplan.solvers.cascade.tables import rounded_up
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.downsets import EPSILON
+from memplan.solvers.schedules.network_search import NetworkSchedule, NetworkSearch
 
-
-@dataclass(frozen=True)
-class NetworkSchedule:
-    """A cascade in two memories, and the figures of its regions on a target."""
-
-    point: CascadePoint
-    regions: tuple[RegionFigures, ...]
-
-    @cached_property
-    def latency(self) -> float:
-        """The time of all regions."""
-        return fsum(region.latency for region in self.regions)
-
-    @property
-    def traffic(self) -> int:
-        """The bytes over the link."""
-        return sum(region.traffic for region in self.regions)
-
-    @property
-    def peak(self) -> int:
-        """The bytes that are used of the fast memory."""
-        return self.point.peak
-
-    def retained(self, memory: str) -> tuple[tuple[int, ...], ...]:
-        """Return for each region the tensors that stay whole in a memory behind it, for others that read them."""
-        graph, pools = self.point.cascade.graph, self.point.pools()
-        there = [t for t in range(len(graph.tensors)) if pools.get(whole_name(t)) == memory and graph.readers[t]]
-        ends = [region.end for region in self.point.cascade.regions]
-        return tuple(tuple(t for t in there if (graph.maker[t] or 0) < end <= graph.readers[t][-1]) for end in ends)
+FRONT_SIZES = 12
+"""The sizes of the fast memory that are tried for a front, each a constant part of the one before."""
 
 
 @dataclass(frozen=True)
 class FoundOnTarget:
     """The best schedule of a network for an objective, the front of those found, and what none is below."""
 
+    graph: AccessGraph
     best: NetworkSchedule
     front: tuple[NetworkSchedule, ...]
     lower_bound: float
+
+
+def network_of(graph: OperationGraph) -> AccessGraph:
+    """Return the operations that are scheduled of a network, with their access maps."""
+    access = access_graph(split_apart(graph))
+    if not access.operations:
+        raise ProblemError("problem: must have operations")
+    return replace(access, operations=tuple(_with_channels(access, row) for row in access.operations))
+
+
+def _with_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
+    """Return a dense layer of all rows and columns as one whose channels are made one by one; others as they are."""
+    out = graph.tensors[row.outputs[0]] if row.outputs else None
+    is_dense = row.role == "barrier" and row.kind == "fully_connected" and len(row.reads) == len(row.outputs) == 1
+    if out is None or not is_dense or out.sizes != (1, 1) or not out.channels or row.work:
+        return row
+    return replace(row, role="striped")
 
 
 def schedule_network(
     graph: OperationGraph,
     target: Target,
     objective: Objective,
-    time_limit_s: float,
-    cancelled: threading.Event,
+    is_over: Callable[[], bool] = lambda: False,
     report: Callable[[float], None] = lambda _: None,
+    *,
+    wants_front: bool = False,
 ) -> FoundOnTarget:
-    """Return the best cascade of a network on a target that is found; raises ProblemError where there is none."""
+    """Return the best schedule of a network on a target that is found; raises ProblemError where there is none.
+
+    Operations alone come first; regions are looked at until it is over.
+    """
     if target.engine.rate is None:
         raise ProblemError("target.engine.rate: is required, as operations of a network have multiplications, no times")
-    access = access_graph(split_apart(graph))
-    if not access.operations:
-        raise ProblemError("problem: must have operations")
-    room = sum(rounded_up(tensor.bytes, target.alignment) for tensor in access.tensors)
-    fast, slow = target.memories
-    pools = ((fast.name, target.capacity), (slow.name, room))
-    options = CascadeOptions(alignment=target.alignment, pools=pools, moves_constants=True)
-    found: list[NetworkSchedule] = []
-
-    def hear(point: CascadePoint | None, _: object) -> None:
-        if point is not None:
-            found.append(_run(point, target))
-            report(min(getattr(one, objective) for one in found))
-
-    cascade(access, options, time_limit_s=time_limit_s, cancelled=cancelled, on_point=hear)
-    if not found:
-        raise ProblemError(f"capacity: must hold what operations need beside their tensors, got {target.capacity}")
-    best = min(found, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
-    return FoundOnTarget(best, tuple(_front(found, objective)), _bound(access, target, objective))
-
-
-def _run(point: CascadePoint, target: Target) -> NetworkSchedule:
-    """Run a point; raises InvalidPlanError where its steps do not move the bytes that its plan says."""
-    pools, slow = point.pools(), target.memories[1].name
-    elsewhere = [t for t in range(len(point.cascade.graph.tensors)) if pools.get(whole_name(t)) == slow]
-    found = NetworkSchedule(point, run_network(point.cascade, elsewhere, target))
-    moved = sum(region.tensors for region in found.regions)
-    if moved != point.slow_traffic:
-        raise InvalidPlanError(f"traffic: must be what the plan says, {point.slow_traffic}, got {moved}")
-    return found
-
-
-def _front(found: Sequence[NetworkSchedule], objective: Objective) -> list[NetworkSchedule]:
-    """Return by falling peak the schedules of which no other is as good with a peak as low."""
+    access = network_of(graph)
     goal: Objective = "latency" if objective == "peak" else objective
+    search = NetworkSearch(access, target, goal)
+    least = search.least_memory()
+    capacity = least if objective == "peak" else target.capacity
+    if least > target.capacity:
+        raise ProblemError(f"capacity: must hold what each operation needs in its least tiles, {least}, got {capacity}")
+    found = [search.within(capacity)]
+    report(getattr(found[0], objective))
+    search.add_regions(is_over)
+    found.append(search.within(capacity))
+    if wants_front:
+        other = NetworkSearch(access, target, "traffic" if goal == "latency" else "latency", search.regions)
+        sizes = np.geomspace(target.capacity, least, FRONT_SIZES).astype(np.int64).tolist()
+        for size in dict.fromkeys(sizes):
+            for one in (search, other):
+                if not is_over():
+                    found.append(one.within(max(size, least)))
+    best = min(found, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
+    report(getattr(best, objective))
+    return FoundOnTarget(access, best, tuple(_front(found)), bound_of(access, target, objective))
+
+
+def _front(found: Sequence[NetworkSchedule]) -> list[NetworkSchedule]:
+    """Return by falling peak the schedules of which no other is as good in peak, time and traffic."""
     front: list[NetworkSchedule] = []
-    for one in sorted(found, key=lambda one: (one.peak, getattr(one, goal))):
-        if not front or getattr(one, goal) < getattr(front[-1], goal) * (1 - EPSILON):
+    for one in sorted(found, key=lambda one: (one.peak, one.latency, one.traffic)):
+        if not any(other.latency <= one.latency * (1 + EPSILON) and other.traffic <= one.traffic for other in front):
             front.append(one)
     return front[::-1]
 
 
-def _bound(graph: AccessGraph, target: Target, objective: Objective) -> float:
-    """Return what no schedule is below: all constants are moved once, and all that is read or kept is made once."""
-    constants = sum(row.weights for row in graph.operations)
+def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
+    """Return what no schedule is below: what is read or kept is made once, and moved once with all constants."""
+    work, moved = least_needs(graph)
     if objective == "latency":
-        return max(least_work(graph) / (target.engine.rate or 1.0), target.transfer_time(constants))
-    return float(constants) if objective == "traffic" else 0.0
+        return max(work / (target.engine.rate or 1.0), target.transfer_time(moved))
+    return float(moved) if objective == "traffic" else 0.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
 
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
-from memplan.planner.schedules.step_run import StepFigures
 from memplan.planner.schedules.target import Target
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
@@ -27,7 +28,15 @@ class PlacedSlot:
     offset: int
 
 
-def slots_of(steps: Sequence[StepFigures]) -> list[tuple[str, int, int, int, int]]:
+class Stepped(Protocol):
+    """The figures of a step, with a kind, a tensor and a size for all that is in the fast memory meanwhile."""
+
+    @property
+    def buffers(self) -> tuple[tuple[str, int, int], ...]:
+        """All that is in the fast memory."""
+
+
+def slots_of(steps: Sequence[Stepped]) -> list[tuple[str, int, int, int, int]]:
     """Return a kind, a tensor, a size and a half-open lifetime for each slot.
 
     What is retained lives in the step that makes it, and in those in which it is resident.
@@ -44,7 +53,7 @@ def slots_of(steps: Sequence[StepFigures]) -> list[tuple[str, int, int, int, int
 
 
 def placed(
-    steps: Sequence[StepFigures], target: Target, time_limit_s: float, deterministic: bool
+    steps: Sequence[Stepped], target: Target, time_limit_s: float, deterministic: bool
 ) -> list[PlacedSlot] | None:
     """Return offsets for all slots within the fast memory; None without any, InvalidPlanError where a plan is no good.
 
@@ -64,3 +73,21 @@ def placed(
         raise InvalidPlanError(*(each.message for each in wrong[:5]))
     offsets = {each.id: each.offset for each in plan.placements}
     return [PlacedSlot(*row, offset=offsets[k]) for k, row in enumerate(rows)]
+
+
+def misplaced(steps: Sequence[Stepped], target: Target, slots: Sequence[PlacedSlot]) -> str | None:
+    """Return what is wrong with the places of slots that came from elsewhere; None where nothing is."""
+    if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(slots_of(steps)):
+        return "slots: must be those that the steps need"
+    alive: list[list[PlacedSlot]] = [[] for _ in steps]
+    for slot in slots:
+        if slot.offset % target.alignment or not 0 <= slot.offset <= target.capacity - slot.size:
+            return f"slots: must lie in {target.capacity} bytes, aligned to {target.alignment}, got {slot.offset}"
+        for step in range(slot.start, slot.end):
+            alive[step].append(slot)
+    for step, here in enumerate(alive):
+        here.sort(key=lambda slot: slot.offset)
+        for one, other in pairwise(here):
+            if one.offset + one.size > other.offset:
+                return f"slots: must lie apart in step {step}, got tensors {one.tensor} and {other.tensor}"
+    return None
