@@ -8,21 +8,18 @@ from typing import Any
 from pydantic import Field
 
 from memplan.capabilities.capability import Capability, Control, SearchOptions
-from memplan.capabilities.operations.schedule_answer import ScheduleAnswer, answer_of, answer_of_network, network_steps
+from memplan.capabilities.operations.schedule_answer import ScheduleAnswer, answer_of, answer_of_network
+from memplan.capabilities.operations.schedule_check import schedule_refuted
 from memplan.capabilities.operations.schedule_inputs import PROBLEM, TARGET
 from memplan.capabilities.question import Question
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import Bytes
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.schedules.contest import ScheduleProblem
-from memplan.planner.schedules.network_run import run_network
-from memplan.planner.schedules.simulator import simulate
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.effort import ScheduleEffort
-from memplan.solvers.schedules.network_search import NetworkSchedule
-from memplan.solvers.schedules.networks import FoundOnTarget, bound_of, network_of, schedule_network
-from memplan.solvers.schedules.placement import PlacedSlot, misplaced
+from memplan.solvers.schedules.networks import schedule_network
 from memplan.solvers.schedules.solve import ScheduleTask, solve_schedule
 
 _SEARCH = 0.75
@@ -113,40 +110,9 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
 
 def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
     """Return what is wrong with a schedule that came from elsewhere."""
-    problem: ScheduleProblem | OperationGraph = question["problem"]
     options: ScheduleOptions = question["options"]
-    machine = _machine(problem, question.get("target"), options.fast_memory)
-    if isinstance(problem, OperationGraph):
-        return _network_refuted(problem, machine, options.objective, found)
-    simulated = simulate(problem.graph, machine, found.schedule)
-    if simulated.violations:
-        return simulated.violations[0]
-    if abs(simulated.latency - found.latency) > 1e-6 * found.latency:
-        return "latency: must be that of its steps"
-    return misplaced(simulated.steps, machine, [PlacedSlot(**slot.model_dump()) for slot in found.slots])
-
-
-def _network_refuted(
-    problem: OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
-) -> str | None:
-    """Return what is wrong with the steps of a network, their places, or what is said of them."""
-    graph = network_of(problem)
-    try:
-        steps = network_steps(found)
-        figures, wrong = run_network(graph, steps, machine)
-    except (ProblemError, ValueError, KeyError, TypeError, IndexError) as error:
-        return f"regions: must be such as steps have, {error}"
-    if wrong:
-        return wrong[0]
-    slots = tuple(PlacedSlot(**slot.model_dump()) for slot in found.slots)
-    if (why := misplaced(figures, machine, slots)) is not None:
-        return why
-    best = NetworkSchedule(tuple(steps), tuple(figures), slots)
-    again = answer_of_network(FoundOnTarget(graph, best, (), bound_of(graph, machine, objective)), machine, objective)
-    # The figures of the points of a front are claims: they come without their steps.
-    claimed = found.model_dump(mode="json", exclude={"frontier"})
-    wrong = [name for name, value in again.model_dump(mode="json").items() if value != claimed.get(name, value)]
-    return f"{wrong[0]}: must be what its steps say" if wrong else None
+    machine = _machine(question["problem"], question.get("target"), options.fast_memory)
+    return schedule_refuted(question["problem"], machine, options.objective, found)
 
 
 EXAMPLE: dict[str, Any] = {
