@@ -29,9 +29,7 @@ class ScheduleSlot(Answer):
     `constants` and `workspace` of a network have the first tensor that their operation makes.
     """
 
-    kind: Literal[
-        "input", "output", "accumulator", "retained", "roll", "workspace", "constants", "ring", "sums"
-    ]
+    kind: Literal["input", "output", "accumulator", "retained", "roll", "workspace", "constants", "ring", "sums"]
     tensor: int
     size: int
     start: int
