@@ -59,22 +59,23 @@ def write_snapshot(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
         base = (q + 1) * _SEGMENT
         its = [stay for stay in stays if stay.buffer.pool == q]
         events = sorted((time, is_alloc, k) for k, s in enumerate(its) for time, is_alloc in ((s.start, 1), (s.end, 0)))
-        traces.append(
-            [
-                {
-                    "action": "alloc" if is_alloc else "free_completed",
-                    "addr": base + its[k].buffer.offset,
-                    "size": its[k].buffer.size,
-                    "stream": 0,
-                    "device": q,
-                    "time_us": time,
-                    "frames": [{"name": str(its[k].buffer.id), "filename": pool.pool.name, "line": 0}],
-                }
-                for time, is_alloc, k in events
-            ]
-        )
-        sizes = {"total_size": pool.extent, "allocated_size": 0, "active_size": 0}
-        facts = {"device": q, "address": base, "stream": 0, "segment_type": "large", "blocks": [], **sizes}
+        where = {"stream": 0, "device": q}
+        memory = {"action": "segment_alloc", "addr": base, "size": pool.extent, "time_us": 0, "frames": []}
+        rows = [
+            {
+                "action": "alloc" if is_alloc else "free_completed",
+                "addr": base + its[k].buffer.offset,
+                "size": its[k].buffer.size,
+                "time_us": time,
+                "frames": [{"name": str(its[k].buffer.id), "filename": pool.pool.name, "line": 0}],
+            }
+            for time, is_alloc, k in events
+        ]
+        traces.append([where | row for row in ([memory, *rows] if its else [])])
+        # At the end all is free again: PyTorch's readers want the bytes of a segment to be those of its blocks.
+        block = {"address": base, "size": pool.extent, "requested_size": 0, "state": "inactive", "frames": []}
+        sizes = {"total_size": pool.extent, "allocated_size": 0, "active_size": 0, "requested_size": 0}
+        facts = {"address": base, "segment_type": "large", "blocks": [block], **where, **sizes}
         segments += [facts] if its else []
     return {"": pickle.dumps({"segments": segments, "device_traces": traces}, protocol=4)}
 

@@ -9,9 +9,11 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 
 from memplan.planner.errors import shown
+from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import KeptPlaces, Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.solvers.studies.replanning.old_places import OldPlaces, old_places
@@ -152,6 +154,23 @@ def _moves(before: PlacementTable, after: PlacementTable, problem: Problem | Non
         yield Move(row.id, old.offset, row.offset, old.pool, row.pool, size, reason, why)
 
 
+def _envelopes(problem: Problem) -> tuple[I64, I64]:
+    """Return the first time of each buffer and the first after its last, with those of what lies in the same buffer.
+
+    They are those of all time for what has none, and for what may overlap nothing of a list.
+    """
+    table, roots = problem.buffers, problem.roots
+    root = np.array([roots.get(i, (i, 0))[0] for i in range(len(table))], dtype=np.int64)
+    begins, is_over = np.full(len(table), MAX_TIME), np.full(len(table), MIN_TIME)
+    row = root[np.repeat(np.arange(len(table)), np.diff(table.first))]
+    np.minimum.at(begins, row, table.start)
+    np.maximum.at(is_over, row, table.end)
+    listed = [problem.index[name] for pair in problem.conflicts for name in pair]
+    always = root[np.concatenate((np.flatnonzero(np.diff(table.first) == 0), np.array(listed, dtype=np.int64)))]
+    begins[always], is_over[always] = MIN_TIME, MAX_TIME
+    return begins[root], is_over[root]
+
+
 class _Reasons:
     """The reasons of moves: what is wrong with each old place in the new plan."""
 
@@ -161,6 +180,7 @@ class _Reasons:
         self.now = PlacedBuffers.by(problem, after)
         ends = np.where(problem.buffers.size > 0, self.now.end, 0)
         self.used = [int(ends[self.now.pool == q].max(initial=0)) for q in range(len(problem.pools))]
+        self.begins, self.is_over = _envelopes(problem)
 
     def of(self, i: int) -> tuple[Reason, str]:
         """Return the reason that a buffer moved, and a sentence."""
@@ -186,8 +206,10 @@ class _Reasons:
         pool[i], offsets[i] = q, offset
         low, high = offset, offset + int(self.problem.buffers.size[i])
         end = offsets + self.problem.buffers.size
-        # What does not touch the old bytes cannot be the reason, and would be compared with everything else.
+        # What does not touch the old bytes, or is not alive with it, cannot be the reason, and would be compared with
+        # everything else: 3 of 5 seconds where 5,085 of 6,000 buffers moved.
         pool[(pool != q) | (offsets >= high) | (end <= low)] = -1
+        pool[(self.begins >= self.is_over[i]) | (self.is_over <= self.begins[i])] = -1
         for violation in no_two_share_bytes(self.problem, PlacedBuffers(self.problem, pool, offsets)):
             pair = (violation.first, violation.second)
             if self.problem.buffers.ids[i] in pair:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from pydantic import TypeAdapter
 
 from memplan.capabilities.plans.baseline import Baseline, read_baseline_field
@@ -75,3 +78,48 @@ def test_a_plan_comes_alone_or_with_its_problem_and_reads_the_same_from_json() -
     answer = diff(Baseline(plan, None), Baseline(plan, None), OLD.problem, OLD.problem)
     read = TypeAdapter(Difference).validate_json(CAPABILITY.write(answer))
     assert list(lines(read)) == list(lines(answer)) == ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
+
+
+@pytest.mark.parametrize(
+    ("taker", "more", "reason"),
+    [
+        ({"start": 0, "end": 9}, {}, "taken"),
+        ({"start": 5, "end": 9}, {}, "free"),
+        ({"start": 5, "end": 9}, {"conflicts": [["moved", "taker"]]}, "taken"),
+        ({}, {"conflicts": [["moved", "taker"]]}, "taken"),
+        ({}, {}, "free"),
+    ],
+)
+def test_the_old_place_is_taken_by_what_is_alive_with_a_buffer_or_listed_with_it(
+    taker: dict[str, int], more: dict[str, Any], reason: str
+) -> None:
+    rows = [{"id": "moved", "size": 8, "start": 0, "end": 4}, {"id": "taker", "size": 8, **taker}]
+    problem = Problem.model_validate({"buffers": rows, **more})
+    before, after = (
+        Plan.model_validate({"placements": [{"id": "moved", "offset": at}, {"id": "taker", "offset": 8 - at}]})
+        for at in (0, 8)
+    )
+    found = {move.id: move.reason for move in diff(before, after, problem, problem).moved}
+    assert found["moved"] == reason
+
+
+def test_the_old_place_is_taken_by_what_lies_in_a_buffer_that_is_over() -> None:
+    rows = [
+        {"id": "moved", "size": 8, "start": 4, "end": 6},
+        {"id": "over", "size": 8, "start": 0, "end": 2},
+        {"id": "view", "size": 4, "start": 2, "end": 9, "alias_of": "over"},
+    ]
+    problem = Problem.model_validate({"buffers": rows})
+    before, after = (
+        Plan.model_validate(
+            {
+                "placements": [
+                    {"id": "moved", "offset": at},
+                    *({"id": name, "offset": 8 - at} for name in ("over", "view")),
+                ]
+            }
+        )
+        for at in (0, 8)
+    )
+    found = {move.id: move.reason for move in diff(before, after, problem, problem).moved}
+    assert found["moved"] == "taken"

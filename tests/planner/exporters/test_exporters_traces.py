@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from memplan import Buffer, Pool, Problem, solve
 from memplan.planner.exporters import EXPORTERS
@@ -97,3 +101,47 @@ def test_a_snapshot_is_read_back_with_the_same_overlaps_and_places() -> None:
         (PROBLEM.buffers[PROBLEM.index[each]].size, OFFSETS[each]) for each in ids
     )
     assert sizes["device1"] == [(24, OFFSETS["state"])]
+
+
+def test_the_classes_of_perfetto_read_the_lanes_and_counters() -> None:
+    messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    trace = messages.Trace()
+    trace.ParseFromString(EXPORTERS["perfetto"](lay_out(PROBLEM, PLAN), "plan")[""])
+    groups, parents, names = {}, {}, {}
+    slices: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+    counters: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for packet in trace.packet:
+        assert packet.trusted_packet_sequence_id == 1
+        if packet.HasField("track_descriptor"):
+            track = packet.track_descriptor
+            if track.HasField("process"):
+                groups[track.uuid] = track.process.process_name
+            parents[track.uuid], names[track.uuid] = track.parent_uuid, track.name
+            continue
+        event = packet.track_event
+        pool = groups[parents[event.track_uuid]]
+        if event.type == messages.TrackEvent.TYPE_COUNTER:
+            counters[pool, names[event.track_uuid]].append(event.counter_value)
+        elif event.type == messages.TrackEvent.TYPE_SLICE_BEGIN:
+            facts = {note.name: note.uint_value for note in event.debug_annotations}
+            slices[pool][event.name] = (facts["offset"], facts["size"])
+    sizes = {row.id: row.size for row in PROBLEM.buffers}
+    assert slices == {
+        "sram": {name: (OFFSETS[name], sizes[name]) for name in ("input", "kept", "output")},
+        "dram": {"state": (OFFSETS["state"], 24)},
+    }
+    for use in PLAN.pools:
+        assert max(counters[use.name, "bytes in use"]) == use.used
+    assert max(counters["sram", "bytes alive"]) == 104
+
+
+def test_torch_reads_each_allocation_of_a_snapshot_where_it_is() -> None:
+    viz = pytest.importorskip("torch.cuda._memory_viz")
+    snapshot = pickle.loads(EXPORTERS["torch-snapshot"](lay_out(PROBLEM, PLAN), "plan")[""])
+    of_sram = viz.trace(snapshot).partition("Device 1")[0]
+    places = [
+        (int(at), float(size)) for at, size in re.findall(r"^[a-z] = a\[(\d+):([\d.]+)B\]$", of_sram, re.MULTILINE)
+    ]
+    sizes = {row.id: row.size for row in PROBLEM.buffers}
+    assert places == [(OFFSETS[name], sizes[name]) for name in ("input", "kept", "output", "kept")]
+    assert "segments: 2" in viz.segsum(snapshot)
