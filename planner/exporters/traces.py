@@ -59,9 +59,15 @@ def write_snapshot(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
         base = (q + 1) * _SEGMENT
         its = [stay for stay in stays if stay.buffer.pool == q]
         events = sorted((time, is_alloc, k) for k, s in enumerate(its) for time, is_alloc in ((s.start, 1), (s.end, 0)))
-        where = {"stream": 0, "device": q}
-        memory = {"action": "segment_alloc", "addr": base, "size": pool.extent, "time_us": 0, "frames": []}
-        rows = [
+        where: dict[str, object] = {"stream": 0, "device": q}
+        memory: dict[str, object] = {
+            "action": "segment_alloc",
+            "addr": base,
+            "size": pool.extent,
+            "time_us": 0,
+            "frames": [],
+        }
+        rows: list[dict[str, object]] = [
             {
                 "action": "alloc" if is_alloc else "free_completed",
                 "addr": base + its[k].buffer.offset,
@@ -71,7 +77,7 @@ def write_snapshot(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
             }
             for time, is_alloc, k in events
         ]
-        traces.append([where | row for row in ([memory, *rows] if its else [])])
+        traces.append([{**where, **row} for row in ([memory, *rows] if its else [])])
         # At the end all is free again: PyTorch's readers want the bytes of a segment to be those of its blocks.
         block = {"address": base, "size": pool.extent, "requested_size": 0, "state": "inactive", "frames": []}
         sizes = {"total_size": pool.extent, "allocated_size": 0, "active_size": 0, "requested_size": 0}

@@ -1,4 +1,4 @@
-"""What is kept of a job: its problem, the request that was sent, its best plan and its answer."""
+"""The routes of all that is kept of a job: its problem, the request that was sent, its best plan and its answer."""
 
 from __future__ import annotations
 

@@ -94,32 +94,14 @@ def test_the_old_place_is_taken_by_what_is_alive_with_a_buffer_or_listed_with_it
     taker: dict[str, int], more: dict[str, Any], reason: str
 ) -> None:
     rows = [{"id": "moved", "size": 8, "start": 0, "end": 4}, {"id": "taker", "size": 8, **taker}]
-    problem = Problem.model_validate({"buffers": rows, **more})
-    before, after = (
-        Plan.model_validate({"placements": [{"id": "moved", "offset": at}, {"id": "taker", "offset": 8 - at}]})
-        for at in (0, 8)
-    )
-    found = {move.id: move.reason for move in diff(before, after, problem, problem).moved}
-    assert found["moved"] == reason
+    its = Problem.model_validate({"buffers": rows, **more})
+    found = diff(planned(its, moved=0, taker=8), planned(its, moved=8, taker=0))
+    assert {move.id: move.reason for move in found.moved}["moved"] == reason
 
 
 def test_the_old_place_is_taken_by_what_lies_in_a_buffer_that_is_over() -> None:
-    rows = [
-        {"id": "moved", "size": 8, "start": 4, "end": 6},
-        {"id": "over", "size": 8, "start": 0, "end": 2},
-        {"id": "view", "size": 4, "start": 2, "end": 9, "alias_of": "over"},
-    ]
-    problem = Problem.model_validate({"buffers": rows})
-    before, after = (
-        Plan.model_validate(
-            {
-                "placements": [
-                    {"id": "moved", "offset": at},
-                    *({"id": name, "offset": 8 - at} for name in ("over", "view")),
-                ]
-            }
-        )
-        for at in (0, 8)
-    )
-    found = {move.id: move.reason for move in diff(before, after, problem, problem).moved}
-    assert found["moved"] == "taken"
+    view = {"id": "view", "size": 4, "start": 2, "end": 9, "alias_of": "over"}
+    rows = [{"id": "moved", "size": 8, "start": 4, "end": 6}, {"id": "over", "size": 8, "start": 0, "end": 2}, view]
+    its = Problem.model_validate({"buffers": rows})
+    found = diff(planned(its, moved=0, over=8, view=8), planned(its, moved=8, over=0, view=0))
+    assert {move.id: move.reason for move in found.moved}["moved"] == "taken"
