@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -49,11 +50,12 @@ class SchedulePoint(Answer):
 class ScheduleAnswer(Answer):
     """A schedule: for each step its operations, the width, height and depth of tiles, and the tensors it retains.
 
-    Times are those of the simulator. `proof` says why no schedule is better: its value is the lower `bound`, or all
-    were looked at (`exhaustion`), in tiles of powers of two. Where it `is_exhausted`, no grouping of operations, each
-    once, in such tiles, is better. Where there are any, `alternatives` say which way computes each operation of a step,
-    0 for its own one, and `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `regions` has
-    how each step runs: the ranges of each operation.
+    Times are those of the simulator; `link_busy` is the part of a step's time in which bytes move over the link.
+    `proof` says why no schedule is better: its value is the lower `bound`, or all were looked at (`exhaustion`), in
+    tiles of powers of two. Where it `is_exhausted`, no grouping of operations, each once, in such tiles, is better.
+    Where there are any, `alternatives` say which way computes each operation of a step, 0 for its own one, and
+    `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `regions` has how each step runs: the
+    ranges of each operation.
     """
 
     status: Literal["optimal", "feasible"]
@@ -71,6 +73,8 @@ class ScheduleAnswer(Answer):
     tensors_to_retain: tuple[tuple[int, ...], ...]
     traversal_orders: tuple[tuple[int, ...] | None, ...]
     subgraph_latencies: tuple[float, ...]
+    subgraph_traffic: tuple[int, ...]
+    link_busy: tuple[float, ...]
     slots: tuple[ScheduleSlot, ...]
     frontier: tuple[SchedulePoint, ...] = ()
     alternatives: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
@@ -96,7 +100,7 @@ def answer_of(found: SolvedSchedule, target: Target, objective: Objective) -> Sc
         granularities=tuple((step.width, step.height, step.depth) for step in steps),
         tensors_to_retain=tuple(step.retained for step in steps),
         traversal_orders=tuple(step.order for step in steps),
-        subgraph_latencies=tuple(step.latency for step in figures.steps),
+        **_per_step(figures.steps, target),
         slots=tuple(ScheduleSlot.of(slot) for slot in found.slots),
         alternatives=_rows([step.alternatives for step in steps]),
         tensors_to_roll=_rows([step.rolls for step in steps]),
@@ -122,7 +126,7 @@ def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective
         granularities=tuple(_stripe_of(graph, region) for region in regions),
         tensors_to_retain=tuple(step.retained for step in best.steps),
         traversal_orders=tuple(step.order for step in best.steps),
-        subgraph_latencies=tuple(step.latency for step in best.figures),
+        **_per_step(best.figures, target),
         slots=tuple(ScheduleSlot.of(slot) for slot in best.slots),
         frontier=tuple(SchedulePoint.of(one, steps=len(one.steps)) for one in found.front),
         regions=tuple(region_row(number, region, graph) for number, region in enumerate(regions)),
@@ -133,6 +137,19 @@ def network_steps(found: ScheduleAnswer) -> list[NetworkStep]:
     """Return the steps of a network that an answer says."""
     rows = zip(found.regions, found.tensors_to_retain, found.traversal_orders, strict=True)
     return [NetworkStep(region_from(row), retained, order) for row, retained, order in rows]
+
+
+def _per_step(steps: Sequence[Any], target: Target) -> dict[str, Any]:
+    """Return the time of each step, its bytes over the link, and the part of the time in which these move."""
+    moving = [step.traffic / target.link.bandwidth for step in steps]
+    return {
+        "subgraph_latencies": tuple(step.latency for step in steps),
+        "subgraph_traffic": tuple(step.traffic for step in steps),
+        "link_busy": tuple(
+            round(min(1.0, time / step.latency), 6) if step.latency else 0.0
+            for time, step in zip(moving, steps, strict=True)
+        ),
+    }
 
 
 def _figures(

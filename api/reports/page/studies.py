@@ -10,6 +10,7 @@ from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.file_page import file_page
 from memplan.api.reports.page.plan_view import MOST_PAIRS_OF_MANY, plan_view
 from memplan.capabilities.files.program_names import NO_NAMES, NamedTime, ProgramNames
+from memplan.capabilities.operations.schedule_answer import ScheduleAnswer
 from memplan.capabilities.symbols.for_all_values import Curve
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -89,6 +90,13 @@ def shapes_page(title: str, curves: Sequence[Curve]) -> bytes:
     document = PageDocument(title)
     for curve in curves:
         document.add({"kind": "curve", "title": curve.symbol, **curve.model_dump(mode="json")})
+    return file_page(document)
+
+
+def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
+    """Return the page of a schedule: the fast memory over its steps, their times, and how busy the link is."""
+    document = PageDocument(title)
+    document.add({"kind": "schedule", "title": title, "answer": answer.model_dump(mode="json", exclude={"regions"})})
     return file_page(document)
 
 

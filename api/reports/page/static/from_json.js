@@ -3,13 +3,13 @@
 
 import { idKey } from "./text.js";
 
-/** @typedef {{problem: any, plan: any, graph: any}} Found  what a file holds; null for what it does not */
+/** @typedef {{problem: any, plan: any, graph: any, schedule?: any}} Found  what a file holds; null for what it does not */
 
 const MAX = 2n ** 63n;
 const IN_COLUMNS = ["id", "size", "start", "end", "lifetimes", "alignment", "alias_of", "alias_offset"];
 
 /**
- * What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline); else null. Throws a
+ * What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline), a schedule; else null. Throws a
  * SyntaxError for what is no JSON.
  * @param {string} text
  * @returns {Found | null}
@@ -17,9 +17,15 @@ const IN_COLUMNS = ["id", "size", "start", "end", "lifetimes", "alignment", "ali
 export function recognised(text) {
   const value = parsed(text);
   if (!isObject(value)) return null;
+  if (isSchedule(value)) return { problem: null, plan: null, graph: null, schedule: value };
   const problem = isProblem(value) ? value : isProblem(value.problem) ? value.problem : null;
   const plan = isPlan(value) ? value : isPlan(value.plan) ? value.plan : null;
   return problem || plan ? { problem, plan, graph: null } : null;
+}
+
+/** True for the answer of a schedule. @param {any} value */
+export function isSchedule(value) {
+  return ["subgraphs", "subgraph_latencies", "slots"].every((name) => Array.isArray(value?.[name]));
 }
 
 /** @param {string} text JSON whose integers past 2^53 become BigInt, where the browser can tell them */

@@ -10,11 +10,12 @@ import { droppable } from "./drop.js";
 import { planView, recognised, replanned } from "./from_json.js";
 import { readLink, writeLink } from "./link.js";
 import { openPlan } from "./plan_view.js";
+import { openSchedule } from "./schedule_view.js";
 import { nameText } from "./text.js";
 import { style } from "./theme.js";
 
 /** @type {Record<string, (element: HTMLElement, view: any, style: (name: string) => string, options: {title: string}) => unknown>} */
-const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder };
+const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder, schedule: openSchedule };
 
 /**
  * Show a document: a heading, a tab for each view, and the view that the address names or the first.
@@ -53,10 +54,10 @@ async function take(page, known, files) {
   let view = known?.views.find(({ kind }) => kind === "plan");
   for (const file of files) {
     const found = read(await file.text(), file.name);
-    if (!found) throw new Error(`${file.name}: must be a problem or a plan in JSON; memplan look and memplan serve read other files`);
-    if (!found.problem && !view) throw new Error(`${file.name}: open the problem of this plan first`);
+    if (!found) throw new Error(`${file.name}: must be a problem, a plan or a schedule in JSON; memplan look and memplan serve read other files`);
+    if (!found.problem && !found.schedule && !view) throw new Error(`${file.name}: open the problem of this plan first`);
     const title = found.problem?.name ?? file.name;
-    view = found.problem ? planView(found.problem, found.plan, title) : replanned(view, found.plan, title);
+    view = found.schedule ? { kind: "schedule", title, answer: found.schedule } : found.problem ? planView(found.problem, found.plan, title) : replanned(view, found.plan, title);
   }
   writeLink({ plan: null, sel: null, vis: null, time: null, view: null });
   document.title = nameText(view.title, 60);

@@ -185,3 +185,32 @@ def test_the_page_of_a_difference_needs_problems(tmp_path: Path, capsys: pytest.
     plan.write_text(solve(OLD).model_dump_json())
     assert main(["diff", str(plan), str(plan), "--page", str(tmp_path / "page.html")]) == 2
     assert "page: needs the problem of" in capsys.readouterr().err
+
+
+def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: Any, tmp_path: Path) -> None:
+    attention = Path(__file__).parents[4] / "examples" / "schedules" / "attention.json"
+    answer, page = tmp_path / "answer.json", tmp_path / "schedule.html"
+    assert main(["schedule", str(attention), "-o", str(answer), "--page", str(page)]) == 0
+    found = json.loads(answer.read_text())
+    assert len(found["link_busy"]) == len(found["subgraph_traffic"]) == len(found["subgraphs"])
+    assert sum(found["subgraph_traffic"]) == found["traffic"]
+    assert max(found["link_busy"]) <= 1
+    shown = opened(plan_page(OLD, solve(OLD)))
+    drop(shown, "answer.json", answer.read_text())
+    for _ in range(2):
+        shown.page.locator(".schedule .slot").first.wait_for()
+        assert shown.page.locator(".schedule .slot").count() == len(found["slots"])
+        assert shown.page.locator(".schedule tbody tr").count() == len(found["subgraphs"])
+        # A slot is as high as its bytes are of the capacity.
+        high = float(shown.page.locator(".schedule .slot").first.get_attribute("height"))
+        assert high == pytest.approx(260 * found["slots"][0]["size"] / found["capacity"])
+        assert shown.serious_violations() == []
+        shown.page.goto(page.as_uri())
+    shown.page.locator(".schedule .slot").first.wait_for()
+    shown.page.click("text=steps as wide as they take")
+    # The first step takes its share of the time.
+    first, ground = (
+        shown.page.locator(f".schedule {kind}").first.get_attribute("width") for kind in (".time", ".ground")
+    )
+    share = found["subgraph_latencies"][0] / found["latency"]
+    assert float(first) == pytest.approx(float(ground) * share, abs=1.5)

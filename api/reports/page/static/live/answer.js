@@ -4,8 +4,9 @@
 import { openChart, openCurve } from "../chart_view.js";
 import { openComparison } from "../comparison_view.js";
 import { fill, h, save } from "../dom.js";
-import { planView, written } from "../from_json.js";
+import { isSchedule, planView, written } from "../from_json.js";
 import { openPlan } from "../plan_view.js";
+import { openSchedule } from "../schedule_view.js";
 import { nameText } from "../text.js";
 
 /** @typedef {import("./state.js").Entry} Entry */
@@ -68,6 +69,10 @@ function drawn(stage, entry, style, judge) {
       label: chart.label(point, k), status: point.status ?? "", stripes: stripesOf(value, point),
       view: point.planned ? { ...planView(point.planned.problem, point.planned.plan, chart.label(point, k), stepsOf(request?.graph, point)), isPending: true } : null })) },
     style, { opened: (found, k) => judge(found, points[k].planned) });
+    return null;
+  }
+  if (isSchedule(value)) {
+    openSchedule(stage, { answer: value, title: name });
     return null;
   }
   if (value?.curves?.length || value?.stairs?.length) {

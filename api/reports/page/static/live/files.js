@@ -9,7 +9,7 @@ const READ_HERE = 256 * 2 ** 20;
  * What a file holds; throws a Refusal or an Error with sentences.
  * @param {File} file
  * @param {import("./service.js").PlanService} service
- * @returns {Promise<{name: string, problem: any, plan: any, names?: any, read?: string, notes: string[]}>}
+ * @returns {Promise<{name: string, problem: any, plan: any, schedule?: any, names?: any, read?: string, notes: string[]}>}
  */
 export async function opened(file, service) {
   if (file.size === 0) throw new Error(`${file.name}: must not be empty`);
@@ -18,7 +18,7 @@ export async function opened(file, service) {
     const start = new Uint8Array(await file.slice(0, 64).arrayBuffer());
     const first = start.find((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf);
     const found = first === 0x7b ? recognisedIn(await file.text()) : null;
-    if (found) return { name: found.problem?.name ?? name, problem: found.problem, plan: found.plan, notes: [] };
+    if (found) return { name: found.problem?.name ?? name, problem: found.problem, plan: found.plan, schedule: found.schedule, notes: [] };
   }
   const read = await service.importedByJob(file);
   const notes = read.warnings.map((/** @type {any} */ one) => `${one.rule}: ${one.message}`);

@@ -171,7 +171,8 @@ class Live {
       this.files = [...files, ...this.files].slice(0, FILES);
       for (const file of files) found.push(await opened(file, this.service));
       for (const { name, problem, plan, names = null, read = null } of found.filter((one) => one.problem)) this.show({ name, problem, plan, names, read });
-      for (const { plan } of found.filter(({ problem }) => !problem)) {
+      for (const { name, schedule } of found.filter((one) => one.schedule)) this.show({ name, kind: "schedule", answer: { value: schedule, lines: "" } });
+      for (const { plan } of found.filter(({ problem, schedule }) => !problem && !schedule)) {
         const entry = shown(this.state);
         if (!entry?.problem) throw new Error("plan: open the problem that it is for first");
         const { name, problem, names, read } = entry;
@@ -184,7 +185,7 @@ class Live {
 
   /** Show something new. @param {Partial<import("./state.js").Entry> & {name: string}} entry */
   show(entry) {
-    planView(entry.problem, entry.plan, entry.name, entry.names); // refuses what cannot be drawn, before anything changes
+    if (entry.problem) planView(entry.problem, entry.plan, entry.name, entry.names); // refuses what cannot be drawn, before anything changes
     this.leave();
     this.happened({ kind: "opened", entry });
     this.remember();

@@ -1,0 +1,87 @@
+// @ts-check
+// A schedule: what lies where in the fast memory in each step, how long steps take, and how busy the link is.
+
+import { cells, fill, h, table } from "./dom.js";
+import { svg } from "./svg.js";
+import { countText, nameText, sizeText } from "./text.js";
+
+const MEMORY = 260;
+const LANE = 44;
+const LISTED = 400;
+const DRAWN = 6000;
+const LEFT = 84;
+const KINDS = {
+  retained: "stays for later steps", input: "loaded", constants: "loaded constants", output: "made", ring: "kept in the step", roll: "kept in the step",
+  accumulator: "sums", sums: "sums", workspace: "working memory",
+};
+
+/** Open a schedule in an element. @param {HTMLElement} element @param {any} view  of the kind `schedule` */
+export function openSchedule(element, { answer, title }) {
+  const body = h("div", { class: "stripes schedule", tabindex: "0", role: "region", "aria-label": "Schedule" });
+  let byTime = false;
+  const draw = () => {
+    const known = Object.keys(KINDS).filter((kind) => answer.slots.some((/** @type {any} */ slot) => slot.kind === kind));
+    fill(body,
+      h("h2", {}, `${nameText(title, 80)}: ${answer.status}, ${countText(answer.subgraphs.length)} steps, time ${countText(Math.round(answer.latency))}, ${sizeText(answer.traffic)} over the link`),
+      h("div", { class: "bar", role: "group", "aria-label": "The width of a step" }, ...[false, true].map((one) => h("button", { "aria-pressed": String(one === byTime), onclick: () => {
+        byTime = one;
+        draw();
+      } }, one ? "steps as wide as they take" : "steps of one width")),
+      ...known.map((kind) => h("span", { class: "kind" }, /** @type {any} */ (svg("svg", { width: 12, height: 12 }, svg("rect", { width: 12, height: 12, class: kind }))), `${kind}: ${KINDS[/** @type {"roll"} */ (kind)]}`))),
+      /** @type {any} */ (drawn(answer, Math.max(280, (body.clientWidth || 800) - 28), byTime)),
+      answer.slots.length > DRAWN && h("p", { class: "quiet" }, `The largest ${countText(DRAWN)} of ${countText(answer.slots.length)} slots are drawn.`),
+      stepsOf(answer));
+  };
+  fill(element, body);
+  new ResizeObserver(draw).observe(element);
+  draw();
+  return { answer };
+}
+
+/** @param {any} answer @param {number} width @param {boolean} byTime */
+function drawn(answer, width, byTime) {
+  const times = answer.subgraph_latencies;
+  const at = [0];
+  for (const time of times) at.push(at[at.length - 1] + (byTime ? time : 1));
+  const x = (/** @type {number} */ step) => LEFT + ((width - LEFT - 8) * at[step]) / (at[times.length] || 1);
+  const y = (/** @type {number} */ offset) => 8 + MEMORY * (1 - offset / Math.max(1, answer.capacity));
+  const lanes = [["time", times.map((/** @type {number} */ time) => time / Math.max(...times, 1e-9)), "most", times.map((/** @type {number} */ time) => `time ${countText(Math.round(time))}`)]];
+  if (answer.link_busy) lanes.push(["link", answer.link_busy, "100 %", answer.link_busy.map((/** @type {number} */ share) => `busy ${percent(share)} of it`)]);
+  const height = MEMORY + 34 + lanes.length * (LANE + 10);
+  const root = svg("svg", { width, height, role: "img", "aria-label": `The fast memory over ${times.length} steps` });
+  root.append(svg("rect", { x: LEFT, y: y(answer.capacity), width: width - LEFT - 8, height: MEMORY, class: "ground" }));
+  const slots = answer.slots.length > DRAWN ? [...answer.slots].sort((a, b) => b.size - a.size).slice(0, DRAWN) : answer.slots;
+  for (const { kind, tensor, size, start, end, offset } of slots) {
+    root.append(svg("rect", { x: x(start), y: y(offset + size), width: Math.max(0.5, x(end) - x(start) - (x(1) - x(0) > 4 ? 1 : 0)), height: Math.max(0.5, (MEMORY * size) / Math.max(1, answer.capacity)), class: `slot ${kind}` },
+      svg("title", {}, `${kind} of tensor ${tensor}: ${sizeText(size)} at ${countText(offset)}, step ${start}${end > start + 1 ? ` to ${end - 1}` : ""}`)));
+  }
+  const mark = (/** @type {number} */ top, /** @type {string} */ text) => root.append(svg("text", { x: LEFT - 6, y: top, "text-anchor": "end" }, text));
+  mark(y(answer.capacity) + 10, sizeText(answer.capacity));
+  mark(y(0), "0");
+  if (answer.peak < 0.94 * answer.capacity && answer.peak > 0.06 * answer.capacity) mark(y(answer.peak) + 4, sizeText(answer.peak));
+  root.append(svg("path", { d: `M${LEFT} ${y(answer.peak)}H${width - 8}`, class: "peak" }),
+    svg("text", { x: LEFT, y: MEMORY + 22 }, "step 0"), svg("text", { x: width - 8, y: MEMORY + 22, "text-anchor": "end" }, `step ${countText(times.length - 1)}`));
+  lanes.forEach(([name, shares, most, said], lane) => {
+    const low = MEMORY + 28 + (lane + 1) * (LANE + 10) - 10;
+    mark(low, name);
+    mark(low - LANE + 10, most);
+    root.append(svg("rect", { x: LEFT, y: low - LANE, width: width - LEFT - 8, height: LANE, class: "ground" }));
+    shares.forEach((/** @type {number} */ share, /** @type {number} */ step) => root.append(svg("rect", {
+      x: x(step), y: low - LANE * share, width: Math.max(0.5, x(step + 1) - x(step) - (x(1) - x(0) > 4 ? 1 : 0)), height: LANE * share, class: share > 0.999 && name === "link" ? "full" : name,
+    }, svg("title", {}, `step ${step}: ${said[step]}`))));
+  });
+  return root;
+}
+
+/** @param {any} answer */
+function stepsOf(answer) {
+  const rows = answer.subgraphs.slice(0, LISTED).map((/** @type {number[]} */ made, /** @type {number} */ k) => cells([
+    String(k), nameText(made.join(", "), 60), answer.granularities[k].join(" × "), countText(Math.round(answer.subgraph_latencies[k])),
+    answer.subgraph_traffic && sizeText(answer.subgraph_traffic[k]), answer.link_busy && percent(answer.link_busy[k]), nameText(answer.tensors_to_retain[k].join(", "), 60)].map((one) => one ?? false)));
+  return table(["step", "operations", "tile", "time", answer.subgraph_traffic ? "over the link" : false, answer.link_busy ? "link busy" : false, "retains"], rows);
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${(100 * share).toFixed(1)} %`;
+}
