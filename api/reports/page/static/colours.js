@@ -12,7 +12,7 @@ const REST = 0x8c8c8c;
 const MOVED = { "not moved": 0x9aa5b1, moved: 0xd55e00, new: 0x0072b2 };
 
 /** What buffers can be coloured by, in the order of the menu. */
-export const COLOUR_BY = ["buffer", "size", "role", "operation", "type", "model", "pool", "moved"];
+export const COLOUR_BY = ["buffer", "size", "group", "role", "operation", "type", "model", "pool", "moved"];
 
 /**
  * The classes and inks of all buffers by one of COLOUR_BY; null where the plan does not tell it.
@@ -23,6 +23,7 @@ export const COLOUR_BY = ["buffer", "size", "role", "operation", "type", "model"
  */
 export function colouring(plan, by, moved) {
   if (by === "size") return bySize(plan);
+  if (by === "group") return plan.groups ? byName(plan, plan.groups) : null;
   if (by === "role") return byRole(plan);
   if (by === "operation") return plan.operations ? byName(plan, plan.operations) : null;
   if (by === "type") return plan.types ? byName(plan, elementTypes(plan.types)) : null;

@@ -139,8 +139,8 @@ function drawGhost(overlay, plan, { i, pool, offset }, leadsHere) {
   const { c, lanes, theme } = overlay;
   const x0 = overlay.px(lanes.x(plan.birth(i)));
   const x1 = overlay.px(lanes.x(plan.death(i)));
-  const top = overlay.py(lanes.y(pool, offset + plan.size[i]));
-  const bottom = overlay.py(lanes.y(pool, offset));
+  const top = overlay.py(pool, offset + plan.size[i]);
+  const bottom = overlay.py(pool, offset);
   if (x1 - x0 < 3 || bottom - top < 2) return;
   c.strokeStyle = theme.ink;
   c.lineWidth = 1;
@@ -150,7 +150,7 @@ function drawGhost(overlay, plan, { i, pool, offset }, leadsHere) {
   if (x1 - x0 < 14) return;
   const x = (x0 + x1) / 2;
   const far = (top + bottom) / 2;
-  const near = overlay.py(lanes.y(plan.pool[i], plan.offset[i] + plan.size[i] / 2));
+  const near = overlay.py(plan.pool[i], plan.offset[i] + plan.size[i] / 2);
   const [from, to] = leadsHere ? [far, near] : [near, far];
   if (Math.abs(to - from) < 8) return;
   const head = Math.sign(to - from) * 6;

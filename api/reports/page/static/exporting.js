@@ -3,23 +3,22 @@
 
 import { save } from "./dom.js";
 import { legendTexts } from "./legend.js";
-import { GUTTER } from "./overlay.js";
+import { GUTTER, Overlay } from "./overlay.js";
 import { SvgContext, escaped, f } from "./svg_context.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
 
 const SVG_AT_MOST = 20_000;
 
-/** The lifetimes in sight, the largest first. @param {Picture} picture */
-export function seenRows(picture) {
-  const { left, right, top, bottom } = picture.rectangles;
-  const { frame } = picture.camera;
-  const seen = [];
-  for (let k = 0; k < left.length; k++) {
-    if (left[k] < frame.right && right[k] > frame.left && top[k] < frame.bottom && bottom[k] > frame.top) seen.push(k);
+/** The rectangles in sight, the largest first. @param {Picture} picture @param {any} context */
+function seen(picture, context) {
+  const overlay = new Overlay(context, picture, /** @type {any} */ ({}));
+  const found = [];
+  for (let row = 0; row < picture.plan.start.length; row++) {
+    const box = picture.lanes.isDrawn(row) ? overlay.box(row, 0) : null;
+    if (box && box.width > 0 && box.height > 0) found.push({ ...box, row, i: picture.plan.lifeBuffer[row] });
   }
-  const area = (/** @type {number} */ k) => (right[k] - left[k]) * (bottom[k] - top[k]);
-  return seen.sort((a, b) => area(b) - area(a) || a - b);
+  return found.sort((a, b) => b.width * b.height - a.width * a.height || a.row - b.row);
 }
 
 /** The space above and below a picture that is kept, for its title and its legend, and beside its last time. */
@@ -71,19 +70,11 @@ export function saveSvg(picture, name, title) {
 
 /** The picture as SVG, in the colours of the page; of more than some thousand rectangles, the largest. @param {Picture} picture @param {string} title */
 export function svgOf(picture, title) {
-  const { plan, rectangles, inks } = picture;
   const width = picture.width ?? 1;
   const height = picture.height ?? 1;
-  const { frame } = picture.camera;
-  const x = (/** @type {number} */ at) => GUTTER.left + Math.max(0, Math.min(1, (at - frame.left) / (frame.right - frame.left))) * width;
-  const y = (/** @type {number} */ at) => Math.max(0, Math.min(1, (at - frame.top) / (frame.bottom - frame.top))) * height;
-  const parts = seenRows(picture).slice(0, SVG_AT_MOST).map((k) => {
-    const [x0, x1, y0, y1] = [x(rectangles.left[k]), x(rectangles.right[k]), y(rectangles.top[k]), y(rectangles.bottom[k])];
-    const ink = 3 * rectangles.colour[k];
-    const fill = inks ? `rgb(${inks[ink]},${inks[ink + 1]},${inks[ink + 2]})` : "grey";
-    return `<rect x="${f(x0)}" y="${f(y0)}" width="${f(x1 - x0)}" height="${f(y1 - y0)}" fill="${fill}"><title>${escaped(plan.name(plan.lifeBuffer[picture.row[k]], 200))}</title></rect>`;
-  });
   const over = new SvgContext();
+  const parts = seen(picture, over).slice(0, SVG_AT_MOST).map((box) =>
+    `<rect x="${f(box.x)}" y="${f(box.y)}" width="${f(box.width)}" height="${f(box.height)}" fill="rgb(${picture.ink(box.i)})"><title>${escaped(picture.plan.name(box.i, 200))}</title></rect>`);
   picture.drawOver(/** @type {any} */ (over), picture.labelled ?? []);
   framed(picture, over, title);
   const size = [GUTTER.left + width + FRAME.right, height + GUTTER.bottom + FRAME.top + FRAME.bottom].map(f);
@@ -98,12 +89,11 @@ export function saveCsv(picture, name) {
 /** The buffers as a table that memplan reads back: all of the problem, and where the plan has them; of a part of the picture, those in sight. @param {Picture} picture */
 export function csvOf(picture) {
   const { plan } = picture;
-  const { left, right, top, bottom } = picture.camera.frame;
-  const isWhole = left <= 0 && right >= 1 && top <= 0 && bottom >= 1;
-  const seen = isWhole ? plan.ids.map((_, i) => i) : [...new Set(seenRows(picture).map((k) => plan.lifeBuffer[picture.row[k]]))].sort((a, b) => a - b);
+  const { isWhole } = picture.camera;
+  const inSight = isWhole ? plan.ids.map((_, i) => i) : [...new Set(seen(picture, new SvgContext()).map(({ i }) => i))].sort((a, b) => a - b);
   const rest = new Map([...plan.rest.text].map((text, k) => [plan.rest.of[k], text]));
   const head = isWhole && plan.rest.problem !== "{}" ? [{ rest: plan.rest.problem }] : [];
-  const rows = [...head, ...seen.map((i) => rowOf(plan, i, rest.get(i) ?? "{}"))];
+  const rows = [...head, ...inSight.map((i) => rowOf(plan, i, rest.get(i) ?? "{}"))];
   const names = ["id", "lower", "upper", "size", "alignment", "gaps", "alias_of", "alias_offset", "rest", "placed", "pool"];
   const used = names.filter((name, k) => k < 4 || k > 8 || rows.some((/** @type {any} */ row) => row[name] !== undefined));
   return [used.join(","), ...rows.map((/** @type {any} */ row) => used.map((name) => cell(row[name] ?? "")).join(",")), ""].join("\n");

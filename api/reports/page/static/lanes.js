@@ -1,11 +1,12 @@
 // @ts-check
-// The world that is drawn: a lane for each pool, one below the other, time to the right. Both axes go from 0 to 1.
+// The world that is drawn: a lane for each pool, one below the other, time to the right. Both axes of each go from 0 to 1.
 
+import { demandOf } from "./demand.js";
 import { blocksOf } from "./raster.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {import("./raster.js").Rectangles} Rectangles */
-/** @typedef {{pool: number, top: number, bottom: number, bytes: number}} Lane  bytes: what fits between both ends */
+/** @typedef {{pool: number, top: number, bottom: number, bytes: number}} Lane  its part of the picture's height, and what fits there */
 
 const GAP = 0.012;
 const LEAST_SHARE = 0.12;
@@ -43,31 +44,22 @@ export class Lanes {
     return x * this.plan.span;
   }
 
-  /** The place of an offset of a pool. @param {number} pool @param {number} offset */
+  /** The place of an offset in the lane of its pool, of which it may be outside. @param {number} pool @param {number} offset */
   y(pool, offset) {
-    const lane = this.all[pool];
-    return lane.bottom - (offset / lane.bytes) * (lane.bottom - lane.top);
+    return 1 - offset / this.all[pool].bytes;
   }
 
-  /** The pool and the offset at a place; null between lanes. @param {number} y */
-  at(y) {
-    const lane = this.all.find(({ top, bottom }) => top <= y && y <= bottom);
-    if (!lane) return null;
-    return { pool: lane.pool, offset: ((lane.bottom - y) / (lane.bottom - lane.top)) * lane.bytes };
+  /** True for a lifetime that has a rectangle: aliases lie within others, which have one. @param {number} row */
+  isDrawn(row) {
+    const i = this.plan.lifeBuffer[row];
+    return this.plan.pool[i] >= 0 && this.plan.size[i] > 0 && this.plan.root[i] === i;
   }
 
-  /**
-   * The rectangles of all lifetimes of placed buffers, in the order of their starts; `row[k]` is rectangle k's lifetime.
-   * Aliases lie within others, which are drawn first; `colour` is to be filled.
-   * @returns {{rectangles: Rectangles, row: Int32Array}}
-   */
-  rectangles() {
+  /** The rectangles of a lane, in the order of their starts; `row[k]` is rectangle k's lifetime, `colour` is to be filled. @param {number} pool @returns {{rectangles: Rectangles, row: Int32Array}} */
+  rectangles(pool) {
     const { plan } = this;
     const seen = [];
-    for (let row = 0; row < plan.start.length; row++) {
-      const i = plan.lifeBuffer[row];
-      if (plan.pool[i] >= 0 && plan.size[i] > 0 && !plan.isAlias(i)) seen.push(row);
-    }
+    for (let row = 0; row < plan.start.length; row++) if (plan.pool[plan.lifeBuffer[row]] === pool && this.isDrawn(row)) seen.push(row);
     const count = seen.length;
     const rows = {
       left: new Float64Array(count), right: new Float64Array(count),
@@ -78,11 +70,10 @@ export class Lanes {
       const i = plan.lifeBuffer[row];
       rows.left[k] = plan.start[row] / plan.span;
       rows.right[k] = plan.end[row] / plan.span;
-      rows.top[k] = this.y(plan.pool[i], plan.offset[i] + plan.size[i]);
-      rows.bottom[k] = this.y(plan.pool[i], plan.offset[i]);
+      rows.top[k] = this.y(pool, plan.offset[i] + plan.size[i]);
+      rows.bottom[k] = this.y(pool, plan.offset[i]);
     }
-    const rectangles = { ...rows, colour: new Uint8Array(count), blocks: blocksOf(rows) };
-    return { rectangles, row: Int32Array.from(seen) };
+    return { rectangles: { ...rows, colour: new Uint8Array(count), blocks: blocksOf(rows) }, row: Int32Array.from(seen) };
   }
 }
 
@@ -90,7 +81,8 @@ export class Lanes {
 function laneBytes(plan, q) {
   const pool = plan.pools[q];
   let most = Math.max(1, plan.top(q), pool.lower_bound ?? 0);
-  if (plan.facts.status === "infeasible") most = Math.max(most, plan.fullest(-1).bytes);
+  const demand = demandOf(plan);
+  if (demand?.pool === q) most = Math.max(most, demand.most);
   for (const [offset, size] of pool.reserved ?? []) if (offset <= most) most = Math.max(most, offset + size);
   if (pool.size !== undefined && pool.size <= SEEN_CAPACITY * most) most = Math.max(most, pool.size);
   return most * HEADROOM;

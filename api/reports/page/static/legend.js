@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 import { svg } from "./svg.js";
-import { sizeText } from "./text.js";
+import { nameText, sizeText } from "./text.js";
 
 /**
  * What a picture's colours and outlines mean, each with its colour where that is one.
@@ -13,6 +13,8 @@ import { sizeText } from "./text.js";
 export function legendTexts({ legend, look, plan }) {
   const says = (/** @type {boolean} */ isSo, /** @type {string} */ text) => (isSo ? [{ text }] : []);
   return [...(legend ?? []).slice(0, 12).map(({ name, ink }) => ({ text: look.by === "size" ? sizeText(Number(name)) : String(name), ink: `#${ink.toString(16).padStart(6, "0")}` })),
+    ...says(look.time !== null && plan.pool.some((q) => q >= 0), "left strip: addresses then, grey idle"),
+    ...says(Boolean(plan.prefix), `names begin with ${nameText(plan.prefix ?? "", 40)}`),
     ...says(look.peak.length > 0, "purple outline: decides the peak"),
     ...says(look.wrong.length > 0, "red outline: breaks a rule"),
     ...says(look.selected >= 0, "blue: selected; red: what it stands on"),

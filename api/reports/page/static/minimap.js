@@ -3,6 +3,7 @@
 
 import { brushX, select } from "./vendor/d3.js";
 import { h } from "./dom.js";
+import { highest, highestEnds } from "./live_bytes.js";
 import { GUTTER } from "./overlay.js";
 import { svg } from "./svg.js";
 import { sizeText } from "./text.js";
@@ -15,12 +16,13 @@ export class Minimap {
   constructor(picture) {
     this.picture = picture;
     this.canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { "aria-hidden": "true" }));
-    this.element = h("div", { class: "minimap", title: "Live bytes over time; drag to choose what is shown" }, this.canvas);
+    this.element = h("div", { class: "minimap", title: "Live bytes over time, and in grey those idle below the highest end; drag to choose what is shown" }, this.canvas);
     this.svg = svg("svg", { "aria-hidden": "true" });
     this.element.append(this.svg);
     this.brush = brushX().on("brush end", (/** @type {any} */ event) => this.brushed(event));
     this.group = select(this.svg).append("g");
     /** @type {number[]} */ this.shown = [];
+    /** @type {Float64Array | null} */ this.ends = null;
     picture.listeners.push(() => this.follow());
     new ResizeObserver(() => this.resize()).observe(this.element);
   }
@@ -67,7 +69,7 @@ export class Minimap {
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     const { plan, style } = this.picture;
     const { time, bytes } = plan.load(-1);
-    const most = Math.max(1, plan.fullest(-1).bytes);
+    const most = plan.pools.reduce((sum, _, q) => sum + plan.top(q), 0) || Math.max(1, plan.fullest(-1).bytes);
     c.fillStyle = style("soft");
     c.font = "11px system-ui, sans-serif";
     c.textAlign = "right";
@@ -75,24 +77,14 @@ export class Minimap {
     c.fillText(sizeText(most), GUTTER.left - 8, 2);
     c.textBaseline = "bottom";
     c.fillText("live bytes", GUTTER.left - 8, height - 2);
-    c.fillStyle = style("load");
-    const columns = highest(time, bytes, plan.span, Math.round(width));
-    for (let x = 0; x < columns.length; x++) {
-      const tall = (columns[x] / most) * (height - 3);
-      c.fillRect(GUTTER.left + x, height - tall, 1, tall);
+    const live = highest(time, bytes, 0, plan.span, Math.round(width));
+    const ends = this.ends?.length === live.length ? this.ends : highestEnds(plan, live.length);
+    this.ends = ends;
+    for (const [colour, columns] of /** @type {[string, Float64Array][]} */ ([["hatch", ends], ["load", live]])) {
+      c.fillStyle = style(colour);
+      columns.forEach((top, x) => c.fillRect(GUTTER.left + x, height - (top / most) * (height - 3), 1, (top / most) * (height - 3)));
     }
     c.fillStyle = style("bound");
     c.fillRect(GUTTER.left + (plan.fullest(-1).time / plan.span) * width, 0, 2, height);
   }
-}
-
-/** The most bytes in each of so many equal parts of time. @param {Float64Array} time @param {Float64Array} bytes @param {number} span @param {number} count */
-function highest(time, bytes, span, count) {
-  const found = new Float64Array(count);
-  for (let k = 0; k < time.length; k++) {
-    const from = Math.max(0, Math.floor((time[k] / span) * count));
-    const to = Math.min(count - 1, Math.ceil(((time[k + 1] ?? time[k]) / span) * count) - 1);
-    for (let x = from; x <= Math.max(from, to) && x < count; x++) if (bytes[k] > found[x]) found[x] = bytes[k];
-  }
-  return found;
 }

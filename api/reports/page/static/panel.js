@@ -12,6 +12,7 @@ import { bytesText, countText, exactly, nameText, percentText, sizeText } from "
 /** @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void}} Actions */
 
 const LISTED = 40;
+const GROUPS = 8;
 
 /** The panel of a plan. */
 export class Panel {
@@ -99,16 +100,29 @@ export class Panel {
       const bytes = inside.reduce((sum, i) => sum + plan.size[i], 0);
       const exact = plan.exactSize ? inside.reduce((sum, i) => sum + BigInt(plan.sizeOf(i)), 0n) : bytes;
       const fullest = plan.fullest(q);
+      const idle = plan.pools.length === 1 || q >= 0 ? inside.reduce((end, i) => Math.max(end, plan.offset[i] + plan.size[i]), 0) - bytes : 0;
       return h("p", {}, q >= 0 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `), `${countText(inside.length)} ${inside.length === 1 ? "buffer" : "buffers"}, ${bytesText(exact)}`,
         bytes >= fullest.bytes ? " (the most)" : `, ${percentText(bytes / fullest.bytes)} of the most `,
-        bytes < fullest.bytes && h("button", { type: "button", onclick: () => this.actions.lookAt(fullest.time) }, "go to the fullest time"));
+        bytes < fullest.bytes && h("button", { type: "button", onclick: () => this.actions.lookAt(fullest.time) }, "go to the fullest time"),
+        idle > 0 && plan.pool[inside[0]] >= 0 && ` ${sizeText(idle)} below the highest end ${idle === 1 ? "is" : "are"} idle.`);
     });
     fill(this.alive,
       h("h2", {}, `Alive at time ${plan.timeText(time)}`, step && `, ${nameText(step, 60)}`),
       ...lines,
+      this.groups(buffers),
       plan.timeless.size > 0 && h("p", { class: "quiet" }, `${countText(plan.timeless.size)} ${plan.timeless.size === 1 ? "buffer has" : "buffers have"} no times: pairs say what they may not overlap.`),
       this.table.element);
     this.table.show(buffers, time);
+  }
+
+  /** What the groups of names have of the bytes. @param {number[]} buffers */
+  groups(buffers) {
+    const { groups, size } = this.plan;
+    if (!groups) return null;
+    const bytes = new Map();
+    for (const i of buffers) bytes.set(groups.of[i], (bytes.get(groups.of[i]) ?? 0) + size[i]);
+    const rows = [...bytes].sort((a, b) => b[1] - a[1]);
+    return h("p", {}, `Groups: ${rows.slice(0, GROUPS).map(([k, sum]) => `${nameText(groups.names[k], 30)} ${sizeText(sum)}`).join(", ")}${rows.length > GROUPS ? `, and ${countText(rows.length - GROUPS)} more` : ""}.`);
   }
 
   /** What each pool's peak is made of, and what would lower it. */

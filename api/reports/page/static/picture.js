@@ -3,8 +3,10 @@
 
 import { Camera, bindGestures } from "./camera.js";
 import { colouring } from "./colours.js";
+import { demandOf } from "./demand.js";
 import { h } from "./dom.js";
 import { Lanes } from "./lanes.js";
+import { aliveAt } from "./live_bytes.js";
 import { GUTTER, Overlay } from "./overlay.js";
 import { paint, targetOf } from "./raster.js";
 
@@ -35,11 +37,9 @@ export class Picture {
     this.plan = plan;
     this.style = style;
     this.lanes = new Lanes(plan);
-    const { rectangles, row } = this.lanes.rectangles();
-    this.rectangles = rectangles;
+    this.drawn = plan.pools.map((_, q) => this.lanes.rectangles(q));
     /** @type {number[]} */ this.aliases = [];
     for (let i = 0; i < plan.count && this.aliases.length < 2000; i++) if (plan.isAlias(i)) this.aliases.push(i);
-    this.row = row;
     /** @type {Look} */
     this.look = { by: "buffer", selected: -1, hovered: -1, chain: [], peak: [], wrong: [], time: null, found: null, moved: null };
     /** @type {(overlay: Overlay) => void} */ this.extra = () => {};
@@ -48,7 +48,10 @@ export class Picture {
     this.over = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "over", tabindex: "0", role: "application",
       "aria-label": "Picture of the plan. Arrow keys go from buffer to buffer; ? lists all keys. The tables beside it say the same." }));
     this.element = h("div", { class: "picture" }, this.base, this.over);
-    this.camera = new Camera(() => this.moved());
+    this.camera = new Camera(this.lanes.all, () => this.moved());
+    this.demand = demandOf(plan);
+    /** @type {number | null} */ this.cutAt = null;
+    /** @type {number[]} */ this.alive = [];
     this.isStale = true;
     this.colour();
     bindGestures(this.over, this.camera, GUTTER);
@@ -60,11 +63,10 @@ export class Picture {
     const known = colouring(this.plan, this.look.by, this.look.moved) ?? colouring(this.plan, "buffer", null);
     if (!known) return;
     this.legend = known.legend;
-    const { colour } = this.rectangles;
     const { found } = this.look;
-    for (let k = 0; k < colour.length; k++) {
-      const i = this.plan.lifeBuffer[this.row[k]];
-      colour[k] = (known.of[i] & 127) | (found && !found[i] ? 128 : 0);
+    this.classes = known.of.map((k, i) => (k & 127) | (found && !found[i] ? 128 : 0));
+    for (const { rectangles: { colour }, row } of this.drawn) {
+      for (let k = 0; k < colour.length; k++) colour[k] = this.classes[this.plan.lifeBuffer[row[k]]];
     }
     const paper = rgb(this.style("paper"));
     this.inks = Uint8Array.from(known.inks);
@@ -89,7 +91,12 @@ export class Picture {
     this.context = /** @type {CanvasRenderingContext2D} */ (this.base.getContext("2d", { willReadFrequently: true }));
     this.image = this.context.createImageData(this.base.width, this.base.height);
     // What is summed is a blur, for which the pixels of the page are fine enough: at 2x that is a quarter of the work.
-    this.target = targetOf(new Uint32Array(this.image.data.buffer), this.base.width, this.base.height, Math.round(ratio));
+    const { width, height } = this.base;
+    const pixels = new Uint32Array(this.image.data.buffer);
+    this.targets = this.lanes.all.map(({ top, bottom }) => {
+      const [from, to] = [Math.round(top * height), Math.round(bottom * height)];
+      return targetOf(pixels.subarray(from * width, to * width), width, to - from, Math.round(ratio));
+    });
     this.base.style.left = `${GUTTER.left}px`;
     this.base.style.width = `${this.width}px`;
     this.base.style.height = `${this.height}px`;
@@ -114,19 +121,21 @@ export class Picture {
 
   /** Paint the rectangles; return those with labels. @returns {number[]} */
   paintBase() {
-    const { target, image, inks, ratio = 1 } = this;
-    if (!target || !image || !inks) return [];
-    const cell = target.step / ratio;
-    const drawn = paint(target, this.rectangles, this.camera.frame, inks, rgb(this.style("paper")), (width, height) => isLabelled(width * cell, height * cell));
+    const { targets, image, inks, ratio = 1 } = this;
+    if (!targets || !image || !inks) return [];
+    const paper = rgb(this.style("paper"));
+    const cell = targets[0].step / ratio;
+    const painted = this.drawn.map(({ rectangles }, q) =>
+      paint(targets[q], rectangles, this.camera.of(q), inks, paper, (width, height) => isLabelled(width * cell, height * cell)));
     this.context?.putImageData(image, 0, 0);
-    this.summed = drawn.summed;
-    this.filled = drawn.filled;
+    this.summed = painted.reduce((sum, { summed }) => sum + summed, 0);
+    this.filled = painted.reduce((sum, { filled }) => sum + filled, 0);
     this.isStale = false;
-    return drawn.labelled;
+    return painted.flatMap(({ labelled }, q) => labelled.slice(0, LABELLED_AT_MOST).map((k) => this.drawn[q].row[k]));
   }
 
   draw() {
-    if (!this.target || !this.image || !this.inks || !this.width || !this.height || !this.ratio) return;
+    if (!this.targets || !this.image || !this.inks || !this.width || !this.height || !this.ratio) return;
     if (this.isStale) this.labelled = this.paintBase();
     const context = /** @type {CanvasRenderingContext2D} */ (this.over.getContext("2d"));
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
@@ -138,19 +147,32 @@ export class Picture {
   drawOver(context, labelled) {
     const { look } = this;
     const theme = /** @type {import("./overlay.js").Theme} */ (Object.fromEntries(
-      ["paper", "ink", "soft", "faint", "capacity", "bound", "select", "chain", "hatch"].map((name) => [name, this.style(name)])));
-    const overlay = new Overlay(context, this.lanes, theme, this.camera.frame, this.width ?? 1, this.height ?? 1);
+      ["paper", "ink", "soft", "faint", "capacity", "bound", "select", "chain", "hatch", "load"].map((name) => [name, this.style(name)])));
+    const overlay = new Overlay(context, this, theme);
     overlay.clipped(() => {
+      if (this.demand) overlay.demand(this.demand);
       overlay.pools();
-      const named = labelled.slice(0, LABELLED_AT_MOST).map((k) => this.row[k]);
-      overlay.labels(look.found ? named.filter((row) => look.found?.[this.plan.lifeBuffer[row]]) : named);
-      this.drawMarks(overlay, theme);
       if (look.time !== null) overlay.timeLine(look.time, theme.ink, [4, 3]);
+      overlay.labels(look.found ? labelled.filter((row) => look.found?.[this.plan.lifeBuffer[row]]) : labelled);
+      this.drawMarks(overlay, theme);
       this.extra(overlay);
       overlay.spans();
       overlay.titles();
     });
     overlay.axes();
+    if (look.time !== null) overlay.strip(this.cut(look.time));
+  }
+
+  /** Red, green and blue of a buffer. @param {number} i */
+  ink(i) {
+    const k = 3 * (this.classes?.[i] ?? 0);
+    return this.inks?.slice(k, k + 3) ?? [128, 128, 128];
+  }
+
+  /** The buffers of the strip of addresses at a time, kept while that is looked at. @param {number} time */
+  cut(time) {
+    if (this.cutAt !== time) [this.cutAt, this.alive] = [time, aliveAt(this.plan, -1, time)];
+    return this.alive;
   }
 
   /** @param {Overlay} overlay @param {import("./overlay.js").Theme} theme */
@@ -165,21 +187,24 @@ export class Picture {
     if (look.selected >= 0) overlay.outline(look.selected, theme.select, 3);
   }
 
-  /** The place in the world under a pixel of the element; null outside of the picture. @param {number} x @param {number} y */
+  /** The place in a lane under a pixel of the element; null outside of the lanes. @param {number} x @param {number} y */
   place(x, y) {
     const across = (x - GUTTER.left) / (this.width ?? 1);
     const along = y / (this.height ?? 1);
-    if (across < 0 || across > 1 || along < 0 || along > 1) return null;
-    const { left, right, top, bottom } = this.camera.frame;
-    return { x: left + across * (right - left), y: top + along * (bottom - top) };
+    const q = this.lanes.all.findIndex((lane) => lane.top <= along && along <= lane.bottom);
+    if (across < 0 || across > 1 || q < 0) return null;
+    const lane = this.lanes.all[q];
+    const { left, right, top, bottom } = this.camera.of(q);
+    return { lane: q, x: left + across * (right - left), y: top + ((along - lane.top) / (lane.bottom - lane.top)) * (bottom - top) };
   }
 
-  /** The buffer at a place of the world, -1 where there is none: within a pixel or two for thin ones. @param {{x: number, y: number}} place */
+  /** The buffer at a place, -1 where there is none: within a pixel or two for thin ones. @param {{lane: number, x: number, y: number}} place */
   bufferAt(place) {
-    const { left, right, top, bottom, blocks } = this.rectangles;
-    const { frame } = this.camera;
+    const { rectangles: { left, right, top, bottom, blocks }, row } = this.drawn[place.lane];
+    const frame = this.camera.of(place.lane);
+    const band = this.lanes.all[place.lane];
     const slackX = (1.5 * (frame.right - frame.left)) / (this.width ?? 1);
-    const slackY = (1.5 * (frame.bottom - frame.top)) / (this.height ?? 1);
+    const slackY = (1.5 * (frame.bottom - frame.top)) / ((this.height ?? 1) * (band.bottom - band.top));
     let near = -1;
     let distance = Infinity;
     for (let b = 0; b < blocks.left.length && blocks.left[b] <= place.x + slackX; b++) {
@@ -193,20 +218,22 @@ export class Picture {
         if (away < distance) [near, distance] = [k, away];
       }
     }
-    return near < 0 ? -1 : this.plan.lifeBuffer[this.row[near]];
+    return near < 0 ? -1 : this.plan.lifeBuffer[row[near]];
   }
 
-  /** The rectangle of the world that buffers span; null where none is placed. @param {number[]} buffers */
+  /** The rectangle that buffers span in the lane of the first of them that is placed; null where none is. @param {number[]} buffers */
   boxOf(buffers) {
-    const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+    const lane = this.plan.pool[buffers.find((i) => this.plan.pool[i] >= 0) ?? -1] ?? -1;
+    if (lane < 0) return null;
+    const box = { lane, left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
     for (const i of buffers) {
-      if (this.plan.pool[i] < 0) continue;
+      if (this.plan.pool[i] !== lane) continue;
       box.left = Math.min(box.left, this.lanes.x(this.plan.birth(i)));
       box.right = Math.max(box.right, this.lanes.x(this.plan.death(i)));
-      box.top = Math.min(box.top, this.lanes.y(this.plan.pool[i], this.plan.offset[i] + this.plan.size[i]));
-      box.bottom = Math.max(box.bottom, this.lanes.y(this.plan.pool[i], this.plan.offset[i]));
+      box.top = Math.min(box.top, this.lanes.y(lane, this.plan.offset[i] + this.plan.size[i]));
+      box.bottom = Math.max(box.bottom, this.lanes.y(lane, this.plan.offset[i]));
     }
-    return box.left === Infinity ? null : box;
+    return box;
   }
 }
 

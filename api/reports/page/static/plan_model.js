@@ -18,6 +18,9 @@ import { Verdict } from "./verdict.js";
 
 /** @typedef {{time: Float64Array, bytes: Float64Array}} Load  bytes alive from each time on, until the next */
 
+/** The names of more buffers are not parted into groups. */
+const GROUPED = 50_000;
+
 /** The columns of a plan. Times are steps after `origin`; `pool` is -1 for a buffer that is not placed. */
 export class PlanModel {
   /** @param {any} view  a view of the kind `plan` */
@@ -53,6 +56,8 @@ export class PlanModel {
     this.spans = (view.spans ?? []).map((/** @type {string[]} */ [kind, name, start, end]) => ({
       kind, name, start: Number(BigInt(start) - this.origin), end: Number(BigInt(end) - this.origin),
     }));
+    /** @type {string | undefined} */ this.prefix = undefined;
+    /** @type {{of: number[], names: string[]} | null | undefined} */ this._groups = undefined;
     /** @type {Map<number, Load>} */ this._loads = new Map();
     /** All buffers are in the one pool. */ this.isWhole = this.pools.length === 1 && !this.pool.includes(-1);
     /** @type {Map<string | number, number>} */ this._index = new Map();
@@ -149,6 +154,23 @@ export class PlanModel {
     return nameText(this.ids[i], most);
   }
 
+  /** A name without what all names begin with. @param {number} i */
+  label(i) {
+    this.prefix ??= sharedPrefix(this.ids);
+    return nameText(String(this.ids[i]).slice(this.prefix.length));
+  }
+
+  /** Buffers by the first part of their names, after what all begin with; null where names have no parts. */
+  get groups() {
+    if (this._groups !== undefined) return this._groups;
+    this.prefix ??= sharedPrefix(this.ids);
+    const of = this.count > GROUPED ? [] : this.ids.map((id) => /^[^/.:]+(?=[/.:])/.exec(String(id).slice(this.prefix?.length))?.[0] ?? "");
+    const names = [...new Set(of)];
+    const at = new Map(names.map((name, k) => [name, k]));
+    this._groups = names.length > 1 ? { of: of.map((name) => at.get(name) ?? 0), names: names.map((name) => name || "others") } : null;
+    return this._groups;
+  }
+
   /** @param {number} i */
   isAlias(i) {
     return this.root[i] !== i;
@@ -195,6 +217,13 @@ export function below(values, value) {
     else high = middle;
   }
   return low - 1;
+}
+
+/** What all names begin with, up to a sign that parts them. @param {(string | number)[]} ids */
+function sharedPrefix(ids) {
+  let prefix = ids.length > 1 ? String(ids[0]) : "";
+  for (const id of ids) while (!String(id).startsWith(prefix)) prefix = prefix.slice(0, -1);
+  return /^.*[/.:_]/.exec(prefix)?.[0] ?? "";
 }
 
 /** @param {any} column @returns {BigInt64Array | null} */

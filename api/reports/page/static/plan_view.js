@@ -139,7 +139,7 @@ export class PlanView {
 
   /** @param {string} by */
   knows(by) {
-    const told = { operation: this.plan.operations, type: this.plan.types, model: this.plan.models, moved: this.picture.look.moved };
+    const told = { operation: this.plan.operations, type: this.plan.types, group: this.plan.groups, model: this.plan.models, moved: this.picture.look.moved };
     return !(by in told) || told[/** @type {keyof typeof told} */ (by)] !== null;
   }
 
@@ -180,11 +180,12 @@ export class PlanView {
   /** Move the frame so that a buffer is in sight. @param {number} i */
   reveal(i) {
     const box = this.picture.boxOf([i]);
-    const { frame } = this.picture.camera;
-    if (!box || (box.left < frame.right && box.right > frame.left && box.top < frame.bottom && box.bottom > frame.top)) return;
+    if (!box) return;
+    const frame = this.picture.camera.of(box.lane);
+    if ((box.left < frame.right && box.right > frame.left && box.top < frame.bottom && box.bottom > frame.top)) return;
     const x = (box.left + box.right - frame.left - frame.right) / 2;
     const y = (box.top + box.bottom - frame.top - frame.bottom) / 2;
-    this.picture.camera.show({ left: frame.left + x, right: frame.right + x, top: frame.top + y, bottom: frame.bottom + y });
+    this.picture.camera.show({ left: frame.left + x, right: frame.right + x, top: frame.top + y, bottom: frame.bottom + y }, box.lane);
   }
 
   /** @param {number} time @param {boolean} [isLinked] */
@@ -279,15 +280,14 @@ export class PlanView {
   /** The next buffer in time, or the one before: in the order of starts, each lifetime for itself. @param {1 | -1} step */
   neighbour(step) {
     const { selected } = this.picture.look;
-    const { row } = this.picture;
-    const of = (/** @type {number} */ at) => this.plan.lifeBuffer[row[at]];
-    let k = this.visited;
-    if (selected < 0) k = step > 0 ? -1 : row.length;
-    else if (k < 0 || of(k) !== selected) k = row.indexOf(this.plan.first.head[selected]);
-    do k += step; while (k >= 0 && k < row.length && of(k) === selected);
-    if (k < 0 || k >= row.length) return;
-    this.visited = k;
-    this.select(of(k));
+    const { lifeBuffer, first } = this.plan;
+    let row = this.visited;
+    if (selected < 0) row = step > 0 ? -1 : lifeBuffer.length;
+    else if (row < 0 || lifeBuffer[row] !== selected) row = first.head[selected];
+    do row += step; while (row >= 0 && row < lifeBuffer.length && (lifeBuffer[row] === selected || !this.picture.lanes.isDrawn(row)));
+    if (row < 0 || row >= lifeBuffer.length) return;
+    this.visited = row;
+    this.select(lifeBuffer[row]);
   }
 
   /** The buffer that lies next over the selected one, or under it, among those alive with it. @param {1 | -1} step */
@@ -354,19 +354,16 @@ export class PlanView {
     const selected = Number(link.get("sel") ?? NaN);
     if (Number.isInteger(selected) && selected >= 0 && selected < this.plan.count) this.select(selected);
     const seen = (link.get("vis") ?? "").split(",").map(Number);
-    if (seen.length === 4 && seen.every(Number.isFinite)) {
-      this.picture.camera.show({ left: seen[0], right: seen[1], top: seen[2], bottom: seen[3] });
-    }
+    if (seen.length === this.picture.camera.seen.length && seen.every(Number.isFinite)) this.picture.camera.seen = seen;
   }
 
   /** Write the frame into the address, once it is at rest. */
   remember() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
-      const { left, right, top, bottom } = this.picture.camera.frame;
-      const isWhole = left === 0 && right === 1 && top === 0 && bottom === 1;
-      const text = [left, right, top, bottom].map((part) => Number(part.toPrecision(9))).join(",");
-      writeLink({ plan: this.hash ?? null, vis: isWhole ? null : text });
+      const { seen } = this.picture.camera;
+      const isWhole = seen.every((at, k) => at === k % 2);
+      writeLink({ plan: this.hash ?? null, vis: isWhole ? null : seen.map((part) => Number(part.toPrecision(9))).join(",") });
     }, 300);
   }
 

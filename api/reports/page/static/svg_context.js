@@ -56,7 +56,23 @@ export class SvgContext {
 
   clip() {
     this.clips += 1;
-    this.parts.push(`<clipPath id="c${this.clips}"><path d="${this.path}"/></clipPath><g clip-path="url(#c${this.clips})">`);
+    this.parts.push(`<clipPath id="c${this.clips}"><path d="${this.path}"/></clipPath>`);
+    this.group(`clip-path="url(#c${this.clips})"`);
+  }
+
+  /** @param {number} x @param {number} y */
+  translate(x, y) {
+    this.group(`transform="translate(${f(x)} ${f(y)})"`);
+  }
+
+  /** @param {number} angle */
+  rotate(angle) {
+    this.group(`transform="rotate(${f((180 * angle) / Math.PI)})"`);
+  }
+
+  /** A group until the next `restore`. @param {string} attributes */
+  group(attributes) {
+    this.parts.push(`<g ${attributes}>`);
     this.groups.push((this.groups.pop() ?? 0) + 1);
   }
 

@@ -60,7 +60,7 @@ export class BufferTable {
       h("th", { scope: "col", "aria-sort": key === by ? (this.isUp ? "ascending" : "descending") : undefined },
         h("button", { type: "button", "data-by": key, onclick: () => this.sort(key) }, title)));
     const rows = sorted.slice(0, this.most).map((i) =>
-      h("tr", {}, h("td", {}, h("button", { type: "button", title: plan.name(i, 400), onclick: () => this.choose(i) }, plan.name(i, 40))),
+      h("tr", {}, h("td", {}, h("button", { type: "button", title: plan.name(i, 400), onclick: () => this.choose(i) }, nameText(plan.label(i), 40))),
         ...columns.map(([, column]) => h("td", {}, column.text(column.value(plan, i, time), plan)))));
     const more = sorted.length > this.most
       && h("button", { type: "button", onclick: () => { this.most *= 4; this.draw(); } },

@@ -21,6 +21,12 @@ export function countText(value) {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : "");
 }
 
+/** The end of a text that is too long, in which names differ most. @param {string} text @param {number} most */
+export function tail(text, most) {
+  const points = text.length > most ? Array.from(text) : [];
+  return points.length > most ? (most > 1 ? `\u2026${points.slice(1 - most).join("")}` : "") : text;
+}
+
 /** Bytes in full, and with a unit where that is shorter. @param {number | bigint} bytes @returns {string} */
 export function bytesText(bytes) {
   const plain = Number(bytes);

@@ -105,10 +105,11 @@ def centre(found: Tab, buffer: int) -> tuple[float, float]:
     """Return the pixel in the middle of a buffer's first lifetime."""
     script = """(i) => { const v = memplan.view, p = v.picture, f = p.camera.frame, l = p.lanes, m = v.plan;
       const row = m.first.head[i], x = (l.x(m.start[row]) + l.x(m.end[row])) / 2;
-      const y = l.y(m.pool[i], m.offset[i] + m.size[i] / 2);
+      const lane = l.all[m.pool[i]], h = p.camera.heights[m.pool[i]];
+      const y = (l.y(m.pool[i], m.offset[i] + m.size[i] / 2) - h.top) / (h.bottom - h.top);
       const box = p.over.getBoundingClientRect();
-      return [box.left + 76 + (x - f.left) / (f.right - f.left) * p.width,
-        box.top + (y - f.top) / (f.bottom - f.top) * p.height]; }"""
+      return [box.left + 92 + (x - f.left) / (f.right - f.left) * p.width,
+        box.top + (lane.top + y * (lane.bottom - lane.top)) * p.height]; }"""
     x, y = found.page.evaluate(script, buffer)
     return x, y
 
@@ -284,7 +285,7 @@ def test_png_svg_and_csv_are_what_is_seen(opened: Tab, plan: Plan) -> None:
 
 def test_the_brush_beneath_chooses_the_times_in_sight(opened: Tab) -> None:
     box = opened.page.locator(".minimap").bounding_box()
-    start, width = box["x"] + 76, box["width"] - 76
+    start, width = box["x"] + 92, box["width"] - 92
     opened.page.mouse.move(start + 0.25 * width, box["y"] + 20)
     opened.page.mouse.down()
     opened.page.mouse.move(start + 0.5 * width, box["y"] + 20, steps=5)

@@ -117,10 +117,10 @@ class Live {
       return;
     }
     const isSame = was?.given === entry.given && this.drawn?.picture;
-    const frame = isSame ? { ...this.drawn.picture.camera.frame } : null;
+    const seen = isSame ? this.drawn.picture.camera.seen : null;
     const view = { ...planView(entry.problem, entry.plan, entry.name, entry.names), isPending: Boolean(entry.plan) };
     this.drawn = openPlan(this.view, view, style);
-    if (frame) this.drawn.picture.camera.show(frame);
+    if (seen?.length === this.drawn.picture.camera.seen.length) this.drawn.picture.camera.seen = seen;
     if (entry.plan) this.judge();
   }
 
