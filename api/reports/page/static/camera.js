@@ -72,13 +72,7 @@ export class Camera {
     this.show({ left: box.left - x, right: box.right + x, top: box.top - y, bottom: box.bottom + y }, box.lane);
   }
 
-  /**
-   * Magnify around a place, which stays where it is; places and shifts are parts of the frame's width and height.
-   * @param {number} x
-   * @param {number} y
-   * @param {number} across
-   * @param {number} along
-   */
+  /** Magnify around a place, which stays where it is; places and shifts are parts of the frame's width and height. @param {number} x @param {number} y @param {number} across @param {number} along */
   magnify(x, y, across, along) {
     const { left, right, top, bottom } = this.frame;
     const width = (right - left) / across;
@@ -97,13 +91,7 @@ export class Camera {
   }
 }
 
-/**
- * Let wheel, drag and pinch of an element move a camera: times of all, and offsets of the lane under the pointer; with
- * Shift times alone, with Alt offsets alone.
- * @param {HTMLElement} element
- * @param {Camera} camera
- * @param {{left: number, bottom: number}} gutter  the pixels beside and beneath the frame
- */
+/** Let wheel, drag and pinch of an element move a camera: times of all, and offsets of the lane under the pointer; with Shift times alone, with Alt offsets alone. @param {HTMLElement} element @param {Camera} camera @param {{left: number, bottom: number}} gutter  the pixels beside and beneath the frame */
 export function bindGestures(element, camera, gutter) {
   let last = { k: 1, x: 0, y: 0 };
   const behaviour = zoom()

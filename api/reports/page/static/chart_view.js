@@ -18,11 +18,7 @@ export function openCurve(element, { symbol, at, values, peak, bound }, style) {
       status: peak[k] === bound[k] ? "optimal" : "feasible", view: null })) }, style);
 }
 
-/**
- * Open a chart in an element; `opened` takes the view of a plan that a point opened.
- * @param {HTMLElement} element @param {any} view  of the kind `chart` @param {(name: string) => string} style
- * @param {{title?: string, opened?: (found: import("./plan_view.js").PlanView, k: number) => void}} [options]
- */
+/** Open a chart in an element; `opened` takes the view of a plan that a point opened. @param {HTMLElement} element @param {any} view  of the kind `chart` @param {(name: string) => string} style @param {{title?: string, opened?: (found: import("./plan_view.js").PlanView, k: number) => void}} [options] */
 export function openChart(element, view, style, { opened } = {}) {
   const stage = h("div", { class: "view" });
   const picture = h("div", { class: "chart" });

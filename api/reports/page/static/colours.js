@@ -14,13 +14,7 @@ const MOVED = { "not moved": 0x9aa5b1, moved: 0xd55e00, new: 0x0072b2 };
 /** What buffers can be coloured by, in the order of the menu. */
 export const COLOUR_BY = ["buffer", "size", "group", "role", "operation", "type", "model", "pool", "moved"];
 
-/**
- * The classes and inks of all buffers by one of COLOUR_BY; null where the plan does not tell it.
- * @param {PlanModel} plan
- * @param {string} by
- * @param {Uint8Array | null} moved  0 not moved, 1 moved, 2 new
- * @returns {Colouring | null}
- */
+/** The classes and inks of all buffers by one of COLOUR_BY; null where the plan does not tell it. @param {PlanModel} plan @param {string} by @param {Uint8Array | null} moved  0 not moved, 1 moved, 2 new @returns {Colouring | null} */
 export function colouring(plan, by, moved) {
   if (by === "size") return bySize(plan);
   if (by === "group") return plan.groups ? byName(plan, plan.groups) : null;

@@ -13,12 +13,7 @@ const KINDS = {
   "from-another-pool": "came from another pool", "gone": "not alive there any more",
 };
 
-/**
- * Open the view of two plans in an element.
- * @param {HTMLElement} element
- * @param {any} view  of the kind `comparison`
- * @param {(name: string) => string} style
- */
+/** Open the view of two plans in an element. @param {HTMLElement} element @param {any} view  of the kind `comparison` @param {(name: string) => string} style */
 export function openComparison(element, view, style) {
   const stage = h("div", { class: "view" });
   const side = h("section", { class: "side causes", tabindex: "0", "aria-label": "What changed" });
@@ -108,11 +103,7 @@ function others(facts) {
   ]);
 }
 
-/**
- * What moved between both plans: 0 not moved, 1 moved, 2 in one plan only; and where what moved lies in the other one.
- * @param {any} view
- * @param {"before" | "after"} which  the plan that is drawn
- */
+/** What moved between both plans: 0 not moved, 1 moved, 2 in one plan only; and where what moved lies in the other one. @param {any} view @param {"before" | "after"} which  the plan that is drawn */
 function movesOf(view, which) {
   const here = new PlanModel(view[which]);
   const there = new PlanModel(view[which === "after" ? "before" : "after"]);

@@ -1,13 +1,7 @@
 // @ts-check
 // Elements of the document. Text goes in as text, never as markup; styles go through classes.
 
-/**
- * An element with attributes, listeners (`on...`), and children.
- * @param {string} name
- * @param {Record<string, any>} [attributes]
- * @param {...(Node | string | number | null | undefined | false)} children
- * @returns {HTMLElement}
- */
+/** An element with attributes, listeners (`on...`), and children. @param {string} name @param {Record<string, any>} [attributes] @param {...(Node | string | number | null | undefined | false)} children @returns {HTMLElement} */
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {

@@ -8,12 +8,7 @@ import { idKey } from "./text.js";
 const MAX = 2n ** 63n;
 const IN_COLUMNS = ["id", "size", "start", "end", "lifetimes", "alignment", "alias_of", "alias_offset"];
 
-/**
- * What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline), a schedule; else null. Throws a
- * SyntaxError for what is no JSON.
- * @param {string} text
- * @returns {Found | null}
- */
+/** What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline), a schedule; else null. Throws a SyntaxError for what is no JSON. @param {string} text @returns {Found | null} */
 export function recognised(text) {
   const value = parsed(text);
   if (!isObject(value)) return null;
@@ -62,14 +57,7 @@ function isPlan(value) {
   return isObject(value) && (Array.isArray(value.placements) || (typeof value.status === "string" && "peak" in value));
 }
 
-/**
- * The view of a plan for a problem, as `plan_view.py` packs it; without a plan, nothing is placed.
- * Throws an Error for a plan that names other buffers.
- * @param {any} problem
- * @param {any} plan
- * @param {string} title
- * @param {any} [program]  names of times and buffers, as `POST /v1/import` answers them
- */
+/** The view of a plan for a problem, as `plan_view.py` packs it; without a plan, nothing is placed. Throws an Error for a plan that names other buffers. @param {any} problem @param {any} plan @param {string} title @param {any} [program]  names of times and buffers, as `POST /v1/import` answers them */
 export function planView(problem, plan, title, program = null) {
   const pools = problem.pools?.length ? problem.pools : [{}];
   const names = new Map(pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name ?? "default", q]));
@@ -116,12 +104,7 @@ function programNames(names) {
   return found;
 }
 
-/**
- * The view of another plan of the problem that a view is of; throws an Error for a plan that names other buffers.
- * @param {any} view
- * @param {any} plan
- * @param {string} title
- */
+/** The view of another plan of the problem that a view is of; throws an Error for a plan that names other buffers. @param {any} view @param {any} plan @param {string} title */
 export function replanned(view, plan, title) {
   const index = new Map(view.ids.map((/** @type {any} */ id, /** @type {number} */ i) => [idKey(id), i]));
   const names = new Map(view.pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name, q]));

@@ -17,11 +17,7 @@ import { style } from "./theme.js";
 /** @type {Record<string, (element: HTMLElement, view: any, style: (name: string) => string, options: {title: string}) => unknown>} */
 const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder, schedule: openSchedule };
 
-/**
- * Show a document: a heading, a tab for each view, and the view that the address names or the first.
- * @param {HTMLElement} page
- * @param {import("./document.js").PageDocument} found
- */
+/** Show a document: a heading, a tab for each view, and the view that the address names or the first. @param {HTMLElement} page @param {import("./document.js").PageDocument} found */
 export function show(page, found) {
   const element = h("main", { class: "view" });
   const tabs = found.views.map((view, k) => h("button", { type: "button", "aria-pressed": "false", onclick: () => open(k) }, nameText(view.title ?? view.kind, 40)));
@@ -44,12 +40,7 @@ export function show(page, found) {
 /** The view that is open, for tests and consoles. @type {{view?: any, ready?: number}} */
 const shown = {};
 
-/**
- * Show problems and plans that are dropped: a plan alone is for the problem on show.
- * @param {HTMLElement} page
- * @param {import("./document.js").PageDocument | null} known
- * @param {File[]} files
- */
+/** Show problems and plans that are dropped: a plan alone is for the problem on show. @param {HTMLElement} page @param {import("./document.js").PageDocument | null} known @param {File[]} files */
 async function take(page, known, files) {
   let view = known?.views.find(({ kind }) => kind === "plan");
   for (const file of files) {

@@ -305,13 +305,7 @@ export class Overlay {
     c.restore();
   }
 
-  /**
-   * An outline around the rectangles of a buffer, and a thin line through the times when it is not alive.
-   * @param {number} i
-   * @param {string} colour
-   * @param {number} width
-   * @param {number[]} [dash]
-   */
+  /** An outline around the rectangles of a buffer, and a thin line through the times when it is not alive. @param {number} i @param {string} colour @param {number} width @param {number[]} [dash] */
   outline(i, colour, width, dash = []) {
     const { c } = this;
     const boxes = this.plan.lifetimes(i).map((row) => this.box(row)).filter((box) => box !== null);
@@ -352,15 +346,14 @@ export class Overlay {
     const { c } = this;
     c.save();
     c.beginPath();
-    c.rect(x, Math.max(0, y), width, Math.min(this.height, y + height) - Math.max(0, y));
+    c.rect(x, y, width, height);
     c.clip();
     c.fillStyle = this.theme.faint;
     c.fillRect(x, y, width, height);
     c.beginPath();
-    const from = Math.max(0, y), to = Math.min(this.height, y + height);
-    for (let at = x - (to - from); at < x + width; at += 8) {
-      c.moveTo(at, to);
-      c.lineTo(at + (to - from), from);
+    for (let at = x - height; at < x + width; at += 8) {
+      c.moveTo(at, y + height);
+      c.lineTo(at + height, y);
     }
     c.strokeStyle = this.theme.hatch;
     c.lineWidth = 1;

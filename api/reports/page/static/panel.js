@@ -9,7 +9,7 @@ import { readSize } from "./sizes.js";
 import { bytesText, countText, exactly, nameText, percentText, sizeText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
-/** @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void}} Actions */
+/** @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void, ask?: (kind: string) => void}} Actions */
 
 const LISTED = 40;
 const GROUPS = 8;
@@ -47,6 +47,8 @@ export class Panel {
       found && h("h2", {}, facts.status === "infeasible" ? "Why nothing fits" : "Explanation"),
       found && h("p", { class: "alarm" }, nameText(found.message, 2000)),
       found?.buffers && this.list(found.buffers.slice(0, LISTED).map((/** @type {any} */ id) => this.plan.indexOf(id))),
+      found && facts.status === "infeasible" && (this.actions.ask ? h("button", { type: "button", onclick: () => this.actions.ask?.("repairs") }, "What would make it fit?")
+        : h("p", { class: "quiet" }, "What would make it fit: memplan repairs, with this problem.")),
       !found && verdict.badge !== "not valid" && h("p", { class: "quiet" }, "Point at a buffer for its facts; click it to see why it is where it is. ? lists all keys."));
   }
 

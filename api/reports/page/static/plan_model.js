@@ -304,11 +304,7 @@ function loadOf(plan, pool) {
   return { time: time.slice(0, n), bytes: bytes.slice(0, n) };
 }
 
-/**
- * The positions of values in their order. Times are often small integers, which are counted rather than compared.
- * @param {Float64Array} values
- * @returns {Uint32Array}
- */
+/** The positions of values in their order. Times are often small integers, which are counted rather than compared. @param {Float64Array} values @returns {Uint32Array} */
 function sortedBy(values) {
   const most = values.reduce((known, value) => Math.max(known, value), 0);
   const order = new Uint32Array(values.length);
@@ -323,11 +319,7 @@ function sortedBy(values) {
   return order;
 }
 
-/**
- * What needs bytes when, by start: lifetimes of buffers, those with aliases joined with their aliases' lifetimes.
- * @param {PlanModel} plan
- * @param {number} pool
- */
+/** What needs bytes when, by start: lifetimes of buffers, those with aliases joined with their aliases' lifetimes. @param {PlanModel} plan @param {number} pool */
 function demandRows(plan, pool) {
   /** @type {Map<number, number[]>} */
   const joined = new Map();
@@ -355,12 +347,7 @@ function demandRows(plan, pool) {
   return { start: taken(cut.start), end: taken(cut.end), size: taken(cut.size) };
 }
 
-/**
- * Tell the union of lifetimes, which are in the order of their starts, as ranges that do not meet.
- * @param {PlanModel} plan
- * @param {number[]} lifetimes
- * @param {(start: number, end: number) => void} tell
- */
+/** Tell the union of lifetimes, which are in the order of their starts, as ranges that do not meet. @param {PlanModel} plan @param {number[]} lifetimes @param {(start: number, end: number) => void} tell */
 function addUnion(plan, lifetimes, tell) {
   let start = -1;
   let end = -1;

@@ -23,7 +23,7 @@ const CLICK_PIXELS = 4;
 const PEAK_MARKED = 2000;
 /** From so many on, neighbours are too small to tell apart by colour: the colours tell sizes. */
 const MANY = 20_000;
-/** @typedef {{title?: string, moved?: Uint8Array | null}} PlanOptions */
+/** @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string) => void}} PlanOptions */
 
 /** The views that are open, by their elements: one that another takes the place of lets go of keys and colours. */
 const open = new WeakMap();
@@ -31,19 +31,19 @@ const open = new WeakMap();
 /** A plan with all that shows it; `moved` may tell of each buffer whether it moved since another plan. */
 export class PlanView {
   /** @param {HTMLElement} element @param {any} view @param {(name: string) => string} style @param {PlanOptions} options */
-  constructor(element, view, style, { title = view.title, moved = null }) {
+  constructor(element, view, style, { title = view.title, moved = null, ask }) {
     this.title = String(title);
     /** @type {number} */ this.visited = -1;
     this.plan = new PlanModel(view);
     this.picture = new Picture(this.plan, style);
     this.picture.look.moved = moved;
     this.search = new Search(this.plan);
-    this.panel = new Panel(this.plan, { select: (i) => this.select(i), lookAt: (time) => this.lookAt(time) });
+    this.panel = new Panel(this.plan, { select: (i) => this.select(i), lookAt: (time) => this.lookAt(time), ask });
     this.minimap = new Minimap(this.picture);
-    this.legend = h("div", { class: "legend", "aria-label": "legend" });
+    this.legend = h("div", { class: "legend", role: "group", "aria-label": "legend" });
     this.card = h("div", { class: "card", hidden: true, role: "tooltip" });
     this.bindings = this.keyBindings();
-    this.said = h("div", { class: "sentences", "aria-label": "what decides the peak" });
+    this.said = h("div", { class: "sentences", role: "group", "aria-label": "what decides the peak" });
     this.head = h("div", { class: "facts" });
     fill(element, this.bar(), h("div", { class: "body" },
       h("div", { class: "stage" }, this.said, this.picture.element, this.minimap.element, this.legend), this.panel.element), this.card);
@@ -374,13 +374,7 @@ export class PlanView {
   }
 }
 
-/**
- * Open the view of a plan in an element, in the place of what is open there.
- * @param {HTMLElement} element
- * @param {any} view
- * @param {(name: string) => string} style
- * @param {PlanOptions} [options]
- */
+/** Open the view of a plan in an element, in the place of what is open there. @param {HTMLElement} element @param {any} view @param {(name: string) => string} style @param {PlanOptions} [options] */
 export function openPlan(element, view, style, options = {}) {
   open.get(element)?.close();
   const found = new PlanView(element, view, style, options);

@@ -50,16 +50,7 @@ export function targetOf(data, width, height, step) {
   return { data, width, height, step, across, down, lines: sums(31), columns: sums(PART), open: new Float32Array(4 * across) };
 }
 
-/**
- * Paint the rectangles of a frame; return the rows that are large enough for a label, and how many were summed.
- * @param {Target} target
- * @param {Rectangles} rows
- * @param {Frame} frame
- * @param {Uint8Array} inks  red, green, blue of each class
- * @param {[number, number, number]} paper
- * @param {(width: number, height: number) => boolean} isLabelled  by the cells of a rectangle
- * @returns {{labelled: number[], summed: number, filled: number}}
- */
+/** Paint the rectangles of a frame; return the rows that are large enough for a label, and how many were summed. @param {Target} target @param {Rectangles} rows @param {Frame} frame @param {Uint8Array} inks  red, green, blue of each class @param {[number, number, number]} paper @param {(width: number, height: number) => boolean} isLabelled  by the cells of a rectangle @returns {{labelled: number[], summed: number, filled: number}} */
 export function paint(target, rows, frame, inks, paper, isLabelled) {
   const { data, step, across, down, lines, columns } = target;
   const { left, right, top, bottom, colour, blocks } = rows;

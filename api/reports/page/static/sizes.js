@@ -7,12 +7,7 @@ const UNITS = {
   K: 2n ** 10n, M: 2n ** 20n, G: 2n ** 30n,
 };
 
-/**
- * The bytes of a size such as `4096`, `1MiB`, `1.5 KiB`, `64kB` or `0x10000`; throws an Error with a sentence.
- * @param {string} text
- * @param {string} [name]  of the field
- * @returns {number | bigint}
- */
+/** The bytes of a size such as `4096`, `1MiB`, `1.5 KiB`, `64kB` or `0x10000`; throws an Error with a sentence. @param {string} text @param {string} [name]  of the field @returns {number | bigint} */
 export function readSize(text, name = "size") {
   const said = JSON.stringify(text.slice(0, 40));
   const given = text.trim();

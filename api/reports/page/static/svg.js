@@ -35,12 +35,7 @@ export function niceScale(values, from, to) {
   return scaleLinear().domain([Math.max(0, low - margin), high + margin]).range([from, to]).nice();
 }
 
-/**
- * The two axes of a chart.
- * @param {any} x @param {any} y
- * @param {{name: string, unit: string}} xAxis @param {{name: string, unit: string}} yAxis
- * @param {number} width @param {number} height
- */
+/** The two axes of a chart. @param {any} x @param {any} y @param {{name: string, unit: string}} xAxis @param {{name: string, unit: string}} yAxis @param {number} width @param {number} height */
 export function axes(x, y, xAxis, yAxis, width, height) {
   const group = svg("g", { class: "axes" });
   const [left, right] = x.range();

@@ -48,12 +48,7 @@ export function percentText(part) {
   return `${(100 * part).toFixed(part !== 0 && Math.abs(part) < 0.1 ? 2 : 1)} %`;
 }
 
-/**
- * A name that fits a line: control characters and changes of direction made visible, and the middle left out.
- * @param {string | number} name
- * @param {number} [most]
- * @returns {string}
- */
+/** A name that fits a line: control characters and changes of direction made visible, and the middle left out. @param {string | number} name @param {number} [most] @returns {string} */
 export function nameText(name, most = 80) {
   const text = String(name).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
   const points = text.length > most ? Array.from(text.slice(0, 4 * most)) : null;

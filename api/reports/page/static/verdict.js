@@ -65,11 +65,7 @@ export class Verdict {
     return this.pools.flatMap((pool) => pool?.decides ?? []);
   }
 
-  /**
-   * The chain from a buffer down: what it stands on, what that stands on; and if a reserved range ends it.
-   * @param {number} i
-   * @returns {{links: Link[], isOnReserved: boolean}}
-   */
+  /** The chain from a buffer down: what it stands on, what that stands on; and if a reserved range ends it. @param {number} i @returns {{links: Link[], isOnReserved: boolean}} */
   chain(i) {
     /** @type {Link[]} */ const links = [];
     let at = this.plan.root[i];

@@ -371,3 +371,92 @@ def test_colours_of_each_kind_are_drawn(opened: Tab) -> None:
         pictures.append(opened.page.evaluate("memplan.view.picture.base.toDataURL()"))
     assert len(set(pictures)) == 6
     assert opened.page.locator("option[value=moved]").is_disabled()
+
+
+def test_a_lane_is_magnified_alone_and_the_address_keeps_each(opened: Tab) -> None:
+    weights = opened.page.evaluate(FIND, "weights")
+    opened.page.mouse.move(*centre(opened, weights))
+    opened.page.keyboard.down("Alt")
+    opened.page.mouse.wheel(0, -300)
+    opened.page.keyboard.up("Alt")
+    heights = opened.page.evaluate("memplan.view.picture.camera.heights.map(({top, bottom}) => bottom - top)")
+    assert heights[0] == pytest.approx(1)
+    assert heights[1] < 0.8
+    x, y = centre(opened, weights)
+    opened.page.mouse.click(x, y)
+    assert opened.page.evaluate(LOOK)["selected"] == weights
+    opened.page.wait_for_timeout(400)
+    seen = opened.page.evaluate("memplan.view.picture.camera.seen")
+    opened.page.reload()
+    ready(opened)
+    assert opened.page.evaluate("memplan.view.picture.camera.seen") == pytest.approx(seen)
+    opened.page.keyboard.press("0")
+    assert opened.page.evaluate("memplan.view.picture.camera.isWhole")
+
+
+def test_the_strip_shows_the_addresses_at_a_time_and_the_panel_what_is_idle(opened: Tab, plan: Plan) -> None:
+    offsets = {row.id: row.offset for row in plan.placements}
+    time, sizes = 14, {row.id: row.size for row in PROBLEM.buffers}
+    lasting = (row for row in PROBLEM.buffers if row.pools != ("dtcm",))
+    alive = [str(row.id) for row in lasting if any(start <= time < end for start, end in row.intervals)]
+    idle = max(offsets[i] + sizes[i] for i in alive) - sum(sizes[i] for i in alive)
+    opened.page.evaluate("(time) => memplan.view.lookAt(time)", time)
+    text = opened.page.inner_text("[aria-label='buffers alive at a time']")
+    assert (f"{idle / 1024:g} KiB below the highest end are idle" in text) == (idle > 0), (idle, text)
+    script = """([pool, offset]) => { const p = memplan.view.picture; const lane = p.lanes.all[pool];
+      const y = (lane.top + p.lanes.y(pool, offset) * (lane.bottom - lane.top)) * p.height;
+      return [...p.over.getContext("2d").getImageData(82, Math.round(y), 1, 1).data].slice(0, 3); }"""
+    inks = "(i) => [...memplan.view.picture.ink(i)]"
+    ready(opened)
+    for name in alive:
+        buffer = opened.page.evaluate(FIND, name[:20])
+        assert opened.page.evaluate(script, [0, offsets[name] + sizes[name] / 2]) == opened.page.evaluate(inks, buffer)
+
+
+def test_labels_leave_out_what_all_names_begin_with_and_groups_are_the_next_part(browser: Any, tmp_path: Path) -> None:
+    names = [f"main/block{k // 2}/conv{k}" for k in range(6)]
+    problem = Problem(buffers=[Buffer(id=name, size=1024, start=k, end=k + 2) for k, name in enumerate(names)])
+    path = tmp_path / "names.html"
+    path.write_bytes(plan_page(problem, solve(problem)))
+    with tab(browser) as found:
+        found.page.goto(path.as_uri())
+        ready(found)
+        assert found.page.evaluate("memplan.view.plan.ids.map((_, i) => memplan.view.plan.label(i))") == [
+            name.removeprefix("main/") for name in names
+        ]
+        found.page.select_option("select", "group")
+        assert [name for name in ("block0", "block1", "block2") if name in found.page.inner_text(".legend")] == [
+            "block0",
+            "block1",
+            "block2",
+        ]
+        found.page.evaluate("memplan.view.lookAt(1)")
+        assert "Groups: block0 2 KiB." in found.page.inner_text("[aria-label='buffers alive at a time']")
+        svg = saved(found, "SVG").decode()
+        assert ">block1/conv2<" in svg
+        assert "names begin with main/" in svg
+        assert found.errors == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_problem_that_does_not_fit_is_drawn_with_its_core_and_what_is_too_much(
+    browser: Any, tmp_path: Path, scheme: str
+) -> None:
+    problem = Problem(
+        buffers=[Buffer(id=f"b{k}", size=1000 + k, start=k, end=k + 3) for k in range(6)], pools=[Pool(size=2500)]
+    )
+    plan = solve(problem)
+    assert plan.explanation is not None
+    path = tmp_path / "infeasible.html"
+    path.write_bytes(plan_page(problem, plan))
+    with tab(browser, color_scheme=scheme) as found:
+        found.page.goto(path.as_uri())
+        ready(found)
+        core = found.page.evaluate("memplan.view.picture.demand.core.map(({i}) => memplan.view.plan.ids[i])")
+        assert set(core) == set(plan.explanation.buffers)
+        svg = saved(found, "SVG").decode()
+        red = found.page.evaluate("memplan.view.picture.style('capacity')")
+        assert svg.count(f'fill="{red}"') > 100
+        assert all(f">{name}<" in svg for name in core)
+        assert found.serious_violations() == []
+        assert found.errors == []

@@ -5,12 +5,7 @@ import { recognised } from "../from_json.js";
 
 const READ_HERE = 256 * 2 ** 20;
 
-/**
- * What a file holds; throws a Refusal or an Error with sentences.
- * @param {File} file
- * @param {import("./service.js").PlanService} service
- * @returns {Promise<{name: string, problem: any, plan: any, schedule?: any, names?: any, read?: string, notes: string[]}>}
- */
+/** What a file holds; throws a Refusal or an Error with sentences. @param {File} file @param {import("./service.js").PlanService} service @returns {Promise<{name: string, problem: any, plan: any, schedule?: any, names?: any, read?: string, notes: string[]}>} */
 export async function opened(file, service) {
   if (file.size === 0) throw new Error(`${file.name}: must not be empty`);
   const name = file.name.replace(/\.json$/i, "");

@@ -8,12 +8,7 @@ const AT_ONCE = 50;
 const STATES = ["queued", "running", "succeeded", "cancelled", "failed", "expired"];
 const HEADS = ["job", "kind", "state", "buffers", "peak", "bound", "created", "actions"];
 
-/**
- * Show the caller's jobs; `open` takes the id of the one that is chosen, `guarded` says what is wrong with a call.
- * @param {import("./service.js").PlanService} service
- * @param {(id: string) => void} open
- * @param {(work: () => Promise<void>) => Promise<void>} guarded
- */
+/** Show the caller's jobs; `open` takes the id of the one that is chosen, `guarded` says what is wrong with a call. @param {import("./service.js").PlanService} service @param {(id: string) => void} open @param {(work: () => Promise<void>) => Promise<void>} guarded */
 export async function jobsDialog(service, open, guarded) {
   const body = h("tbody", {});
   const more = h("button", { onclick: () => guarded(() => show(next)) }, "More");

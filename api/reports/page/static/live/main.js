@@ -119,7 +119,7 @@ class Live {
     const isSame = was?.given === entry.given && this.drawn?.picture;
     const seen = isSame ? this.drawn.picture.camera.seen : null;
     const view = { ...planView(entry.problem, entry.plan, entry.name, entry.names), isPending: Boolean(entry.plan) };
-    this.drawn = openPlan(this.view, view, style);
+    this.drawn = openPlan(this.view, view, style, { ask: (kind) => this.guarded(() => this.ask(kind)) });
     if (seen?.length === this.drawn.picture.camera.seen.length) this.drawn.picture.camera.seen = seen;
     if (entry.plan) this.judge();
   }
@@ -251,8 +251,8 @@ class Live {
     this.follow(job);
   }
 
-  /** Let people choose another capability, and submit it as a job. */
-  ask() {
+  /** Let people choose another capability, of which one may be open at once, and submit it as a job. @param {string | null} [opens] */
+  ask(opens = null) {
     const { entries, at } = this.state;
     const newest = [...entries.slice(0, at + 1).reverse(), ...entries.slice(at + 1).reverse()];
     return askDialog({ entries: newest, files: this.files, service: this.service }, (kind, request, name) => this.guarded(async () => {
@@ -269,7 +269,7 @@ class Live {
       this.happened({ kind: "opened", entry: { name: `${kind} of ${about}`, about, kind, request, plan, job: job.id, names, read } });
       this.remember();
       this.follow(job);
-    }));
+    }), opens);
   }
 
   /** Show how a job goes on, until it has ended. @param {any} job */

@@ -24,13 +24,7 @@ export class PlanService {
     this.askKey = askKey;
   }
 
-  /**
-   * The answer of a call, as a response; throws a Refusal.
-   * @param {string} method
-   * @param {string} path
-   * @param {{body?: BodyInit, headers?: Record<string, string>, signal?: AbortSignal}} [call]
-   * @returns {Promise<Response>}
-   */
+  /** The answer of a call, as a response; throws a Refusal. @param {string} method @param {string} path @param {{body?: BodyInit, headers?: Record<string, string>, signal?: AbortSignal}} [call] @returns {Promise<Response>} */
   async call(method, path, call = {}) {
     for (;;) {
       const key = sessionStorage.getItem(KEY);
@@ -75,11 +69,7 @@ export class PlanService {
     return this.sendFile("/v1/import?", file, more);
   }
 
-  /**
-   * The same by a job, whose id is with it: an address that keeps it has the names of operations, too. Refusals have all
-   * their sentences where the call is made without one.
-   * @param {File} file
-   */
+  /** The same by a job, whose id is with it: an address that keeps it has the names of operations, too. Refusals have all their sentences where the call is made without one. @param {File} file */
   async importedByJob(file) {
     const { id } = await this.sendFile("/v1/jobs?kind=import&", file);
     let job = await this.get(`/v1/jobs/${id}`);
