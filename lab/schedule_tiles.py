@@ -117,7 +117,9 @@ def drawn_machine(rng: random.Random) -> Target:
             {"name": "L1", "capacity": rng.choice((60, 200, 500, 1500)), "alignment": rng.choice((1, 4, 16))},
             {"name": "L2"},
         ],
-        "links": [{"bandwidth": rng.choice((0.5, 2, 8)), "latency": rng.choice((0, 3, 50))}],
+        "links": [
+            {"bandwidth": rng.choice((0.5, 2, 8)), "latency": rng.choice((0, 3, 50)), "burst": rng.choice((1, 16, 24))}
+        ],
         "engine": {
             "native": [rng.choice((1, 2, 4)), rng.choice((1, 2))],
             "copies": rng.choice((1, 2)),
@@ -168,7 +170,7 @@ def walk(graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: T
         high = -(-(rows[1] - rows[0]) // engine.height) * engine.height
         wide = -(-(columns[1] - columns[0]) // engine.width) * engine.width
         work = row.macs * high * wide * share / of / (engine.rate or 1.0)
-        times.append(max(work, link.latency + moved / link.bandwidth if moved else 0.0))
+        times.append(max(work, link.latency + -(-moved // link.burst) * link.burst / link.bandwidth if moved else 0.0))
         traffic += moved
     bytes_ = 0
     for sizes in filled.values():

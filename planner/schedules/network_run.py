@@ -134,8 +134,7 @@ class _StepRun:
         self.slots += [("resident", t, rounded(graph.tensors[t].bytes)) for t in sorted(self.resident)]
         here = set(self.step.retained) - self.resident
         self.slots += [("retained", t, rounded(graph.tensors[t].bytes)) for t in sorted(here)]
-        transfers = np.where(self.moved > 0, target.link.latency + self.moved / target.link.bandwidth, 0.0)
-        time = fsum(np.maximum(work / (target.engine.rate or 1.0), transfers).tolist())
+        time = fsum(np.maximum(work / (target.engine.rate or 1.0), target.link.time(self.moved)).tolist())
         return NetworkFigures(time, int(self.moved.sum()), tuple(self.slots))
 
     def _visits(self) -> tuple[Counts, Counts, Counts]:

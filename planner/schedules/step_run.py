@@ -52,8 +52,7 @@ class StepRun(StepRegions):
             before = min(first, 1)  # the last tile of those before is visited once more, for what it holds
             now = places[first - before : first + at_once]
             moved = self._moved(tiles, now, filled, used)[before * n_slices :]
-            transfers = np.where(moved > 0, link.latency + moved / link.bandwidth, 0.0)
-            times.append(fsum(np.maximum(work[changes[now[before:]] - 1].ravel(), transfers)))
+            times.append(fsum(np.maximum(work[changes[now[before:]] - 1].ravel(), link.time(moved))))
             traffic += int(moved.sum())
         buffers = tuple(self._buffers(used))
         return StepFigures(fsum(times), traffic, sum(size for _, _, size in buffers), buffers)

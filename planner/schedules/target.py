@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -25,10 +25,18 @@ class Memory(Value):
 
 
 class Link(Value):
-    """A way between two memories: bytes a unit of time, and the time that a transfer takes before its first byte."""
+    """A way between two memories: bytes a unit of time, and the time that a transfer takes before its first byte.
+
+    What moves takes whole bursts of so many bytes.
+    """
 
     bandwidth: Rate
     latency: Time = 0.0
+    burst: Annotated[int, Field(ge=1, le=MAX_BYTES)] = 1
+
+    def time(self, size: Any) -> Any:
+        """Return the time that transfers of so many bytes take, one or an array; nothing takes none."""
+        return (size > 0) * (self.latency + -(-size // self.burst) * self.burst / self.bandwidth)
 
 
 class Engine(Value):
@@ -110,7 +118,3 @@ class Target(Value):
     def rounded(self, size: int) -> int:
         """Return the bytes that so many take in the fast memory."""
         return -(-size // self.alignment) * self.alignment
-
-    def transfer_time(self, size: int) -> float:
-        """Return the time that so many bytes take over the link; nothing takes none."""
-        return self.link.latency + size / self.link.bandwidth if size else 0.0

@@ -243,8 +243,7 @@ class LayerTilings:
             loads = loads | ~fast & varies[2] | fast & ~middle & (varies[1] | varies[2])
             loads = loads | fast & middle & ~slow & (varies[0] | varies[1] | varies[2])
             moved = moved + loads * spread(axis.factors[operand] for axis in axes)
-        transfers = np.where(moved > 0, link.latency + moved / link.bandwidth, 0.0)
-        times = spread(axis.count for axis in axes) * np.maximum(spread(axis.work for axis in axes), transfers)
+        times = spread(axis.count for axis in axes) * np.maximum(spread(axis.work for axis in axes), link.time(moved))
         return np.asarray(times.sum(axis=(1, 2, 3)))
 
 
@@ -256,7 +255,7 @@ def whole_front(graph: AccessGraph, v: int, fast: frozenset[int], target: Target
     written = [tensors[t].bytes for t in row.outputs if t not in fast]
     others = [size for size in (*written, row.weights, row.work) if size]
     traffic, work = sum(read) + sum(written) + row.weights, graph.macs_of(v) / rate
-    time = max(work, (traffic > 0) * link.latency + traffic / link.bandwidth)
+    time = max(work, float(link.time(traffic)))
     found = [(sum(rounded_up(size, alignment) for size in (*read, *others)), traffic, time, 0)]
     for size in _tried(tensors[row.reads[0].tensor].rows) if row.role == "sum" and read else ():
         source, step = tensors[row.reads[0].tensor], layer_step(graph, v, (size, 0, 0, 0), ())
@@ -266,7 +265,7 @@ def whole_front(graph: AccessGraph, v: int, fast: frozenset[int], target: Target
         slots = copies * rounded_up(int(loads.max()), alignment) + rounded_up(sums_of(graph, step.region), alignment)
         loads[0] += row.weights
         loads[-1] += sum(written)
-        times = np.maximum(share * row.macs / rate, link.latency + loads / link.bandwidth)
+        times = np.maximum(share * row.macs / rate, link.time(loads))
         found.append((slots + sum(rounded_up(each, alignment) for each in others), traffic, float(times.sum()), size))
     front = list[tuple[int, float, int]]()
     for bytes_, moved, time, size in sorted(found):

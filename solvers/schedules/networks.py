@@ -100,5 +100,5 @@ def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
     """Return what no schedule is below: what is read or kept is made once, and moved once with all constants."""
     work, moved = least_needs(graph)
     if objective == "latency":
-        return max(work / (target.engine.rate or 1.0), target.transfer_time(moved))
+        return max(work / (target.engine.rate or 1.0), float(target.link.time(moved)))
     return float(moved) if objective == "traffic" else 0.0

@@ -244,8 +244,8 @@ class _Walk:
         return fsum(np.maximum(work, self._time(moved))), int(moved.sum())
 
     def _time(self, size: Counts) -> Numbers:
-        link = self.target.link
-        return size / link.bandwidth + link.latency * (size > 0)
+        times: Numbers = self.target.link.time(size)
+        return times
 
     def _work(self, change: int) -> tuple[Numbers, Numbers, Numbers]:
         """Return the arithmetic of an element of the reduction, of a tile's first slice, and of its last one.

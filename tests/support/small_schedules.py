@@ -75,13 +75,14 @@ def with_alternatives(graph: TileGraph, seed: int) -> TileGraph:
 
 
 def drawn_target(problem: ScheduleProblem, seed: int, rolls: bool = False) -> Target:
-    """Return the machine of a problem, for some seeds with two copies, an alignment and a latency."""
+    """Return the machine of a problem, for some seeds with two copies, an alignment, a latency and bursts."""
     rng = random.Random(seed)
     fields = problem.target.model_dump() | {"rolls": rolls}
     if rng.random() < 0.5:
         fields["engine"]["copies"] = 2
         fields["memories"][0]["alignment"] = rng.choice([1, 4, 64])
         fields["links"][0]["latency"] = rng.choice([0, 3])
+        fields["links"][0]["burst"] = rng.choice([1, 7, 64])
     if rng.random() < 0.5:
         fields["residency"] = "several steps"
     return Target.model_validate(fields)

@@ -171,7 +171,7 @@ class Live {
       this.files = [...files, ...this.files].slice(0, FILES);
       for (const file of files) found.push(await opened(file, this.service));
       for (const { name, problem, plan, names = null, read = null } of found.filter((one) => one.problem)) this.show({ name, problem, plan, names, read });
-      for (const { name, schedule } of found.filter((one) => one.schedule)) this.show({ name, kind: "schedule", answer: { value: schedule, lines: "" } });
+      for (const { name, schedule } of found.filter((one) => one.schedule)) this.show({ name, kind: "schedule", answer: { value: schedule, lines: "a schedule in a file" } });
       for (const { plan } of found.filter(({ problem, schedule }) => !problem && !schedule)) {
         const entry = shown(this.state);
         if (!entry?.problem) throw new Error("plan: open the problem that it is for first");

@@ -66,7 +66,7 @@ export function next(state, event) {
       const { problem = null } = event.entry;
       const blank = { given: problem, problem, plan: null, names: null, job: null, read: null, kind: null, request: null, answer: null };
       const entries = [...state.entries, { ...blank, ...event.entry }];
-      return { ...EMPTY, entries, at: entries.length - 1, phase: event.entry.kind ? "waiting" : "idle" };
+      return { ...EMPTY, entries, at: entries.length - 1, phase: event.entry.kind && !event.entry.answer ? "waiting" : "idle" };
     }
     case "went": return { ...EMPTY, entries: state.entries, at: event.at };
     case "compared": return { ...state, isComparing: true };
