@@ -11,13 +11,13 @@ from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import Answer, CapabilityOptions
 from memplan.capabilities.operations.texts import refuse
-from memplan.planner.errors import shown
+from memplan.planner.errors import broken, shown
 from memplan.planner.model.rows import Name, as_tuple
 from memplan.solvers.cascade.solve import CascadeResult
 
 Kind = TypeVar("Kind", bound=CapabilityOptions)
 MOST_COMBINATIONS = 100
-_APART = ("sweep", "time_limit_s", "objectives", "point", "check")
+_APART = ("sweep", "time_limit_s", "objectives", "barriers", "point", "check")
 """The options that are those of all combinations."""
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 _FORM = "NAME=VALUE,VALUE, as in longest=1,2,4 or rolling=yes,no; values with commas are separated by ;"
@@ -72,9 +72,9 @@ def combinations(options: Kind, sweep: Mapping[str, Sequence[Any]]) -> list[tupl
     for name in sweep:
         if name in _APART or name not in type(options).model_fields:
             known = ", ".join(sorted(type(options).model_fields.keys() - set(_APART)))
-            raise refuse(f"must name options of a cascade ({known}), got {shown(name)}")
+            broken((("sweep",), f"must name options of a cascade ({known}), got {shown(name)}"))
     if (count := prod(map(len, sweep.values()))) > MOST_COMBINATIONS:
-        raise refuse(f"must have at most {MOST_COMBINATIONS} combinations, got {count}")
+        broken((("sweep",), f"must have at most {MOST_COMBINATIONS} combinations, got {count}"))
     given = {name: getattr(options, name) for name in options.model_fields_set} | {"sweep": {}}
     found = []
     for values in product(*sweep.values()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from memplan.capabilities.operations.cascade import lines
@@ -13,7 +15,7 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
-from tests.support.networks import Network, inverted
+from tests.support.networks import Network, inverted, two_convolutions
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +65,16 @@ def test_nothing_moves_where_all_fits_in_the_fast_memory() -> None:
 
 def test_memories_too_small_have_no_points() -> None:
     assert cascade(blocks(), CascadeOptions(pools=(("fast", 0), ("slow", 10)))).points == ()
+
+
+def test_traffic_is_the_third_objective_of_two_memories() -> None:
+    memories = CascadeOptions(pools=(("fast", 8192), ("slow", 65536)))
+    several = [memories, replace(memories, objectives=("peak", "macs", "traffic"))]
+    two, three = (
+        [(p.peak, p.macs, p.slow_traffic) for p in cascade(two_convolutions(), one).points] for one in several
+    )
+    assert two == three
+    assert len({slow for _, _, slow in three}) == len(three) > 1
 
 
 @pytest.mark.parametrize(

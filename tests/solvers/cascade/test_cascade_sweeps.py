@@ -127,8 +127,11 @@ def test_sweeps_are_read_from_texts_and_go_over_tiles_memories_and_orders() -> N
 @pytest.mark.parametrize(
     ("sweep", "rule"),
     [
-        ({"point": (1,)}, "must name options of a cascade"),
-        ({"longest": tuple(range(1, 60)), "beam": tuple(range(1, 20))}, "at most 100 combinations, got 1121"),
+        ({"point": (1,)}, "sweep: must name options of a cascade"),
+        (
+            {"longest": tuple(range(1, 60)), "beam": tuple(range(1, 20))},
+            "sweep: must have at most 100 combinations, got 1121",
+        ),
         (("longest",), "must be NAME=VALUE,VALUE"),
         ({"longest": (61,)}, "longest: must be from 1 to 60 operations"),
     ],
