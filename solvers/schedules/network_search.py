@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -24,8 +24,8 @@ from memplan.solvers.schedules.placement import PlacedSlot, placed
 
 LONGEST = 16
 """The most operations of a region."""
-MOST_RANGES, A_RANGE = 200, 4
-"""The ranges of operations whose regions are run, those first that save most bytes, and the regions of each."""
+MOST_RANGES, A_RANGE = 800, 4
+"""The ranges of operations whose regions are run, and the regions of each, from the least work to the lowest peak."""
 MOST_STATES = 64
 """The sets of tensors in the fast memory that are followed behind each operation, the best first."""
 MOST_RETAINED = 3
@@ -108,18 +108,29 @@ class NetworkSearch:
         ranges: dict[tuple[int, int], list[list[int]]] = {}
         for row in found.tolist():
             ranges.setdefault((row[FOUND_FROM], row[FOUND_TO]), []).append(row)
-        for first, end in sorted(ranges, key=lambda ends: (-self._saved(*ends), ends))[:MOST_RANGES]:
+        for first, end in self._worth_running(ranges)[:MOST_RANGES]:
             if is_over():
                 return
             rows = sorted(ranges[first, end], key=lambda row: (row[FOUND_MACS], row[FOUND_PEAK]))
             picked = sorted({k * (len(rows) - 1) // (A_RANGE - 1) for k in range(A_RANGE)})
-            self.regions.setdefault(first, []).extend(region_of(graph, options, rows[k]) for k in picked)
+            for k in picked:
+                region = region_of(graph, options, rows[k])
+                self._figures(region, frozenset(), ())
+                self.regions.setdefault(first, []).append(region)
+
+    def _worth_running(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the ranges whose constants fit, for each first operation those that save most bytes in front."""
+        ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
+        for first, end in sorted(ranges, key=lambda ends: (-self._saved(*ends), ends)):
+            rows = self.graph.operations[first:end]
+            if sum(rounded_up(row.weights, self.target.alignment) for row in rows) <= self.target.capacity:
+                count[first] = count.get(first, 0) + 1
+                ranked.append((count[first], -self._saved(first, end), first, end))
+        return [(first, end) for _, _, first, end in sorted(ranked)]
 
     def _saved(self, first: int, end: int) -> int:
-        """Return the bytes that a region does not move, if it fits; -1 where its constants do not."""
+        """Return the bytes that a region of operations does not move, and they alone would."""
         rows = self.graph.operations[first:end]
-        if sum(rounded_up(row.weights, self.target.alignment) for row in rows) > self.target.capacity:
-            return -1
         inside = [t for row in rows for t in row.outputs if self.graph.last[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
 
@@ -173,14 +184,18 @@ class NetworkSearch:
                 return None
             return float(front.cost[k]), lambda retained: layer_step(self.graph, first, front.tiles[k], retained)
         read = {read.tensor for row in self.graph.operations[first : region.end] for read in row.reads}
-        key = (id(region), state & read, kept)
-        if key not in self._runs:
-            self._runs[key] = run_step(self.graph, NetworkStep(region, kept), state & read, self.target)
-        figures = self._runs[key]
+        figures = self._figures(region, state & read, kept)
         if sum(size for kind, _, size in figures.buffers if kind not in ("resident", "retained")) > room:
             return None
         cost = figures.latency if self.objective == "latency" else float(figures.traffic)
         return cost, lambda retained: NetworkStep(region, retained)
+
+    def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> NetworkFigures:
+        """Run a region, of which some inputs and outputs lie whole in the fast memory."""
+        key = (id(region), fast, kept)
+        if key not in self._runs:
+            self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target)
+        return self._runs[key]
 
     def _front_of(self, v: int, fast: frozenset[int]) -> LayerFront:
         """Return the tilings of an operation alone; equal operations have the same ones."""
