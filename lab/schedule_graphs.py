@@ -2,8 +2,8 @@
 
     python -m lab.schedule_graphs [5000] [--first 0] [--processes 2]
 
-A third of them have alternatives of operations and rolls. Each is scheduled by the search, and by trying all steps in all
-orders and tilings through the simulator alone; the cost of all operations as one step is compared with its simulation.
+A third of them have alternatives of operations and rolls. Each is scheduled by the search, and by trying all steps in
+all orders and tilings through the simulator alone; the cost of all operations as one step is compared with that of it.
 """
 
 from __future__ import annotations

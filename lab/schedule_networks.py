@@ -3,10 +3,10 @@
     python -m lab.schedule_networks fronts [--target FILE] [--only vgg16,two_convs] [--limit 60]
     python -m lab.schedule_networks sizes [100 1000]
 
-`fronts` runs `memplan schedule --frontier` for the graphs of the tests of TVM's cascader (two convolutions, with a slice
-between them, the start of MobileNetV1, all of it, MobileNetV2's diamond), and VGG16; each answer is run again as if it
-came from elsewhere. `sizes` schedules networks of so many operations twice, and graphs of tiles: the seconds of CPU, the
-gap, and whether both answers are the same.
+`fronts` runs `memplan schedule --frontier` for the graphs of the tests of TVM's cascader (two convolutions, with a
+slice between them, the start of MobileNetV1, all of it, MobileNetV2's diamond), and VGG16; each answer is run again as
+if it came from elsewhere. `sizes` schedules networks of so many operations twice, and graphs of tiles: the seconds of
+CPU, the gap, and whether both answers are the same.
 """
 
 from __future__ import annotations

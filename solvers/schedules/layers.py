@@ -140,7 +140,9 @@ class LayerTilings:
                 tables.append((size, work, lengths[0], [[1] * len(spans), *lengths[1:]], varies))
             axes.append(_axis(tables))
         of, tables = max(1, out.channels), list[_Table]()
-        for size in sorted({-(-of // parts) for parts in range(1, of + 1)}):
+        # Without bursts the time of a visit is convex in its channels, so that even parts are the best.
+        even = sorted({-(-of // parts) for parts in range(1, of + 1)})
+        for size in _tried(of) if self.target.link.burst > 1 else even:
             channels = [b - a for a, b in _spans(of, size)]
             factors, varies = [[-(-row.weights * n // of) for n in channels]], [len(channels) > 1]
             for read in reads:
