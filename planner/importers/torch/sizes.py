@@ -6,6 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
+from math import prod
 from typing import Any
 
 from memplan.planner.errors import FormatError, shown
@@ -18,11 +19,12 @@ _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     **dict.fromkeys(("FloorDiv", "CleanDiv"), lambda a, b: a // b if b else -1),
     **dict.fromkeys(("Mod", "PythonMod"), lambda a, b: a % b if b else -1),
     "Sub": operator.sub,
+    "Pow": lambda a, b: prod([a] * b) if 0 <= b <= _LARGEST_POWER else -1,
     "Max": largest,
     "Min": least,
 }
 """What sizes are computed with, as operators of Python or as functions of sympy and torch."""
-_LONGEST = 300
+_LONGEST, _LARGEST_POWER = 300, 16
 
 
 def size_of(dim: Any, dims: Mapping[str, int]) -> int:

@@ -66,11 +66,13 @@ def test_sizes_are_given_by_the_names_of_their_symbols() -> None:
         read_model(DATA, "exported.pt2")
     with pytest.raises(OptionError, match=r'dim: must be a dimension that the program names \(s77\), got "n"'):
         read_model(DATA, "exported.pt2", ImportOptions(dims={"n": 2}))
-    for text in ("2*s77 + 1", "Add(Mul(Integer(2), Symbol('s77', integer=True)), Integer(1))", "Max(33, Mod(s77, 4))"):
+    square = "Sub(Pow(Symbol('s77', positive=True), Integer(2)), Integer(223))"  # as strides of attention have it
+    sum_of_two = "Add(Mul(Integer(2), Symbol('s77', integer=True)), Integer(1))"
+    for text in ("2*s77 + 1", sum_of_two, "Max(33, Mod(s77, 4))", square, "s77**2 - 223"):
         data = changed(partial(resized, size=text))
         found = read_model(data, "m.pt2", ImportOptions(dims=DIMS, alignment=1))
         assert {row.size for row in found.problem.buffers if row.id == "main/x"} == {33 * 8 * 4}
-    for text in ("s77**2", "open('x')", "s77(", "-s77", "-" * 289 + "s77", "s77*" * 70 + "s77"):
+    for text in ("s77**s77**9", "s77**-1", "open('x')", "s77(", "-s77", "-" * 289 + "s77", "s77*" * 70 + "s77"):
         data = changed(partial(resized, size=text))
         with pytest.raises(InputError):
             read_model(data, "m.pt2", ImportOptions(dims=DIMS))
