@@ -13,6 +13,7 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.symbols.numbers import largest, least
 
+_LARGEST_POWER = 16
 _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     **dict.fromkeys(("Add", "Integer", "Symbol"), operator.add),
     **dict.fromkeys(("Mul", "Mult"), operator.mul),
@@ -24,7 +25,7 @@ _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     "Min": least,
 }
 """What sizes are computed with, as operators of Python or as functions of sympy and torch."""
-_LONGEST, _LARGEST_POWER = 300, 16
+_LONGEST = 300
 
 
 def size_of(dim: Any, dims: Mapping[str, int]) -> int:
