@@ -28,10 +28,11 @@ def _region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator
     yield f"# r{number}: {region.kind}, {region.trips} steps"
     # In steps finer than one row or column it would make more at once than the folds hold.
     is_finer, (height, width) = min(region.stride) < 0, (max(1, size) for size in region.stride)
-    loop, cut = {
-        "rows": ("y", f"split(rows, {height}, y)"),
-        "channels": ("k", f"split(channels, {height}, k)"),
-    }.get(region.kind, ("x", f"tile(rows, columns, {height}, {width}, y, x)"))
+    loop, cut = "x", f"tile(rows, columns, {height}, {width}, y, x)"
+    if region.kind == "channels":
+        loop, cut = "k", f"split(channels, {height}, k)"
+    elif region.kind == "rows" and region.steps[1] == 1:
+        loop, cut = "y", f"split(rows, {height}, y)"
     yield f"{sink}.compute_root().{cut}"
     for v in range(last - 1, region.first - 1, -1):
         tensor, name = graph.operations[v].outputs[0], f"op{graph.origin(v)}"

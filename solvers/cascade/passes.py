@@ -18,7 +18,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.access.access_graph import MOST_BYTES, MOST_MACS, AccessGraph
 from memplan.planner.operations.access.repeated import repeated
 from memplan.solvers.cascade.front import Chain, front
-from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_TO
+from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.solvers.kernels.tables import Rows
 
 MOST_OPERATIONS = 24
@@ -102,8 +102,11 @@ def with_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
     return repeated(graph, {one.late: one.operations for one in passes})
 
 
-def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
-    """Return the chains through a graph and those with second passes; None where there is no place for any."""
+def several_passes(given: Variant, search: Callable[[AccessGraph], Rows], highest: int) -> SeveralPasses | None:
+    """Return the chains through a graph and those with second passes; None where there is no place for any.
+
+    Regions with a peak above the `highest` are left out.
+    """
     sets = list(_sets_of(given.graph))
     # Twice the graph must be within the limits of one.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
@@ -111,6 +114,7 @@ def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> Sev
         return None
     every: list[Sequence[Pass]] = [(), *sets]
     founds = [given.found, *(search(with_passes(given.graph, passes)) for passes in sets)]
+    founds = [found[found[:, FOUND_PEAK] <= highest] for found in founds]
     numbers, count = _numbered(given.graph, every)
     rows, sources = [], []
     for which, found in enumerate(founds):

@@ -39,7 +39,9 @@ def with_repeats(
     current = given
     if is_over():
         return
-    passes = several_passes(given, lambda graph: RegionSearch(graph, options, windows=windows).run(is_over))
+    # The given graph has a chain of the fewest multiplications, above whose peak only traffic can be less.
+    highest = given.chains[0].peak if given.chains and "traffic" not in options.objectives else 2**62
+    passes = several_passes(given, lambda graph: RegionSearch(graph, options, windows=windows).run(is_over), highest)
     least = None if passes is None or not passes.is_new else passes.least(most)
     if passes is not None and least is not None:
         yield passes

@@ -27,6 +27,7 @@ from memplan.solvers.kernels.cascade.access import FARTHEST, NEVER
 from memplan.solvers.kernels.cascade.found import (
     KIND_CHANNELS,
     KIND_PANELS,
+    KIND_PIECES,
     KIND_ROWS,
     KIND_THIN,
     KIND_TILES,
@@ -39,6 +40,7 @@ _KINDS: dict[int, RegionKind] = {
     KIND_TILES: "tiles",
     KIND_PANELS: "panels",
     KIND_THIN: "panels",
+    KIND_PIECES: "rows",
     KIND_CHANNELS: "channels",
 }
 
@@ -70,7 +72,7 @@ def region_of(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -
     if kind == "channels":
         return by_channels(graph, options, (first, end), int(row[7]))
     scheduling = _Scheduling(graph, options, (first, end), kind, (int(row[7]), int(row[8])))
-    scheduling.is_thin = int(row[6]) == KIND_THIN
+    scheduling.is_thin, scheduling.in_pieces = int(row[6]) == KIND_THIN, int(row[6]) == KIND_PIECES
     return scheduling.region()
 
 
@@ -82,7 +84,7 @@ class _Scheduling:
     ) -> None:
         self.graph, self.options, self.kind, self.numbers = graph, options, kind, numbers
         self.first, self.end = ends
-        self.is_thin = False
+        self.is_thin = self.in_pieces = False
         self.parts = [max(1, -number) if kind in ("rows", "panels") else 1 for number in numbers]
         self.last = last_uses(graph, options)
         self.streamed = streamed_tensors(graph, options)
@@ -115,11 +117,14 @@ class _Scheduling:
         for tensor in self.pieces:
             mode: Mode = "roll" if self.kind == "rows" else "recompute"
             holds[tensor] = self._hold(tensor, along[0][-1 - tensor], along[1][-1 - tensor], mode)
-        stride = (self.numbers[0], driven(graph, self.end - 1).columns) if self.kind == "rows" else self.numbers
+        stride = (self.numbers[0], driven(graph, self.end - 1).columns) if self._has_whole_rows() else self.numbers
         return CascadeRegion(self.first, self.end, self.kind, stride, made, pieces, holds, self._slide(along[0]))
 
+    def _has_whole_rows(self) -> bool:
+        return self.kind == "rows" and not self.in_pieces
+
     def _mode(self, v: int) -> Mode:
-        if self.kind == "rows":
+        if self._has_whole_rows():
             return "recompute" if self.numbers[1] >> (self.end - 1 - v) & 1 else "roll"
         return "recompute" if self.kind == "tiles" or (self.is_thin and self._widens(v)) else "roll"
 
@@ -131,16 +136,18 @@ class _Scheduling:
 
     def _hold(self, tensor: int, rows: Made, columns: Made, mode: Mode) -> Hold:
         pixel = self.graph.tensors[tensor].pixel
-        bytes_ = rounded_up(rows.capacity * columns.capacity * pixel, self.options.alignment)
-        return Hold(mode, rows.capacity, columns.capacity, rows.kept or columns.kept, bytes_)
+        # What is kept from one row to the next has all columns.
+        width = self.graph.tensors[tensor].columns if rows.kept else columns.capacity
+        bytes_ = rounded_up(rows.capacity * width * pixel, self.options.alignment)
+        return Hold(mode, rows.capacity, width, rows.kept or columns.kept, bytes_)
 
     def _along(self, axis: int) -> dict[int, Made]:
         """Return the ranges of each operation, and of the pieces of input t at -1 - t, along an axis."""
         graph, last = self.graph, self.end - 1
         size = driven(graph, last).sizes[axis]
-        is_whole_rows = self.kind == "rows" and axis == 1
+        is_whole_rows = self._has_whole_rows() and axis == 1
         stride = size if is_whole_rows else self.numbers[axis]
-        warms_up = (self.kind == "rows" and axis == 0) or (self.kind == "panels" and axis == 1)
+        warms_up = self._rolls_along(axis)
         made = {last: _cut(size, stride, WARM_UP if warms_up and stride < size else 0)}
         for v in range(last - 1, self.first - 1, -1):
             tensor = graph.operations[v].outputs[0]
@@ -154,16 +161,19 @@ class _Scheduling:
             made[-1 - tensor] = self._made(tensor, made, axis, is_whole_rows, mode)
         return made
 
+    def _rolls_along(self, axis: int) -> bool:
+        return (self.kind == "rows" and (axis == 0 or self.in_pieces)) or (self.kind == "panels" and axis == 1)
+
     def _made(self, tensor: int, made: dict[int, Made], axis: int, is_whole_rows: bool, mode: Mode) -> Made:
         size = self.graph.tensors[tensor].sizes[axis]
         if is_whole_rows:
             zero, full = np.zeros(1, np.int64), np.full(1, size, np.int64)
             return Made(zero, full, full, size)
         low, high, reach = self.need(tensor, made, axis)
-        rolls, up = mode == "roll" and (self.kind == "rows" or axis == 1), reach // self.parts[axis]
+        rolls, up = mode == "roll" and self._rolls_along(axis), reach // self.parts[axis]
         if self.last[tensor] < self.end:
             found = _rolled(low, high, up, None) if rolls else _recomputed(low, high)
-        elif self.kind == "rows" or (self.kind == "panels" and axis == 1):
+        elif self._rolls_along(axis):
             found = _rolled(low, high, up, size)
         else:
             found = _again(low, high, size)
@@ -223,7 +233,7 @@ class _Scheduling:
         """Return the input whose dying rows save the most bytes if the output grows into them, if that is requested."""
         graph, alignment = self.graph, self.options.alignment
         sink = graph.operations[self.end - 1].outputs[0]
-        if not self.options.sliding or self.kind != "rows" or graph.operations[self.end - 1].role == "sum":
+        if not self.options.sliding or not self._has_whole_rows() or graph.operations[self.end - 1].role == "sum":
             return None
         if sink in self.streamed:
             return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from memplan.solvers.kernels.cascade.found import (
     FOUND_TO,
     FOUND_TRAFFIC,
     KIND_PANELS,
+    KIND_PIECES,
     KIND_THIN,
     KIND_TILES,
     KIND_WHOLE,
@@ -76,6 +78,9 @@ class RegionSearch:
         self.graph, self.options = graph, options
         self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
+        # Regions that slide, or move between memories, are weighed by more than two costs later.
+        self._has_more = options.sliding or bool(options.pools) or "traffic" in options.objectives
+        self._in_pieces = options.finer and options.rolling and options.stripe is None and not self._has_more
         self.tables: Access = access_tables(graph, options, elsewhere)
         self._keys = WindowKeys(graph, self.tables, options, self.windows)
         self._access = Reference(self.tables)
@@ -162,8 +167,15 @@ class RegionSearch:
             if parts == 1:
                 grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
         strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
+        steps = max(rows, columns) + WARM_UP
         if columns > 1 and all(strides):
-            self._tile(self._tiles._replace(j=j, longest=longest), strides, max(rows, columns) + WARM_UP)
+            kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self.options.rolling else (KIND_TILES,)
+            self._tile(self._tiles._replace(j=j, longest=longest), kinds, strides, steps)
+        if columns > 1 and self._in_pieces:
+            # No height makes anything twice; the lowest ones need least, and move the most.
+            pieces = sorted({-(-columns // parts) for parts in FINER})
+            strides = [[1, *finer[0]], [*filter(partial(self.options.may_cut, columns), pieces), *finer[1]]]
+            self._tile(self._tiles._replace(j=j, longest=longest), (KIND_PIECES,), strides, steps)
         self.effort.evaluated += int(self._answer[EVALUATED])
         self.effort.beam_cuts += int(self._answer[CUTS])
         self.effort.lost += int(self._answer[LOST])
@@ -175,10 +187,7 @@ class RegionSearch:
             along = channel_regions(self.graph, options, self.tables, j, strides_of(most))
             self.effort.evaluated += len(along)
             found = np.concatenate([found, along])
-        options = self.options
-        # Regions that slide, or move between memories, are weighed by more than two costs later.
-        has_more = options.sliding or options.pools or "traffic" in options.objectives
-        return worth_having(found if has_more else _of_two(found))
+        return worth_having(found if self._has_more else _of_two(found))
 
     def _heights(self, rows: int) -> list[int]:
         """Return the heights of stripes that are whole rows."""
@@ -211,15 +220,15 @@ class RegionSearch:
         row = self.graph.operations[j - 1]
         return [row.reads[0].tensor, row.outputs[0]]
 
-    def _tile(self, tiles: TileSearch, strides: list[list[int]], steps: int) -> None:
+    def _tile(self, tiles: TileSearch, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
         for axis in (0, 1):
             row = tiles.stride[axis]
             row[:] = 0
             fitting = [stride for stride in strides[axis] if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS]
             row[: len(fitting)] = fitting
-        steps *= max(1, -int(tiles.stride[1].min()))
+        steps *= max(1, -int(tiles.stride.min()))
         ranges = self._room(self._slots, min(steps, MOST_STEPS + WARM_UP))
-        for kind in (KIND_TILES, KIND_PANELS, KIND_THIN) if self.options.rolling else (KIND_TILES,):
+        for kind in kinds:
             grow_tiles(self._access, ranges, Reference(tiles._replace(kind=kind)))
 
     def _room(self, slots: int, steps: int) -> Reference[Ranges]:

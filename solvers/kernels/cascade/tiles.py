@@ -1,4 +1,4 @@
-"""Regions in tiles: rows recomputed, columns recomputed or rolled inside each panel of rows.
+"""Regions in tiles: rows recomputed or rolled, columns recomputed or rolled inside each panel of rows.
 
 The axes are independent of each other, so each height and each width is followed once; then all pairs are put together.
 """
@@ -33,6 +33,7 @@ from memplan.solvers.kernels.cascade.access import (
 from memplan.solvers.kernels.cascade.found import (
     COUNT,
     EVALUATED,
+    KIND_PIECES,
     KIND_THIN,
     KIND_TILES,
     write_region,
@@ -51,10 +52,10 @@ class TileSearch(NamedTuple):
 
     j: int
     longest: int
-    kind: int  # KIND_TILES, KIND_PANELS or KIND_THIN
+    kind: int  # KIND_TILES, KIND_PANELS, KIND_THIN or KIND_PIECES
     warm_up: int  # rows or columns
     worst: float
-    stride: Rows  # (2, s): heights and widths, 0 behind the last; -n for a part of n of one column, where they roll
+    stride: Rows  # (2, s): heights and widths, 0 behind the last; -n for a part of n of one, where they roll
     widens: I64  # (l,): 1 for an operation that makes wider pixels of single ones
     latest: I64  # (l,): the last operation of the region that reads what an operation makes
     total: Rows  # (2s, l): rows or columns made; heights first, then widths
@@ -122,7 +123,7 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
     drives = access.source[access.edge_first[j - 1]] if is_sum else access.out[j - 1]
     size = access.size[drives, axis]
     each, parts = max(1, stride), max(1, -stride)
-    rolls = axis == 1 and search.kind != KIND_TILES
+    rolls = rolls_along(search, axis)
     warm_up = search.warm_up * parts // each if rolls and each < size else 0
     steps = warm_up + (size * parts + each - 1) // each
     last_edge = access.edge_first[j] - 1
@@ -147,7 +148,25 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
             if is_piece(access, edge, j):
                 read_by(access, ranges, search, access.source[edge], v, axis, steps)
                 size_in = access.size[access.source[edge], axis]
-                search.piece[line, last_edge - edge] = make(ranges, len(ranges.total) - 1, RECOMPUTE, size_in, steps)
+                mode = ROLL if search.kind == KIND_PIECES else RECOMPUTE
+                search.piece[line, last_edge - edge] = make(ranges, len(ranges.total) - 1, mode, size_in, steps)
+
+
+@step
+def rolls_along(search: TileSearch, axis: int) -> bool:
+    """Return True if tensors roll along an axis."""
+    return search.kind == KIND_PIECES or (axis == 1 and search.kind != KIND_TILES)
+
+
+@step
+def area_held(access: Access, tensor: int, rows: int, columns: int) -> int:
+    """Return the pixels of a buffer; negative for what is kept from step to step, as capacities are.
+
+    What is kept from one row to the next has all columns.
+    """
+    if rows < 0:
+        return int(rows * access.size[tensor, 1])
+    return rows * columns
 
 
 @step
@@ -195,9 +214,9 @@ def put_together(access: Access, search: TileSearch, a: int, b: int, n: int) -> 
         elif access.last[tensor] >= j or (k == 0 and access.is_streamed[tensor] == 0):
             inside += access.whole[tensor]
         else:
-            area = search.capacity[a, k] * abs(search.capacity[w, k])
-            bytes_ = rounded(area * access.pixel[tensor], access.alignment)
-            if search.capacity[w, k] < 0:
+            area = area_held(access, tensor, search.capacity[a, k], search.capacity[w, k])
+            bytes_ = rounded(abs(area) * access.pixel[tensor], access.alignment)
+            if area < 0:
                 kept += bytes_
             else:
                 for i in range(0 if k == 0 else j - 1 - search.latest[k], k + 1):
@@ -207,9 +226,12 @@ def put_together(access: Access, search: TileSearch, a: int, b: int, n: int) -> 
         for edge in range(access.edge_first[v], access.edge_first[v + 1]):
             if is_piece(access, edge, j):
                 source = access.source[edge]
-                area = search.piece[a, last_edge - edge] * abs(search.piece[w, last_edge - edge])
-                bytes_ = rounded(area * access.pixel[source], access.alignment)
+                area = area_held(access, source, search.piece[a, last_edge - edge], search.piece[w, last_edge - edge])
+                bytes_ = rounded(abs(area) * access.pixel[source], access.alignment)
                 inside -= access.whole[source]
+                if area < 0:
+                    kept += bytes_
+                    continue
                 lead += bytes_
                 latest = access.last[source]
                 for i in range(j - 1 - latest, k + 1):
@@ -230,9 +252,9 @@ def put_together(access: Access, search: TileSearch, a: int, b: int, n: int) -> 
 
 @step
 def is_tried(search: TileSearch, axis: int, choice: int) -> bool:
-    """Return True for a stride; steps finer than a column are for what rolls."""
+    """Return True for a stride; steps finer than a row or column are for what rolls."""
     stride = search.stride[axis, choice]
-    return bool(stride > 0 or (stride < 0 and search.kind != KIND_TILES))
+    return bool(stride > 0 or (stride < 0 and rolls_along(search, axis)))
 
 
 @partial(Kernel, group=CASCADE)

@@ -182,7 +182,7 @@ def test_steps_are_parts_of_a_row_where_those_in_front_make_several_for_one() ->
     result = cascade(net.graph(), options, check=True)
     (region,) = result.points[-1].cascade.regions
     whole_rows, _ = peak_of_region(result.graph, options, (0, 3, 0, 0, 0, 0, KIND_ROWS, 1, 0, 0))
-    assert (region.stride[0], result.points[-1].peak, whole_rows) == (-4, 3_480, 5_120)
+    assert (region.stride[0], result.points[-1].peak, whole_rows) == (-4, 3_264, 5_120)
     assert result.checked == (0,)
 
 

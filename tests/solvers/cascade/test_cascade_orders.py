@@ -29,7 +29,7 @@ def test_heads_that_run_in_turns_are_put_behind_each_other() -> None:
 def test_branches_are_ordered_by_what_regions_need_where_the_input_comes_in_pieces() -> None:
     # The branch with a ring runs first, before the other one's output is there; smaller networks do not show it.
     result = cascade(shufflenet_v2(), CascadeOptions(input="streamed", macs=1.05))
-    assert result.points[-1].peak == result.points[-1].estimate == 124_094
+    assert result.points[-1].peak == result.points[-1].estimate == 123_268
 
 
 def test_operations_that_must_run_after_others_still_do() -> None:
