@@ -43,7 +43,7 @@ export class PlanView {
     this.legend = h("div", { class: "legend", role: "group", "aria-label": "legend" });
     this.card = h("div", { class: "card", hidden: true, role: "tooltip" });
     this.bindings = this.keyBindings();
-    this.said = h("div", { class: "sentences", role: "group", "aria-label": "what decides the peak" });
+    this.said = h("div", { class: "sentences", role: "group", tabindex: "0", "aria-label": "what decides the peak" });
     this.head = h("div", { class: "facts" });
     fill(element, this.bar(), h("div", { class: "body" },
       h("div", { class: "stage" }, this.said, this.picture.element, this.minimap.element, this.legend), this.panel.element), this.card);

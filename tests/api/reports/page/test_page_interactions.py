@@ -449,7 +449,7 @@ def test_a_problem_that_does_not_fit_is_drawn_with_its_core_and_what_is_too_much
     assert plan.explanation is not None
     path = tmp_path / "infeasible.html"
     path.write_bytes(plan_page(problem, plan))
-    with tab(browser, color_scheme=scheme) as found:
+    with tab(browser, 390 if scheme == "dark" else 1300, color_scheme=scheme) as found:
         found.page.goto(path.as_uri())
         ready(found)
         core = found.page.evaluate("memplan.view.picture.demand.core.map(({i}) => memplan.view.plan.ids[i])")
