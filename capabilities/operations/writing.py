@@ -21,9 +21,12 @@ from memplan.solvers.cascade.points import CascadePoint
 from memplan.solvers.cascade.rewriting import Rewriting, best_rewriting, rewritings
 from memplan.solvers.cascade.solve import CascadeResult
 from memplan.solvers.order.regions import permuted
+from memplan.solvers.processes.onnxruntime_peak import resident_peak
 
 RUNTIME = "TFLite Micro"
 NOT_WRITTEN = "not written, as nothing is gained"
+_WORTH = 0.9
+"""The most that a model in parts needs by the estimate, of the given one: allocators need more for parts."""
 _MOST_WRITTEN = 6
 """The forms of cascades that are written to learn what a runtime's arena takes."""
 
@@ -87,23 +90,34 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
     return rewritable(reader.data, reader.name, graph, reader.options)
 
 
-def written_in_parts(model: RewritableModel, result: CascadeResult, given: bytes) -> Written:
-    """Return the point that needs the least memory in parts as a file, where that is less than as given."""
+def written_in_parts(
+    model: RewritableModel, result: CascadeResult, given: bytes, measured: Callable[[bytes], int | None] = resident_peak
+) -> Written:
+    """Return the point that needs the least memory in parts as a file, where that is less than as given.
+
+    `measured` returns what a runtime without rules for its memory takes for a model, None where that is not known.
+    """
     layers = result.layers_peak
     if model.arena is not None:
         return _least_arena(model, result, given, model.arena)
     best, data = _least_form(model, result.points)
     share = best.peak / layers if layers else 1.0
     # A model in parts has more nodes, for which a runtime has memory of its own.
-    as_given = layers + model.cost.operation * len(model.access.operations)
+    as_given = max(layers, model.cost.least) + model.cost.operation * len(model.access.operations)
     needs = (
         f"{len(best.found.steps)} operations on parts, {best.peak} bytes alive at once "
         f"({share:.1%} of {layers} layer by layer), {best.point.macs_ratio - 1:+.2%} MACs; "
-        f"about {best.needed:,} with what a runtime keeps of nodes, {as_given:,} as given"
+        f"about {best.needed:,} with what a runtime keeps of nodes and needs to load, {as_given:,} as given"
     )
-    if best.needed >= as_given:
+    if best.needed > _WORTH * as_given:
         return Written(None, (f"{NOT_WRITTEN}: {needs}",))
-    return Written(data, (needs,))
+    before, after = measured(given), measured(data)
+    if before is None or after is None:
+        return Written(data, (f"{needs}; not measured, as onnxruntime did not run both",))
+    grows = f"a process grows by {after:,} bytes with it in onnxruntime, by {before:,} with the given model"
+    if after >= before:
+        return Written(None, (f"{NOT_WRITTEN}: {needs}; {grows}",))
+    return Written(data, (f"{needs}; {grows}",))
 
 
 def _least_arena(

@@ -12,7 +12,7 @@ from memplan.planner.operations.cascade.regions import Cascade, CascadeRegion, S
 from memplan.planner.operations.cascade.unrolled import Unrolled, unrolled
 from memplan.solvers.cascade.points import CascadePoint
 
-_TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16)
+_TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """The numbers of steps that are tried as one: fewer operations, which have a price of their own, on larger parts."""
 
 
@@ -91,22 +91,27 @@ def _unrolled(cascade: Cascade) -> Unrolled:
 
 
 def coarser(cascade: Cascade) -> Iterator[Cascade]:
-    """Yield a cascade, and those in which several steps along the rows are one."""
-    most = max((region.steps[0] for region in cascade.regions), default=1)
-    for together in _TOGETHER:
-        # All steps as one is the layer as it was.
-        if together > 1 and together >= most:
-            return
-        regions = [
-            replace(
-                region,
-                made={
-                    v: replace(stripes, rows=_together(stripes.rows, together)) for v, stripes in region.made.items()
-                },
-            )
-            for region in cascade.regions
-        ]
-        yield cascade if together == 1 else replace(cascade, regions=tuple(regions))
+    """Yield forms of a cascade in which several steps along the rows are one, and all along the columns; itself last.
+
+    Those with the fewest runs come first, so that finer ones whose runs alone cost more need not be looked at.
+    """
+    steps = [region.steps for region in cascade.regions]
+    most_rows, most_columns = (max((row[axis] for row in steps), default=1) for axis in (0, 1))
+    for columns in sorted({1, most_columns}, reverse=True):
+        for rows in reversed(_TOGETHER):
+            # All steps as one is the layer as it was.
+            if rows < most_rows or rows == columns == 1:
+                yield replace(
+                    cascade, regions=tuple(_with_steps_as_one(region, rows, columns) for region in cascade.regions)
+                )
+
+
+def _with_steps_as_one(region: CascadeRegion, rows: int, columns: int) -> CascadeRegion:
+    made = {
+        v: replace(row, rows=_together(row.rows, rows), columns=_together(row.columns, columns))
+        for v, row in region.made.items()
+    }
+    return replace(region, made=made)
 
 
 def _together(spans: Sequence[Span], count: int) -> tuple[Span, ...]:

@@ -16,9 +16,10 @@ from memplan.planner.exporters.rewritten.write import NO_COST, rewritable
 from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.operations.cascade.unrolled import Unrolled, unrolled
 from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.rewriting import Rewriting, best_rewriting
+from memplan.solvers.cascade.rewriting import Rewriting, best_rewriting, coarser
 from memplan.solvers.cascade.solve import cascade
 from tests.support.image_models import MODELS, mobilenet_v1
+from tests.support.networks import Network
 from tests.support.onnx_models import graph, model, node, of_graph, value
 
 
@@ -137,6 +138,16 @@ def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> No
     assert best_rewriting([last]).peak == result.layers_peak == (4 + 16) * image
 
 
+def test_columns_that_are_made_in_tiles_are_one_where_operations_cost() -> None:
+    net = Network("tiles")
+    net.conv(net.conv(net.input(32, 32, 2), 16), 2)
+    result = cascade(net.graph(), CascadeOptions(stripe=(2, 2), channels=False))
+    forms = [unrolled(form) for form in coarser(result.points[-1].cascade)]
+    assert [len(form.steps) for form in forms] == sorted(len(form.steps) for form in forms)
+    assert min(len(form.steps) for form in forms) < len(forms[-1].steps) / 16
+    assert forms[-1].steps == unrolled(result.points[-1].cascade).steps
+
+
 def test_a_model_of_an_older_opset_is_converted_and_computes_the_same() -> None:
     weights = {"a": np.ones((3, 2, 3, 3), np.float32), "b": np.ones((3, 3, 3, 3), np.float32)}
     nodes = [
@@ -170,7 +181,8 @@ def test_of_points_the_best_that_can_be_written_is_if_it_needs_less_than_the_giv
     model = rewritable(data, "model.onnx", read_model_graph(data, "model.onnx").graph)
     result = cascade(model.access, CascadeOptions(macs=1.2, channels=False))
     (refused,) = written_in_parts(model, result, data).sentences
-    assert re.search("not written, .* about 88,768 with what a runtime keeps of nodes, 88,768 as given", refused)
+    said = "not written, .* about 1,223,872 with what a runtime keeps of nodes and needs to load, 1,223,872 as given"
+    assert re.search(said, refused)
     model = replace(model, cost=NO_COST)
     best = best_rewriting(result.points, model.cost)
 
@@ -179,8 +191,11 @@ def test_of_points_the_best_that_can_be_written_is_if_it_needs_less_than_the_giv
             raise OperationsError("the best one cannot be written")
         return model.write(found)
 
-    written = written_in_parts(replace(model, write=write), result, data)
+    written = written_in_parts(replace(model, write=write), result, data, lambda file: None)
     assert written.data is not None
+    # A process that grows by the bytes of the file does so by more with more nodes.
+    (refused,) = written_in_parts(replace(model, write=write), result, data, len).sentences
+    assert re.search("not written, .* a process grows by .* in onnxruntime, by .* with the given model", refused)
     assert f"{len(best.found.steps)} operations" not in written.sentences[0]
     with pytest.raises(OperationsError, match="the best one cannot"):
         written_in_parts(replace(model, write=write), replace(result, points=(result.points[best.position],)), data)
