@@ -69,7 +69,10 @@ export class Minimap {
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     const { plan, style } = this.picture;
     const { time, bytes } = plan.load(-1);
-    const most = plan.pools.reduce((sum, _, q) => sum + plan.top(q), 0) || Math.max(1, plan.fullest(-1).bytes);
+    const live = highest(time, bytes, 0, plan.span, Math.round(width));
+    const ends = this.ends?.length === live.length ? this.ends : highestEnds(plan, live.length);
+    this.ends = ends;
+    const most = Math.max(1, plan.fullest(-1).bytes, ...ends);
     c.fillStyle = style("soft");
     c.font = "11px system-ui, sans-serif";
     c.textAlign = "right";
@@ -77,9 +80,6 @@ export class Minimap {
     c.fillText(sizeText(most), GUTTER.left - 8, 2);
     c.textBaseline = "bottom";
     c.fillText("live bytes", GUTTER.left - 8, height - 2);
-    const live = highest(time, bytes, 0, plan.span, Math.round(width));
-    const ends = this.ends?.length === live.length ? this.ends : highestEnds(plan, live.length);
-    this.ends = ends;
     for (const [colour, columns] of /** @type {[string, Float64Array][]} */ ([["hatch", ends], ["load", live]])) {
       c.fillStyle = style(colour);
       columns.forEach((top, x) => c.fillRect(GUTTER.left + x, height - (top / most) * (height - 3), 1, (top / most) * (height - 3)));

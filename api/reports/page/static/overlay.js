@@ -266,7 +266,11 @@ export class Overlay {
         c.textBaseline = "bottom";
         const text = `${span.kind} ${nameText(span.name, 24)}`;
         const from = Math.max(x0, GUTTER.left) + 2;
-        if (this.take(from, y - 13, c.measureText(text).width + 4, 12)) c.fillText(text, from, y - 1);
+        const width = c.measureText(text).width;
+        if (!this.take(from, y - 13, width + 4, 12)) return;
+        this.ground(from - 1, y - 13, width + 2, 12);
+        c.fillStyle = theme.ink;
+        c.fillText(text, from, y - 1);
       }
     });
   }

@@ -152,7 +152,7 @@ export class Picture {
     overlay.clipped(() => {
       if (this.demand) overlay.demand(this.demand);
       overlay.pools();
-      if (look.time !== null) overlay.timeLine(look.time, theme.ink, [4, 3]);
+      if (look.time !== null) overlay.timeLine(Math.min(look.time + 0.5, this.plan.span), theme.ink, [4, 3]);
       overlay.labels(look.found ? labelled.filter((row) => look.found?.[this.plan.lifeBuffer[row]]) : labelled);
       this.drawMarks(overlay, theme);
       this.extra(overlay);

@@ -55,7 +55,7 @@ export class BufferTable {
     const sign = this.isUp ? 1 : -1;
     const value = COLUMNS[by].value;
     const sorted = [...this.buffers].sort((a, b) => sign * (value(plan, a, time) - value(plan, b, time)) || a - b);
-    const columns = Object.entries(COLUMNS).filter(([key]) => key !== "pool" || plan.pools.length > 1);
+    const columns = Object.entries(COLUMNS).filter(([key]) => (key !== "pool" || plan.pools.length > 1) && (key !== "padding" || plan.alignment !== null));
     const heads = columns.map(([key, { title }]) =>
       h("th", { scope: "col", "aria-sort": key === by ? (this.isUp ? "ascending" : "descending") : undefined },
         h("button", { type: "button", "data-by": key, onclick: () => this.sort(key) }, title)));
