@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Capability, Control, SearchOptions
+from memplan.capabilities.capability import Capability, Control, Running, SearchOptions
 from memplan.capabilities.operations.schedule_answer import ScheduleAnswer, answer_of, answer_of_network
 from memplan.capabilities.operations.schedule_check import schedule_refuted
 from memplan.capabilities.operations.schedule_inputs import PROBLEM, TARGET
@@ -19,7 +19,7 @@ from memplan.planner.schedules.contest import ScheduleProblem
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.effort import ScheduleEffort
-from memplan.solvers.schedules.networks import schedule_network
+from memplan.solvers.schedules.networks import FoundOnTarget, schedule_network
 from memplan.solvers.schedules.solve import ScheduleTask, solve_schedule
 
 _SEARCH = 0.75
@@ -46,8 +46,8 @@ def schedule(
 ) -> ScheduleAnswer:
     """Schedule operations through a fast memory: which run together, in which tiles, and what stays for the next ones.
 
-    The answer is simulated step by step, and every slice and tile has its place in the fast memory. A network runs as
-    a cascade on the target, its tensors whole in either memory or in stripes in the fast one.
+    The answer is simulated step by step, and every slice and tile has its place in the fast memory. The operations of a
+    network run in tiles, or together in regions of a cascade.
     """
     running = control.begun(options)
     machine = _machine(problem, target, options.fast_memory)
@@ -59,10 +59,7 @@ def schedule(
 
     is_counted = running.counted_s is not None
     if isinstance(problem, OperationGraph):
-        network = schedule_network(
-            problem, machine, options.objective, lambda: search.is_over, report, wants_front=options.frontier
-        )
-        return answer_of_network(network, machine, options.objective)
+        return _schedule_network(problem, machine, options, running)
     effort = ScheduleEffort(
         limit_s, None if is_counted else lambda: 1 - search.deadline.left_s / limit_s, running.cancelled.is_set
     )
@@ -70,6 +67,24 @@ def schedule(
     return answer_of(
         solve_schedule(task, effort, report, is_counted, lambda: running.is_over), machine, options.objective
     )
+
+
+def _schedule_network(
+    graph: OperationGraph, machine: Target, options: ScheduleOptions, running: Running
+) -> ScheduleAnswer:
+    given_s, objective = running.left_s, options.objective
+
+    def is_over(share: float) -> bool:
+        return running.is_over or running.left_s < (1 - share) * given_s
+
+    def hear(found: FoundOnTarget) -> None:
+        running.report({objective: round(float(getattr(found.best, objective)), 3)})
+        if running.note is not None:
+            running.note(answer_of_network(found, machine, objective))
+
+    found = schedule_network(graph, machine, objective, is_over, hear, wants_front=options.frontier)
+    running.report({objective: round(float(getattr(found.best, objective)), 3)})
+    return answer_of_network(found, machine, objective)
 
 
 def _machine(problem: ScheduleProblem | OperationGraph, target: Target | None, capacity: int | None) -> Target:

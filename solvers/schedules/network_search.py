@@ -83,11 +83,18 @@ class NetworkSearch:
         """Return the bytes of the fast memory in which each operation runs alone, with all tensors in the slow one."""
         return max(int(self._front_of(v, frozenset()).bytes[0]) for v in range(len(self.graph.operations)))
 
-    def within(self, capacity: int) -> NetworkSchedule:
-        """Return the best schedule found in so many bytes, verified and placed; capacity must hold `least_memory`."""
-        room = capacity
-        for _ in range(MOST_PLACED):
-            steps = self._steps(room)
+    def within(self, capacity: int, is_over: Callable[[], bool] = lambda: False) -> NetworkSchedule | None:
+        """Return the best schedule found in so many bytes, verified and placed; None where it is over before.
+
+        The capacity must hold `least_memory`.
+        """
+        room, least = capacity, self.least_memory()
+        for attempt in range(MOST_PLACED):
+            # Where nothing stays for another step, all that fits has a place.
+            keeps = room >= least and attempt + 1 < MOST_PLACED
+            steps = self._steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, is_over)
+            if steps is None:
+                return None
             figures, wrong = run_network(self.graph, steps, self.target)
             if wrong:
                 raise InvalidPlanError(*wrong[:5])
@@ -134,19 +141,24 @@ class NetworkSearch:
         inside = [t for row in rows for t in row.outputs if self.graph.last[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
 
-    def _steps(self, capacity: int) -> list[NetworkStep]:
-        """Return the steps of least cost whose bytes are within a capacity in each step."""
+    def _steps(self, capacity: int, retained: int, is_over: Callable[[], bool]) -> list[NetworkStep] | None:
+        """Return the steps of least cost whose bytes are within a capacity in each step; None where it is over before.
+
+        Each may leave so many of its tensors in the fast memory.
+        """
         graph, n = self.graph, len(self.graph.operations)
         reached: list[dict[frozenset[int], _Reached]] = [{} for _ in range(n + 1)]
         reached[0][frozenset()] = _Reached(0.0, frozenset())
         for first in range(n):
+            if is_over():
+                return None
             states = sorted(reached[first].items(), key=lambda item: (item[1].cost, sorted(item[0])))[:MOST_STATES]
             for state, before in states:
                 held = sum(map(self._bytes, state))
                 for region in (None, *self.regions.get(first, ())):
                     end = first + 1 if region is None else region.end
                     stays = frozenset(t for t in state if graph.last[t] >= end)
-                    for kept in self._retained(first, end, capacity - held):
+                    for kept in self._retained(first, end, capacity - held, retained):
                         room = capacity - held - sum(map(self._bytes, kept))
                         found = self._step(first, region, state, kept, room)
                         after = stays | frozenset(kept)
@@ -165,11 +177,11 @@ class NetworkSearch:
     def _bytes(self, tensor: int) -> int:
         return rounded_up(self.graph.tensors[tensor].bytes, self.target.alignment)
 
-    def _retained(self, first: int, end: int, room: int) -> Iterator[tuple[int, ...]]:
-        """Yield what operations may leave in the fast memory: tensors that are read later, and are no outputs."""
+    def _retained(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
+        """Yield what operations may leave in the fast memory: up to so many tensors that are read later, no outputs."""
         graph, kept = self.graph, set(self.graph.kept)
         made = {t for row in graph.operations[first:end] for t in row.outputs}
-        wanted = [t for t in sorted(made - kept) if graph.last[t] >= end and self._bytes(t) <= room][:MOST_RETAINED]
+        wanted = [t for t in sorted(made - kept) if graph.last[t] >= end and self._bytes(t) <= room][:most]
         for size in range(len(wanted) + 1):
             yield from combinations(wanted, size)
 

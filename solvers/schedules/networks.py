@@ -18,6 +18,8 @@ from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.downsets import EPSILON
 from memplan.solvers.schedules.network_search import NetworkSchedule, NetworkSearch
 
+_REGIONS, _STEPS = 0.5, 0.85
+"""The parts of the time after which no more regions are looked at, and no more steps are searched."""
 FRONT_SIZES = 12
 """The sizes of the fast memory that are tried for a front, each a constant part of the one before."""
 
@@ -53,14 +55,14 @@ def schedule_network(
     graph: OperationGraph,
     target: Target,
     objective: Objective,
-    is_over: Callable[[], bool] = lambda: False,
-    report: Callable[[float], None] = lambda _: None,
+    is_over: Callable[[float], bool] = lambda _: False,
+    hear: Callable[[FoundOnTarget], None] = lambda _: None,
     *,
     wants_front: bool = False,
 ) -> FoundOnTarget:
     """Return the best schedule of a network on a target that is found; raises ProblemError where there is none.
 
-    Operations alone come first; regions are looked at until it is over.
+    Operations alone come first, and are heard of; `is_over` says whether a part of the time is.
     """
     if target.engine.rate is None:
         raise ProblemError("target.engine.rate: is required, as operations of a network have multiplications, no times")
@@ -71,20 +73,20 @@ def schedule_network(
     capacity = least if objective == "peak" else target.capacity
     if least > target.capacity:
         raise ProblemError(f"capacity: must hold what each operation needs in its least tiles, {least}, got {capacity}")
-    found = [search.within(capacity)]
-    report(getattr(found[0], objective))
-    search.add_regions(is_over)
-    found.append(search.within(capacity))
+    bound = bound_of(access, target, objective)
+    found = [one for one in [search.within(capacity)] if one is not None]
+    hear(FoundOnTarget(access, found[0], (), bound))
+    search.add_regions(lambda: is_over(_REGIONS))
+    wanted = [(search, capacity)]
     if wants_front:
         other = NetworkSearch(access, target, "traffic" if goal == "latency" else "latency", search.regions)
         sizes = np.geomspace(target.capacity, least, FRONT_SIZES).astype(np.int64).tolist()
-        for size in dict.fromkeys(sizes):
-            for one in (search, other):
-                if not is_over():
-                    found.append(one.within(max(size, least)))
+        wanted += [(one, max(size, least)) for size in dict.fromkeys(sizes) for one in (search, other)]
+    for one, size in wanted:
+        if (schedule := one.within(size, lambda: is_over(_STEPS))) is not None:
+            found.append(schedule)
     best = min(found, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
-    report(getattr(best, objective))
-    return FoundOnTarget(access, best, tuple(_front(found)), bound_of(access, target, objective))
+    return FoundOnTarget(access, best, tuple(_front(found)) if wants_front else (), bound)
 
 
 def _front(found: Sequence[NetworkSchedule]) -> list[NetworkSchedule]:

@@ -59,6 +59,7 @@ def best_of(graph: AccessGraph, capacity: int, *, with_regions: bool) -> tuple[f
     if with_regions:
         search.add_regions(lambda: False)
     found = search.within(capacity)
+    assert found is not None
     assert found.peak <= capacity
     return found.latency, found.traffic
 
@@ -66,6 +67,16 @@ def best_of(graph: AccessGraph, capacity: int, *, with_regions: bool) -> tuple[f
 def test_regions_move_less_than_operations_alone() -> None:
     graph = network_of(two_convolutions())
     assert best_of(graph, 6000, with_regions=True)[1] < best_of(graph, 6000, with_regions=False)[1]
+
+
+def test_a_schedule_of_operations_alone_is_there_before_regions_are_looked_at() -> None:
+    heard = list[float]()
+    target = drawn_machine(random.Random(1)).with_capacity(6000)
+    found = schedule_network(
+        two_convolutions(), target, "latency", lambda _: True, lambda so_far: heard.append(so_far.best.latency)
+    )
+    assert heard == [found.best.latency]
+    assert [step.region.end - step.region.first for step in found.best.steps] == [1, 1]
 
 
 def test_a_chain_moves_no_more_than_greedy_tiles_of_each_layer() -> None:
