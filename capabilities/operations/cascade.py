@@ -141,25 +141,8 @@ class CascadeOptions(CapabilityOptions):
     @property
     def searched_for(self) -> SearchedFor:
         """The options of the search; raises OptionError."""
-        names = (
-            "input",
-            "output",
-            "alignment",
-            "fit",
-            "macs",
-            "beam",
-            "longest",
-            "channels",
-            "finer",
-            "rolling",
-            "even",
-            "order",
-            "objectives",
-            "pools",
-        )
-        return SearchedFor(
-            **self.fields(*names, "stripe", "barriers"), sliding=self.overlap == "sliding", checked=self.point
-        )
+        own = SearchedFor.__dataclass_fields__.keys() & type(self).model_fields.keys()
+        return SearchedFor(**self.fields(*own), sliding=self.overlap == "sliding", checked=self.point)
 
     @model_validator(mode="after")
     def _goes_together(self) -> CascadeOptions:
@@ -231,6 +214,9 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
         yield from _point_lines(found, k, point)
     if not found.points:
         yield "no cascade is within the bounds" if found.operations else "the graph has no operations"
+    if found.without_rolling is not None:
+        plain = found.without_rolling
+        yield f"without rolling {plain.peak:>14,} bytes  {100 * (plain.macs_ratio - 1):>+8.2f} % MACs"
     for barrier in found.barriers[:_MOST_BARRIERS]:
         where = f"operation {_operation(found, barrier.operation)}"
         yield f"barrier         {barrier.bytes:>14,} bytes at {where}: {_reason(barrier)}"

@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer
-from memplan.capabilities.operations.cascade_sweep import SweptRow
+from memplan.capabilities.operations.cascade_sweep import PointFigures, SweptRow, figures_of
 from memplan.capabilities.plans.baseline import PlanAndProblem
 from memplan.planner.errors import ProblemError
 from memplan.planner.operations.access.access_graph import AccessGraph
@@ -136,6 +136,7 @@ class PointRow(Answer):
 class CascadeAnswer(Answer):
     """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions.
 
+    `without_rolling` is the least peak, and what it costs, of cascades whose steps make all again that they read.
     `first` is the number of the first point, where `point` chose one of them. Of a sweep, `swept` are the combinations
     that were searched in time, of all `combinations`; the rest is that of the combination with the lowest peak.
     """
@@ -149,6 +150,7 @@ class CascadeAnswer(Answer):
     operations: tuple[CascadeOperation, ...]
     points: tuple[PointRow, ...]
     first: int = Field(0, exclude_if=lambda number: number == 0)
+    without_rolling: PointFigures | None = Field(None, exclude_if=_is_none)
     barriers: tuple[Barrier, ...]
     exhausted: Exhausted
     swept: tuple[SweptRow, ...] = Field((), exclude_if=lambda rows: not rows)
@@ -176,6 +178,7 @@ def answer_of(result: CascadeResult, *, with_plans: bool = False) -> CascadeAnsw
             for row in graph.operations
         ),
         points=tuple(point_row(point, k in result.checked, with_plans) for k, point in enumerate(result.points)),
+        without_rolling=None if result.without_rolling is None else figures_of(result.without_rolling),
         barriers=result.barriers[:MOST_BARRIERS],
         result=result,
     )

@@ -13,6 +13,7 @@ from memplan.capabilities.capability import Answer, CapabilityOptions
 from memplan.capabilities.operations.texts import refuse
 from memplan.planner.errors import broken, shown
 from memplan.planner.model.rows import Name, as_tuple
+from memplan.solvers.cascade.points import CascadePoint
 from memplan.solvers.cascade.solve import CascadeResult
 
 Kind = TypeVar("Kind", bound=CapabilityOptions)
@@ -47,8 +48,8 @@ Sweep = Annotated[dict[Name, Values], BeforeValidator(_values)]
 """The values of each option that is swept, by its name."""
 
 
-class SweptPoint(Answer):
-    """A point of a combination; it `is_best` if no other point of any combination is as good in all objectives."""
+class PointFigures(Answer):
+    """The figures of a point, which is planned as the others are."""
 
     peak: int
     macs: int
@@ -56,7 +57,12 @@ class SweptPoint(Answer):
     traffic: int
     runs: int
     slow_traffic: int | None = Field(None, exclude_if=lambda found: found is None)
-    is_best: bool = True
+
+
+class SweptPoint(PointFigures):
+    """A point of a combination; it `is_best` if no other point of any combination is as good in all objectives."""
+
+    is_best: bool
 
 
 class SweptRow(Answer):
@@ -83,6 +89,12 @@ def combinations(options: Kind, sweep: Mapping[str, Sequence[Any]]) -> list[tupl
     return found
 
 
+def figures_of(point: CascadePoint) -> PointFigures:
+    """Return the figures of a point."""
+    slow = point.slow_traffic if point.used else None
+    return PointFigures.of(point, macs_ratio=round(point.macs_ratio, 6), slow_traffic=slow)
+
+
 def swept_rows(
     found: Sequence[tuple[Mapping[str, Any], CascadeResult]], objectives: Sequence[str]
 ) -> tuple[SweptRow, ...]:
@@ -92,10 +104,7 @@ def swept_rows(
     for values, result in found:
         points = tuple(
             SweptPoint.of(
-                point,
-                macs_ratio=round(point.macs_ratio, 6),
-                slow_traffic=point.slow_traffic if point.used else None,
-                is_best=not any(_is_better(other, _costs(point, objectives)) for other in every),
+                figures_of(point), is_best=not any(_is_better(other, _costs(point, objectives)) for other in every)
             )
             for point in result.points
         )
@@ -103,7 +112,7 @@ def swept_rows(
     return tuple(rows)
 
 
-def _costs(point: Any, objectives: Sequence[str]) -> tuple[int, ...]:
+def _costs(point: CascadePoint, objectives: Sequence[str]) -> tuple[int, ...]:
     return (*(getattr(point, name) for name in objectives), point.slow_traffic)
 
 

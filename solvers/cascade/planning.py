@@ -42,6 +42,7 @@ class Planning:
         self.most = options.most_macs(graph.macs)
         self.has_traffic = "traffic" in options.objectives
         self.points: list[CascadePoint] = []
+        self.baseline: CascadePoint | None = None
         self.repeats = self.orders = self.cut_chains = self.unplanned = 0
 
     def is_over(self, what: str) -> bool:
@@ -82,6 +83,7 @@ class Planning:
                 if isinstance(variant, SeveralPasses) and not after and how.order is None:
                     self._in_orders_of_passes(how, search.windows, start, variant)
         self.points = self.best()
+        self.baseline = self._without_rolling()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
         """Plan what is found where ever smaller tensors are in the slow memory, and take no bytes of the fast one."""
@@ -146,6 +148,15 @@ class Planning:
                 self.points.append(point)
                 self.on_point(point)
         self.points = self.best()
+
+    def _without_rolling(self) -> CascadePoint | None:
+        """Return the point of the least peak in the given order without rolling buffers; None where time is over."""
+        how = replace(self.options, rolling=False, sliding=False)
+        if not self.options.rolling or self._is_over():
+            return None
+        variant = variant_of(self.graph, RegionSearch(self.graph, how), self._is_over)
+        least = variant.least(self.most)
+        return None if least is None else planned(self.graph, how, variant.found, least, PLAN_S)
 
     def _in_turn(self, chains: Sequence[int]) -> Iterator[int]:
         """Yield chains until the time is over, and count those that are left."""

@@ -67,8 +67,9 @@ class Exhausted:
 class CascadeResult:
     """The points by falling peak and rising multiplications; `layers` is the plan without cascades.
 
-    `checked` are the points that were executed by value, by their positions; empty if that was not requested. `first`
-    is the number of the first point, by which all entrances name it.
+    `without_rolling` is the point of the least peak in which no edge is kept from step to step, where there was time
+    for it and edges may be kept. `checked` are the points that were executed by value, by their positions; empty if
+    that was not requested. `first` is the number of the first point, by which all entrances name it.
     """
 
     graph: AccessGraph
@@ -80,6 +81,7 @@ class CascadeResult:
     checked: tuple[int, ...]
     wall_time_s: float
     first: int = 0
+    without_rolling: CascadePoint | None = None
 
     @property
     def layers_peak(self) -> int:
@@ -139,7 +141,8 @@ def cascade(
         effort = _exhausted(access, options, search, planning, unchecked=len(wanted) - len(checked))
         effort = effort if is_ended else replace(effort, intervals=False, cut_short=LOOKED_AT)
         passed_s = round(time.monotonic() - started, 6)
-        return CascadeResult(access, options, layers, kept, barriers, effort, checked, passed_s)
+        found = access, options, layers, kept, barriers, effort, checked, passed_s
+        return CascadeResult(*found, without_rolling=planning.baseline)
 
     def so_far() -> CascadeResult:
         return result(planning.best() or [layers], is_ended=False)

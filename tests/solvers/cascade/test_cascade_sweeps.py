@@ -11,6 +11,7 @@ from memplan.api.reports.sweep_picture import sweep_picture
 from memplan.capabilities.operations.cascade import CAPABILITY, lines
 from memplan.capabilities.operations.cascade import CascadeOptions as Requested
 from memplan.capabilities.operations.cascade import cascade as requested
+from memplan.capabilities.operations.cascade_answer import answer_of
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.options import CascadeOptions
@@ -53,6 +54,13 @@ def test_without_rolling_nothing_is_kept_from_step_to_step_and_values_are_the_sa
     assert {hold.mode for region in regions for hold in region.holds.values()} <= {"recompute", "whole"}
     assert {region.kind for region in regions} <= {"whole", "rows", "tiles", "channels"}
     rolling = cascade(net.graph())
+    assert rolling.without_rolling is not None
+    assert (rolling.without_rolling.peak, rolling.without_rolling.macs) == (
+        plain.points[-1].peak,
+        plain.points[-1].macs,
+    )
+    assert plain.without_rolling is None
+    assert any(line.startswith("without rolling") for line in lines(answer_of(rolling)))
     assert all(any(a.peak <= b.peak and a.macs <= b.macs for a in rolling.points) for b in plain.points)
     assert rolling.points[-1].macs < plain.points[-1].macs
 
