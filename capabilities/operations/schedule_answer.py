@@ -55,7 +55,7 @@ class ScheduleAnswer(Answer):
     tiles of powers of two. Where it `is_exhausted`, no grouping of operations, each once, in such tiles, is better.
     Where there are any, `alternatives` say which way computes each operation of a step, 0 for its own one, and
     `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `regions` has how each step runs: the
-    ranges of each operation.
+    ranges of each operation; `channels_outermost` are the steps that make all tiles of some channels before others.
     """
 
     status: Literal["optimal", "feasible"]
@@ -80,6 +80,7 @@ class ScheduleAnswer(Answer):
     alternatives: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
     tensors_to_roll: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
     regions: tuple[RegionRow, ...] = Field((), exclude_if=lambda found: not found)
+    channels_outermost: tuple[int, ...] = Field((), exclude_if=lambda steps: not steps)
 
     @property
     def schedule(self) -> Schedule:
@@ -125,7 +126,8 @@ def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective
         subgraphs=tuple(tuple(range(region.first, region.end)) for region in regions),
         granularities=tuple(_stripe_of(graph, region) for region in regions),
         tensors_to_retain=tuple(step.retained for step in best.steps),
-        traversal_orders=tuple(step.order for step in best.steps),
+        traversal_orders=(None,) * len(best.steps),
+        channels_outermost=tuple(k for k, step in enumerate(best.steps) if step.channels_outermost),
         **_per_step(best.figures, target),
         slots=tuple(ScheduleSlot.of(slot) for slot in best.slots),
         frontier=tuple(SchedulePoint.of(one, steps=len(one.steps)) for one in found.front),
@@ -135,8 +137,8 @@ def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective
 
 def network_steps(found: ScheduleAnswer) -> list[NetworkStep]:
     """Return the steps of a network that an answer says."""
-    rows = zip(found.regions, found.tensors_to_retain, found.traversal_orders, strict=True)
-    return [NetworkStep(region_from(row), retained, order) for row, retained, order in rows]
+    rows, outermost = zip(found.regions, found.tensors_to_retain, strict=True), set(found.channels_outermost)
+    return [NetworkStep(region_from(row), kept, k in outermost) for k, (row, kept) in enumerate(rows)]
 
 
 def _per_step(steps: Sequence[Any], target: Target) -> dict[str, Any]:

@@ -27,13 +27,13 @@ Slot = tuple[str, int, int]
 class NetworkStep:
     """A region of a cascade, or an operation alone, and the tensors that stay whole in the fast memory behind it.
 
-    An operation alone is a region without holds, in tiles of rows, columns and channels. `order` are its tiles by their
-    numbers, channels innermost; None where that is their order.
+    An operation alone is a region without holds, in tiles of rows, columns and channels; channels are the innermost
+    loop, or the outermost one.
     """
 
     region: CascadeRegion
     retained: tuple[int, ...] = ()
-    order: tuple[int, ...] | None = None
+    channels_outermost: bool = False
 
     @property
     def is_alone(self) -> bool:
@@ -143,8 +143,8 @@ class _StepRun:
             counts = (1, 1, 1)
         else:
             counts = (*region.steps, len(region.made[region.first].channels) if self.step.is_alone else 1)
-        numbers = np.arange(np.prod(counts)) if self.step.order is None else np.array(self.step.order, np.int64)
-        i, j, k = np.unravel_index(numbers, counts)
+        order = (2, 0, 1) if self.step.channels_outermost else (0, 1, 2)
+        i, j, k = (index.transpose(order).ravel() for index in np.indices(counts))
         return i, j, k
 
     def _operation(self, v: int) -> Counts:
@@ -231,11 +231,8 @@ def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
     if step.is_alone:
         made, out = region.made[region.first], graph.tensors[graph.operations[region.first].outputs[0]]
         cuts = (made.rows, out.rows), (made.columns, out.columns), (made.channels, max(1, out.channels))
-        visits = len(made.rows) * len(made.columns) * len(made.channels)
         if region.end != region.first + 1 or not all(_is_cut(*cut) for cut in cuts):
             return ["must be tiles of one operation that make all of it once"]
-        if step.order is not None and sorted(step.order) != list(range(visits)):
-            return [f"must have an order of all {visits} tiles"]
         return []
     return _held_broken(graph, step)
 

@@ -87,10 +87,9 @@ def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[
     cut = zip((out.rows, out.columns, max(1, out.channels)), (rows, columns, channels), strict=True)
     made = Stripes(*(_spans(*each) for each in cut))
     counts = tuple(map(len, (made.rows, made.columns, made.channels)))
-    walk = np.arange(np.prod(counts)).reshape(counts).transpose(2, 0, 1).ravel()
     is_outside = order == 1 and min(counts[2], counts[0] * counts[1]) > 1
     region = CascadeRegion(v, v + 1, "tiles", (rows, columns), {v: made})
-    return NetworkStep(region, retained, tuple(walk.tolist()) if is_outside else None)
+    return NetworkStep(region, retained, is_outside)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def test_layer_by_layer_takes_the_larger_one_of_arithmetic_and_transfers() -> No
 def test_an_operand_is_loaded_again_where_an_axis_changes_that_is_inside_of_others() -> None:
     graph = access_graph(two_convolutions())
     inside = alone(graph, 1, rows=12, channels=4)
-    outside = replace(inside, order=(0, 2, 1, 3))
+    outside = replace(inside, channels_outermost=True)
     pixels, weights = 24 * 24, 256
     figures = [run_step(graph, step, frozenset(), machine()) for step in (inside, outside)]
     assert [step.traffic for step in figures] == [
