@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import ceil
+from math import ceil, floor
 
 from memplan.planner.schedules.graph import Alternative, TileGraph, TileOperation, TileTensor
 from memplan.planner.schedules.target import Target
+from memplan.solvers.schedules.traffic_bound import TreeTraffic
 
 _SPARED = 3
 """The most slices of a tile that another region of their tensor can have brought in the visit before.
@@ -35,23 +36,14 @@ class LowerBounds:
 
     @cached_property
     def traffic(self) -> int:
-        """The bytes that go over the link: inputs in, as often as a product loads them, and outputs out.
-
-        So does what an element-wise operation makes, where it is larger than the fast memory and a product reads it
-        slice by slice: it cannot be made where it is read.
-        """
-        graph, total = self.graph, sum(self.graph.tensors[t].size for t in self.graph.outputs)
+        """The bytes that go over the link: outputs and what they are made of, and inputs of several readers."""
+        graph = self.graph
+        trees = TreeTraffic(graph, self.target, self._loads)
+        total = sum(graph.tensors[t].size + trees.outer[graph.producer[t]] for t in graph.outputs)
         for tensor in graph.inputs:
-            total += int(graph.tensors[tensor].size * max(self._loads(o, tensor) for o in graph.readers[tensor]))
-        for tensor, maker in graph.producer.items():
-            if tensor not in graph.readers or graph.tensors[tensor].size <= self.target.capacity:
-                continue
-            if graph.operations[maker].is_product:
-                continue
-            forced = [self._loads(o, tensor) for o in graph.readers[tensor] if self._is_sliced(o)]
-            if forced:
-                total += int(graph.tensors[tensor].size * (1 + max(forced)))
-        return total
+            if not trees.is_single(tensor):
+                total += graph.tensors[tensor].size * max(self._loads(o, tensor) for o in graph.readers[tensor])
+        return floor(total)
 
     @property
     def latency(self) -> float:
