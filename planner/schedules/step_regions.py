@@ -1,4 +1,4 @@
-"""What one step of a schedule needs: the regions of its tensors, from what leaves it back, and the rules they keep."""
+"""The needs of one step of a schedule: regions of its tensors, from what leaves it back, and the rules they keep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Region = tuple[str, str]
 TILE: Region = ("tile", "tile")
 ROW, COLUMN, FIRST = 1, 2, 4
 EVERY = ROW | COLUMN
-"""How a tile differs from the one before it: in its row, its column or either; the first one has none before it."""
+"""Differences of a tile from the one before it: in its row, its column or either; the first has none before it."""
 
 
 @dataclass(frozen=True, eq=False)

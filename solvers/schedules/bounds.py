@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import ceil, floor
+from math import ceil, isfinite
 
 from memplan.planner.schedules.graph import Alternative, TileGraph, TileOperation, TileTensor
 from memplan.planner.schedules.target import Target
-from memplan.solvers.schedules.traffic_bound import TreeTraffic
+from memplan.solvers.schedules.traffic_bound import SPARED, TreeTraffic
 
-_SPARED = 3
-"""The most slices of a tile that another region of their tensor can have brought in the visit before.
-
-One is that of a tile, which came at the end of the tile before. Two are those of the other operand: its slices meet
-those of a row of tiles once inside a tile, and at the end of the tile before.
-"""
+_ROUNDING = 1e-12
+"""The part by which sums of parts of tensors may be too large."""
 
 
 class LowerBounds:
@@ -36,14 +32,10 @@ class LowerBounds:
 
     @cached_property
     def traffic(self) -> int:
-        """The bytes that go over the link: outputs and what they are made of, and inputs of several readers."""
-        graph = self.graph
-        trees = TreeTraffic(graph, self.target, self._loads)
-        total = sum(graph.tensors[t].size + trees.outer[graph.producer[t]] for t in graph.outputs)
-        for tensor in graph.inputs:
-            if not trees.is_single(tensor):
-                total += graph.tensors[tensor].size * max(self._loads(o, tensor) for o in graph.readers[tensor])
-        return floor(total)
+        """The bytes that go over the link: outputs, and what they are made of; 0 where no product of them fits."""
+        outer, graph = TreeTraffic(self.graph, self.target, self._loads).outer, self.graph
+        total = sum(graph.tensors[t].size + outer[graph.producer[t]] for t in graph.outputs)
+        return ceil(total * (1 - _ROUNDING)) if isfinite(total) else 0
 
     @property
     def latency(self) -> float:
@@ -73,7 +65,7 @@ class LowerBounds:
         made = self.graph.tensors[one.output]
         as_left = ceil(made.width / engine.width) if one.inputs[0] == tensor else 1
         as_right = ceil(made.height / engine.height) if one.inputs[1] == tensor else 1
-        spared = _SPARED * min(engine.width, engine.height) / self.graph.reduction(operation)
+        spared = SPARED * min(engine.width, engine.height) / self.graph.reduction(operation)
         return max(1.0, max(as_left, as_right) * (1 - spared * self._may_coincide(one, tensor)))
 
     def _may_coincide(self, one: TileOperation, tensor: int) -> bool:

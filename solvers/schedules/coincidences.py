@@ -16,7 +16,7 @@ from memplan.solvers.schedules.nests import COLUMN, ROW, SLICE, TILE
 from memplan.solvers.schedules.tilings import Counts, Tilings
 
 Holds = tuple[Counts, Counts, Counts]
-"""What is held of rows and of columns in each tiling, and the tiles that need slices of it."""
+"""The holds of rows and of columns in each tiling, and the tiles that need slices of it."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class StepCost:
 
 @dataclass(frozen=True)
 class Look:
-    """What the cost of a step depends on: of steps that look alike, it is the same.
+    """All that the cost of a step depends on: of steps that look alike, it is the same.
 
     `ways` are how each work of the nest is done, `in_place` counts tiles that are written and made where a tile of an
     input lies.
