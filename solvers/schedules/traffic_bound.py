@@ -50,7 +50,7 @@ class _Place(NamedTuple):
 
     @property
     def times(self) -> int:
-        """The times that the region goes through its tensor: for each tile where that is in slices, but along its own."""
+        """The times that the region goes through its tensor: in slices, for each tile, but along its own axis."""
         if SLICE not in (self.rows, self.columns):
             return 1
         return (1 if self.rows == TILE else self.n_rows) * (1 if self.columns == TILE else self.n_columns)
