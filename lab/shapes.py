@@ -55,6 +55,8 @@ def check_drawn(count: int, seed: int, limit_s: float = 0.5) -> Counter[str]:
                 counts["false proofs"] += 1
                 print(f"{each}: peak {peak}, bound {bound}, proved {proved} at {values}")
         counts["points"] += len(points)
+        if (each + 1 - seed) % 200 == 0:
+            print(f"{each + 1 - seed} of {count}: {dict(sorted(counts.items()))}", file=sys.stderr, flush=True)
     return counts
 
 

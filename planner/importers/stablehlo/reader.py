@@ -40,12 +40,14 @@ def read(data: bytes, options: ImportOptions) -> Imported:
         raise OptionError(f"dim: must be a dimension that the program names ({known}), got {shown(unknown[0])}")
     sizes = opened.sizes(options.dims)
     module = re.search(rb"module @([\w.$-]+)", data[: 1 << 16])
-    draft, results = OperationsDraft(None, (), options, options.alignment or ALIGNMENT), list[str]()
-    for _ in range(2):  # which buffers are results is known at the end
-        name = module[1].decode() if module else None
+    name = module[1].decode() if module else None
+
+    def drawn(results: Iterable[str]) -> tuple[OperationsDraft, list[str]]:
         draft = OperationsDraft(name, results, options, options.alignment or ALIGNMENT)
-        results = _Program(functions, draft).run(sizes)
-    return draft.imported()
+        return draft, _Program(functions, draft).run(sizes)
+
+    _, results = drawn(())  # which buffers are results is known at the end
+    return drawn(results)[0].imported()
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
@@ -62,7 +64,7 @@ class _Value:
 
     shape: Sizes
     kind: HloType
-    buffer: str | None = None
+    buffer: str = ""
     numbers: Array | None = None
 
 
@@ -110,7 +112,7 @@ class _Program:
         """Draw the program for sizes of its arguments; return the buffers that are its results."""
         main = _main(self.functions)
         found = self._block(main.body, self.arguments(main, sizes))
-        return [value.buffer or _name(self._copied(value)) for value in found]
+        return [value.buffer or self._copied(value).buffer for value in found]
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
         """Declare the arguments of the first function."""
@@ -135,16 +137,17 @@ class _Program:
             return []
         types = operation.types
         if kind == "constant":
-            return [_Value(_static(types[0]), types[0], None, constant(operation))]
+            return [_Value(types[0].sizes, types[0], numbers=constant(operation))]
         if kind == "get_dimension_size":
             size = given[0].shape[operation.numbers("dim", "dimension")[0]]
-            return [_Value((), types[0], None, np.array(size, object))]
+            return [_Value((), types[0], numbers=np.array(size, object))]
         known = [value.numbers for value in given if value.numbers is not None]
         is_followed = bool(known) and len(known) == len(given) and all(each.has_few_numbers for each in types)
-        numbers = computed(operation, known, _static(types[0])) if is_followed else None
+        numbers = computed(operation, known, types[0].sizes) if is_followed else None
         # What has no buffer is a constant, or computed of sizes.
-        if given and all(value.buffer is None and _is_static(value) for value in given) and all(map(_is_static, types)):
-            return [_Value(_static(each), each, None, numbers) for each in types]
+        kinds = [*types, *(value.kind for value in given)]
+        if given and not _buffers(given) and all(each.is_static for each in kinds):
+            return [_Value(each.sizes, each, numbers=numbers) for each in types]
         return self._drawn(operation, given, numbers)
 
     def _drawn(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
@@ -152,8 +155,8 @@ class _Program:
         found = [
             self._declared(operation.kind, shape, kind) for shape, kind in zip(shapes, operation.types, strict=True)
         ]
-        if operation.kind in _VIEWS and given[0].buffer is not None:
-            self.draft.view(operation.kind, given[0].buffer, _name(found[0]))
+        if operation.kind in _VIEWS and given[0].buffer:
+            self.draft.view(operation.kind, given[0].buffer, found[0].buffer)
         else:
             self.draft.operation(operation.kind, _buffers(given), _buffers(found))
         return found if numbers is None else [replace(found[0], numbers=numbers)]
@@ -161,8 +164,8 @@ class _Program:
     def _shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
         """Return the shapes of results: sizes of their types, and of open ones those that a rule gives."""
         types = operation.types
-        if all(map(_is_static, types)):
-            return [_static(each) for each in types]
+        if all(each.is_static for each in types):
+            return [each.sizes for each in types]
         known = [None if value.numbers is None else list(value.numbers.ravel()) for value in given]
         rule = rule_of(operation.kind)
         if rule is None:
@@ -202,7 +205,7 @@ class _Program:
             rule = f"must call a function of the module, at most {_DEEPEST} deep"
             raise FormatError(f"{operation}: {rule}, got {shown(operation.callee)}")
         if (quotient := by_jax(operation.callee, [value.numbers for value in given])) is not None:
-            return [_Value((), operation.types[0], None, quotient)]
+            return [_Value((), operation.types[0], numbers=quotient)]
         self.depth += 1
         found = self._block(function.body, dict(zip(function.arguments, given, strict=True)))
         self.depth -= 1
@@ -215,10 +218,10 @@ class _Program:
             found = self._block(region, dict(scope))
             targets = targets or [self._declared("case", each.shape, each.kind, "chosen") for each in found]
             for source, target in zip(found, targets, strict=True):
-                if source.buffer is None:
-                    self.draft.operation("copy", (), _buffers([target]))
+                if source.buffer:
+                    self.draft.hand_out("case", source.buffer, target.buffer)
                 else:
-                    self.draft.hand_out("case", source.buffer, _name(target))
+                    self.draft.operation("copy", (), _buffers([target]))
             blocks.append(self.draft.end_block())
         self.draft.branches(_buffers([condition]), blocks)
         return targets
@@ -253,23 +256,9 @@ class _Program:
         self.serial += 1
         self.draft.declare(name, sized(what, element_count(shape), kind.bits, self.draft.alignment), role)
         unknown = np.frompyfunc(lambda _: UnknownNumber(), 1, 1)
-        numbers = np.asarray(unknown(np.zeros(_static(kind))), object) if kind.has_few_numbers else None
+        numbers = np.asarray(unknown(np.zeros(kind.sizes)), object) if kind.has_few_numbers else None
         return _Value(shape, kind, name, numbers)
 
 
-def _name(value: _Value) -> str:
-    assert value.buffer is not None
-    return value.buffer
-
-
 def _buffers(values: Iterable[_Value]) -> list[str]:
-    return list(dict.fromkeys(value.buffer for value in values if value.buffer is not None))
-
-
-def _is_static(found: _Value | HloType) -> bool:
-    kind = found.kind if isinstance(found, _Value) else found
-    return None not in kind.shape
-
-
-def _static(kind: HloType) -> tuple[int, ...]:
-    return tuple(each or 0 for each in kind.shape)
+    return list(dict.fromkeys(value.buffer for value in values if value.buffer))

@@ -42,10 +42,19 @@ class HloType:
         return 8 if found[1] == "1" else int(found[1]) * (2 if self.element.startswith("complex") else 1)
 
     @property
+    def is_static(self) -> bool:
+        """True where no size is open."""
+        return None not in self.shape
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes, 0 where they are open."""
+        return tuple(each or 0 for each in self.shape)
+
+    @property
     def has_few_numbers(self) -> bool:
         """True for a tensor of a few whole numbers, from which sizes may follow."""
-        few = math.prod(_FEW + 1 if each is None else each for each in self.shape) <= _FEW
-        return few and self.element.startswith(("i", "ui"))
+        return self.is_static and math.prod(self.sizes) <= _FEW and self.element.startswith(("i", "ui"))
 
 
 @dataclass
@@ -171,7 +180,7 @@ def constant(operation: HloOperation) -> Array | None:
     if not kind.has_few_numbers or found is None:
         return None
     values = np.array(json.loads(found[1] or "[]"), object)
-    return np.broadcast_to(values, kind.shape) if values.shape == () else values.reshape(kind.shape)  # type: ignore[arg-type]
+    return np.broadcast_to(values, kind.sizes) if values.shape == () else values.reshape(kind.sizes)
 
 
 def _types(text: str) -> list[HloType]:
