@@ -277,10 +277,14 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     assert "lower bound 128" in opened.page.inner_text("pre.lines")
     badge(opened, "verified")
     question(opened, "heaps")  # about the problem of the answer on show
-    assert "heap_size: is required where the pool has no size" in alarm(opened)
-    question(opened, "heaps", heap_size="96")
+    opened.page.wait_for_selector("dialog.ask .alarm:has-text('heap_size: is required where the pool has no size')")
+    opened.page.locator(":focus").fill("0.25 KiB")
+    opened.page.click("dialog .primary")
     said(opened, "succeeded")
-    assert "96" in opened.page.inner_text("pre.lines")
+    assert "256" in opened.page.inner_text("pre.lines")
+    for kind in ("sweep", "scenarios"):  # whose examples get the names of the problem on show
+        question(opened, kind)
+        said(opened, "succeeded, done")
     question(opened, "shapes")
     opened.page.click("text=over n")
     assert "n (b=64)" in opened.page.inner_text(".chart")

@@ -20,3 +20,9 @@ export function writeLink(parts) {
     // A page within another one may have no address of its own.
   }
 }
+
+/** A job that the address names, before `#`. @param {string} name */
+export function addressed(name) {
+  const found = new URLSearchParams(location.search).get(name);
+  return found && /^[0-9a-f-]{36}$/.test(found) ? found : null;
+}

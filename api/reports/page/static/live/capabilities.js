@@ -1,9 +1,14 @@
 // @ts-check
 // The capabilities of the service, as its OpenAPI document defines them: their inputs, their options, and how a text stands for a value.
 
+import { readSize } from "../sizes.js";
+
 /** @typedef {{name: string, schema: any, isRequired: boolean, example: any}} Input */
 /** @typedef {{name: string, schema: any, says: string, value: any}} Option  `value` is the default */
 /** @typedef {{name: string, summary: string, help: string, inputs: Input[], options: Option[]}} Capability */
+
+/** A number of bytes with a unit, as the command takes it. */
+const SIZE = /^[0-9.]+ ?[kKMGT]i?B?$/;
 
 /** The capabilities of a document. @param {any} document @returns {Capability[]} */
 export function capabilitiesIn(document) {
@@ -61,6 +66,7 @@ export function valueOf(schema, text) {
 
 /** A number where one may stand, else the text. @param {any} schema @param {string} text */
 function single(schema, text) {
+  if (schema?.type === "integer" && SIZE.test(text)) return readSize(text);
   return schema?.type !== "string" && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
 }
 

@@ -5,6 +5,7 @@ import { openComparison } from "../comparison_view.js";
 import { h, fill } from "../dom.js";
 import { droppable } from "../drop.js";
 import { planView } from "../from_json.js";
+import { addressed } from "../link.js";
 import { openPlan } from "../plan_view.js";
 import { readSize } from "../sizes.js";
 import { nameText } from "../text.js";
@@ -19,13 +20,14 @@ import { PlanService, Refusal } from "./service.js";
 import { EMPTY, before, hasPlan, isRunning, next, said, shown } from "./state.js";
 
 const DRAW_EVERY_MS = 700;
-const JOB = /^[0-9a-f-]{36}$/;
 /** The seconds that a comparison may take: that of thousands of buffers, all of which moved, takes ten and more. */
 const COMPARE_S = 120;
 /** The jobs on the first screen. */
 const RECENT = 12;
 /** The files that were opened last, which capabilities may be about. */
 const FILES = 5;
+/** A sentence about an input or an option without which a capability has no answer. */
+const LACKS = /^\w+: is required/;
 
 /** The page: draws a state, and makes events of what people and the service do. */
 class Live {
@@ -47,10 +49,8 @@ class Live {
     this.capacity = /** @type {HTMLInputElement} */ (h("input", { type: "text", placeholder: "as given", spellcheck: "false" }));
     this.planButton = /** @type {HTMLButtonElement} */ (h("button", { class: "primary", onclick: () => this.start() }, "Plan"));
     this.stopButton = /** @type {HTMLButtonElement} */ (h("button", { onclick: () => this.stop() }, "Stop"));
-    this.compareButton = /** @type {HTMLButtonElement} */ (h("button", { onclick: () => this.compare() }, "Compare"));
-    this.askButton = /** @type {HTMLButtonElement} */ (h("button", { onclick: () => this.guarded(() => this.ask()) }, "More…"));
-    this.askButton.title = "Everything else that memplan answers";
-    this.compareButton.title = "Compare this plan with the one that was shown before";
+    this.compareButton = /** @type {HTMLButtonElement} */ (h("button", { title: "Compare this plan with the one that was shown before", onclick: () => this.compare() }, "Compare"));
+    this.askButton = /** @type {HTMLButtonElement} */ (h("button", { title: "Everything else that memplan answers", onclick: () => this.guarded(() => this.ask()) }, "More…"));
     const bar = h("header", { class: "service" },
       h("h1", {}, "memplan"), this.chooser,
       h("button", { onclick: () => this.chooser.click() }, "Open…"),
@@ -119,7 +119,7 @@ class Live {
     const isSame = was?.given === entry.given && this.drawn?.picture;
     const seen = isSame ? this.drawn.picture.camera.seen : null;
     const view = { ...planView(entry.problem, entry.plan, entry.name, entry.names), isPending: Boolean(entry.plan) };
-    this.drawn = openPlan(this.view, view, style, { ask: (kind) => this.guarded(() => this.ask(kind)) });
+    this.drawn = openPlan(this.view, view, style, { ask: (kind) => this.guarded(() => this.ask({ kind })) });
     if (seen?.length === this.drawn.picture.camera.seen.length) this.drawn.picture.camera.seen = seen;
     if (entry.plan) this.judge();
   }
@@ -251,8 +251,8 @@ class Live {
     this.follow(job);
   }
 
-  /** Let people choose another capability, of which one may be open at once, and submit it as a job. @param {string | null} [opens] */
-  ask(opens = null) {
+  /** Let people choose another capability, of which one may be open at once, and submit it as a job. @param {import("./ask.js").Again} [again] */
+  ask(again = {}) {
     const { entries, at } = this.state;
     const newest = [...entries.slice(0, at + 1).reverse(), ...entries.slice(at + 1).reverse()];
     return askDialog({ entries: newest, files: this.files, service: this.service }, (kind, request, name) => this.guarded(async () => {
@@ -263,13 +263,19 @@ class Live {
       const entry = shown(this.state);
       this.leave();
       this.happened({ kind: "sending" });
-      const job = await this.service.submit(kind, request);
+      const job = await this.service.submit(kind, request).catch((error) => this.lacks(kind, request, error));
       const about = job.name ?? name;
       const { plan = null, names = null, read = null } = entry?.problem && request.problem?.buffers === entry.problem.buffers ? entry : {};
       this.happened({ kind: "opened", entry: { name: `${kind} of ${about}`, about, kind, request, plan, job: job.id, names, read } });
       this.remember();
       this.follow(job);
-    }), opens);
+    }), again);
+  }
+
+  /** Open the form again where something is required that was not given. @param {string} kind @param {any} request @param {Error} error @returns {never} */
+  lacks(kind, request, error) {
+    if (LACKS.test(error.message)) this.ask({ kind, options: request.options, wrong: error.message });
+    throw error;
   }
 
   /** Show how a job goes on, until it has ended. @param {any} job */
@@ -339,15 +345,14 @@ class Live {
       this.happened({ kind: "answered", part: { answer, problem, given: problem, plan } });
     }
     this.happened({ kind: "ended", note: [job.state, job.plan_status].filter(Boolean).join(", "), errors: [job.error].filter(Boolean) });
+    if (signal && LACKS.test(job.error ?? "")) this.ask({ kind: job.kind, options: entry?.request?.options, wrong: job.error });
   }
 
   stop() {
     const job = shown(this.state)?.job;
     if (!job) return;
     this.happened({ kind: "phase", phase: "stopping" });
-    this.guarded(async () => {
-      await this.service.stop(job);
-    });
+    this.guarded(() => this.service.stop(job));
   }
 
   /** Open a job of the service. @param {string} id @param {boolean} [isStep]  a step of the history */
@@ -387,12 +392,6 @@ class Live {
     this.happened({ kind: "compared" });
     this.drawn = openComparison(this.view, { kind: "comparison", title: "", before: one, after: two, facts }, style);
   }
-}
-
-/** A job that the address names. @param {string} name */
-function addressed(name) {
-  const found = new URLSearchParams(location.search).get(name);
-  return found && JOB.test(found) ? found : null;
 }
 
 const live = new Live(/** @type {HTMLElement} */ (document.getElementById("page")));
