@@ -21,13 +21,7 @@ export function fill(element, ...children) {
 
 /** @param {(Node | string | number | null | undefined | false)[]} children @returns {(Node | string)[]} */
 function shown(children) {
-  /** @type {(Node | string)[]} */
-  const found = [];
-  for (const child of children) {
-    if (child === null || child === undefined || child === false) continue;
-    found.push(typeof child === "number" ? String(child) : child);
-  }
-  return found;
+  return children.flatMap((child) => (child === null || child === undefined || child === false ? [] : [typeof child === "number" ? String(child) : child]));
 }
 
 /** A table: its heads, and its rows of cells, where a row may be an element. @param {(Node | string | false)[]} heads @param {(HTMLElement | any[])[]} rows @param {...Node} first */

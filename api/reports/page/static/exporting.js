@@ -63,11 +63,6 @@ export function savePng(picture, name, title) {
   canvas.toBlob((blob) => blob && save(blob, `${name}.png`), "image/png");
 }
 
-/** @param {Picture} picture @param {string} name @param {string} title */
-export function saveSvg(picture, name, title) {
-  save(new Blob([svgOf(picture, title)], { type: "image/svg+xml" }), `${name}.svg`);
-}
-
 /** The picture as SVG, in the colours of the page; of more than some thousand rectangles, the largest. @param {Picture} picture @param {string} title */
 export function svgOf(picture, title) {
   const width = picture.width ?? 1;
@@ -79,11 +74,6 @@ export function svgOf(picture, title) {
   framed(picture, over, title);
   const size = [GUTTER.left + width + FRAME.right, height + GUTTER.bottom + FRAME.top + FRAME.bottom].map(f);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" font-family="system-ui, sans-serif" font-size="11"><title>${escaped(title)}</title><rect width="100%" height="100%" fill="${picture.style("paper")}"/><g transform="translate(0 ${FRAME.top})">${[...parts, ...over.parts].join("\n")}</g></svg>\n`;
-}
-
-/** @param {Picture} picture @param {string} name */
-export function saveCsv(picture, name) {
-  save(new Blob([csvOf(picture)], { type: "text/csv" }), `${name}.csv`);
 }
 
 /** The buffers as a table that memplan reads back: all of the problem, and where the plan has them; of a part of the picture, those in sight. @param {Picture} picture */

@@ -2,8 +2,8 @@
 // The view of one plan: picture, minimap, legend, and the panel beside them, tied together.
 
 import { COLOUR_BY } from "./colours.js";
-import { fill, h } from "./dom.js";
-import { saveCsv, savePng, saveSvg } from "./exporting.js";
+import { fill, h, save } from "./dom.js";
+import { csvOf, savePng, svgOf } from "./exporting.js";
 import { factsOf } from "./facts.js";
 import { bindKeys, showHelp } from "./keys.js";
 import { legendOf } from "./legend.js";
@@ -73,8 +73,8 @@ export class PlanView {
       button("whole", "show all (0)", () => this.picture.camera.all()),
       button("peak", "show the peak, or that of the next pool (P)", () => this.toPeak()),
       button("PNG", "save the picture as PNG", () => savePng(this.picture, name, caption())),
-      button("SVG", "save the picture as SVG", () => saveSvg(this.picture, name, caption())),
-      button("CSV", "save the buffers in sight as CSV", () => saveCsv(this.picture, name)),
+      button("SVG", "save the picture as SVG", () => save(new Blob([svgOf(this.picture, caption())], { type: "image/svg+xml" }), `${name}.svg`)),
+      button("CSV", "save the buffers in sight as CSV", () => save(new Blob([csvOf(this.picture)], { type: "text/csv" }), `${name}.csv`)),
       button("theme", "light or dark", switchTheme),
       button("?", "keys", () => showHelp(this.bindings)));
   }

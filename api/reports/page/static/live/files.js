@@ -12,20 +12,11 @@ export async function opened(file, service) {
   if (file.size <= READ_HERE) {
     const start = new Uint8Array(await file.slice(0, 64).arrayBuffer());
     const first = start.find((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf);
-    const found = first === 0x7b ? recognisedIn(await file.text()) : null;
+    // What is no JSON the service is to read, which says what is wrong.
+    const found = first === 0x7b ? await file.text().then(recognised).catch(() => null) : null;
     if (found) return { name: found.problem?.name ?? name, problem: found.problem, plan: found.plan, schedule: found.schedule, notes: [] };
   }
   const read = await service.importedByJob(file);
-  const notes = read.warnings.map((/** @type {any} */ one) => `${one.rule}: ${one.message}`);
-  if (read.violations.length) notes.push(...read.violations.map((/** @type {string} */ text) => `the plan inside: ${text}`));
+  const notes = [...read.warnings.map((/** @type {any} */ one) => `${one.rule}: ${one.message}`), ...read.violations.map((/** @type {string} */ text) => `the plan inside: ${text}`)];
   return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, names: read.names, read: read.job, notes };
-}
-
-/** What a text holds; null for what the service is to read, which says what is wrong. @param {string} text */
-function recognisedIn(text) {
-  try {
-    return recognised(text);
-  } catch {
-    return null;
-  }
 }

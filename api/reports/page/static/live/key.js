@@ -29,7 +29,5 @@ function asked(wasRefused) {
     event.preventDefault();
     asks.close(/** @type {HTMLButtonElement} */ (/** @type {SubmitEvent} */ (event).submitter)?.value ?? "use");
   });
-  return new Promise((done) => {
-    asks.addEventListener("close", () => done(asks.returnValue === "use" && input.value.trim() ? input.value.trim() : null));
-  });
+  return new Promise((done) => asks.addEventListener("close", () => done(asks.returnValue === "use" && input.value.trim() ? input.value.trim() : null)));
 }

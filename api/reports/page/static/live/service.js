@@ -24,7 +24,7 @@ export class PlanService {
     this.askKey = askKey;
   }
 
-  /** The answer of a call, as a response; throws a Refusal. @param {string} method @param {string} path @param {{body?: BodyInit, headers?: Record<string, string>, signal?: AbortSignal}} [call] @returns {Promise<Response>} */
+  /** The answer of a call, as a response; throws a Refusal. @param {string} method @param {string} path @param {{body?: BodyInit, headers?: Record<string, string>, signal?: AbortSignal, isQuiet?: boolean}} [call] @returns {Promise<Response>} */
   async call(method, path, call = {}) {
     for (;;) {
       const key = sessionStorage.getItem(KEY);
@@ -37,7 +37,7 @@ export class PlanService {
       });
       if (answer.ok) return answer;
       const refusal = await refusalOf(answer);
-      if (answer.status !== 401) throw refusal;
+      if (answer.status !== 401 || call.isQuiet) throw refusal;
       sessionStorage.removeItem(KEY);
       const given = await this.askKey(key !== null);
       if (!given) throw refusal;
@@ -51,17 +51,13 @@ export class PlanService {
   }
 
   /** What a call answers, without a question for a key; null where it is refused. @param {string} path */
-  async known(path) {
-    const key = sessionStorage.getItem(KEY);
-    const answer = await fetch(path, { headers: key ? { Authorization: `Bearer ${key}` } : {}, credentials: "omit" }).catch(() => null);
-    return answer?.ok ? parsed(await answer.text()) : null;
+  known(path) {
+    return this.call("GET", path, { isQuiet: true }).then((answer) => answer.text()).then(parsed, () => null);
   }
 
   /** @param {string} path @param {any} value @param {Record<string, string>} [headers] @param {string} [method] */
   async post(path, value, headers = {}, method = "POST") {
-    const body = written(value);
-    const answer = await this.call(method, path, { body, headers: { "Content-Type": "application/json", ...headers } });
-    return parsed(await answer.text());
+    return parsed(await (await this.call(method, path, { body: written(value), headers: { "Content-Type": "application/json", ...headers } })).text());
   }
 
   /** What a file of another system holds: the answer of `import`. @param {File} file @param {Record<string, string>} [more] */
@@ -105,8 +101,8 @@ export class PlanService {
   }
 
   /** End a job. @param {string} id */
-  async stop(id) {
-    return parsed(await (await this.call("DELETE", `/v1/jobs/${id}`)).text());
+  stop(id) {
+    return this.call("DELETE", `/v1/jobs/${id}`).then((answer) => answer.text()).then(parsed);
   }
 
   /** Remove a job that has ended. @param {string} id */
