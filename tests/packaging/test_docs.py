@@ -180,7 +180,7 @@ def _together_files() -> None:
 
 OWN_FILES: dict[str, Callable[[], object]] = {
     # A model that has what can be taken apart.
-    "cascades.md": lambda: Path("model.onnx").write_bytes(image_models.mobilenet_v2(96, 0.35)),
+    "cascades.md": lambda: Path("model.onnx").write_bytes(image_models.vgg(320, 0.125)),
     "objects.md": lambda: Path("textures.json").write_text(blocks("objects.md", "json")[0]),
     "shapes.md": _shapes_files,
     "together.md": _together_files,
