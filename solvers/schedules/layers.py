@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.planner.operations.cascade.regions import CascadeRegion, Span, Stripes, sums_of
+from memplan.planner.operations.cascade.regions import CascadeRegion, Span, Stripes
 from memplan.planner.schedules.network_run import NetworkStep
 from memplan.planner.schedules.target import Target
-from memplan.solvers.cascade.tables import rounded_up
 from memplan.solvers.schedules.costs import Objective
 
 Numbers = NDArray[Any]
@@ -31,7 +30,7 @@ MOST_SIDES = 128
 _CHUNK = 512
 _ORDERS = ((0, 1, 2), (2, 0, 1))
 """Channels innermost, or outermost: the first axis is the slowest."""
-_TIE = 1e-9
+TIE = 1e-9
 """The weight of the other cost where two tilings are as good."""
 _ROUNDING = 1e-12
 """Sums of the same numbers in another order differ by less, in parts of them."""
@@ -107,9 +106,9 @@ class LayerTilings:
         bytes_, traffic, bound, order = (table.ravel() for table in self._tables())
         by_bytes = np.lexsort((bound, bytes_))
         bytes_, traffic, bound, order = (table[by_bytes] for table in (bytes_, traffic, bound, order))
-        scale = _TIE / self.target.link.bandwidth
+        scale = TIE / self.target.link.bandwidth
         if self.objective == "traffic":
-            cost = traffic + _TIE * bound
+            cost = traffic + TIE * bound
         else:
             cost = self._costs(bytes_, bound + scale * traffic, by_bytes, order, scale * traffic)
         kept = np.flatnonzero(np.diff(np.minimum.accumulate(cost), prepend=np.inf) < 0)
@@ -130,7 +129,7 @@ class LayerTilings:
         for axis, native in ((0, engine.height), (1, engine.width)):
             maps = [(read.windows[axis], tensors[read.tensor].sizes[axis]) for read in reads]
             tables: list[_Table] = []
-            for size in _tried(out.sizes[axis]):
+            for size in tried(out.sizes[axis]):
                 spans = _spans(out.sizes[axis], size)
                 sources = [[window.source(a, b, length) for a, b in spans] for window, length in maps]
                 lengths = [[b - a for a, b in spans], *([b - a for a, b in source] for source in sources)]
@@ -141,7 +140,7 @@ class LayerTilings:
         of, tables = max(1, out.channels), list[_Table]()
         # Without bursts the time of a visit is convex in its channels, so that even parts are the best.
         even = sorted({-(-of // parts) for parts in range(1, of + 1)})
-        for size in _tried(of) if self.target.link.burst > 1 else even:
+        for size in tried(of) if self.target.link.burst > 1 else even:
             channels = [b - a for a, b in _spans(of, size)]
             factors, varies = [[-(-row.weights * n // of) for n in channels]], [len(channels) > 1]
             for read in reads:
@@ -248,35 +247,6 @@ class LayerTilings:
         return np.asarray(times.sum(axis=(1, 2, 3)))
 
 
-def whole_front(graph: AccessGraph, v: int, fast: frozenset[int], target: Target, objective: Objective) -> LayerFront:
-    """Return the tilings of an operation that has no parts: whole, or a sum over stripes of what it reads."""
-    row, tensors, link = graph.operations[v], graph.tensors, target.link
-    rate, alignment = target.engine.rate or 1.0, target.alignment
-    read = [tensors[read.tensor].bytes for read in row.reads if read.tensor not in fast]
-    written = [tensors[t].bytes for t in row.outputs if t not in fast]
-    others = [size for size in (*written, row.weights, row.work) if size]
-    traffic, work = sum(read) + sum(written) + row.weights, graph.macs_of(v) / rate
-    time = max(work, float(link.time(traffic)))
-    found = [(sum(rounded_up(size, alignment) for size in (*read, *others)), traffic, time, 0)]
-    for size in _tried(tensors[row.reads[0].tensor].rows) if row.role == "sum" and read else ():
-        source, step = tensors[row.reads[0].tensor], layer_step(graph, v, (size, 0, 0, 0), ())
-        loads = np.array([(b - a) * source.columns * source.pixel for a, b in step.region.made[v].rows], np.float64)
-        share = loads / loads.sum()
-        copies = target.engine.copies if len(loads) > 1 else 1
-        slots = copies * rounded_up(int(loads.max()), alignment) + rounded_up(sums_of(graph, step.region), alignment)
-        loads[0] += row.weights
-        loads[-1] += sum(written)
-        times = np.maximum(share * row.macs / rate, link.time(loads))
-        found.append((slots + sum(rounded_up(each, alignment) for each in others), traffic, float(times.sum()), size))
-    front = list[tuple[int, float, int]]()
-    for bytes_, moved, time, size in sorted(found):
-        cost = moved + _TIE * time if objective == "traffic" else time + _TIE / link.bandwidth * moved
-        if not front or cost < front[-1][1]:
-            front.append((bytes_, cost, size))
-    sizes = np.array([[size, 0, 0, 0] for _, _, size in front], np.int64)
-    return LayerFront(np.array([b for b, _, _ in front]), np.array([c for _, c, _ in front]), sizes)
-
-
 def _axis(tables: Sequence[_Table]) -> _Axis:
     """Return the kinds of tiles of each size, in columns: the first tile, then others that differ in any length."""
     rows = []
@@ -302,7 +272,8 @@ def _axis(tables: Sequence[_Table]) -> _Axis:
     )
 
 
-def _tried(length: int) -> list[int]:
+def tried(length: int) -> list[int]:
+    """Return the sizes of tiles that are tried along an axis."""
     if length <= MOST_SIDES:
         return list(range(1, length + 1))
     found = sorted({-(-length // parts) for parts in range(1, length + 1)})

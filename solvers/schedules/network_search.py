@@ -19,8 +19,9 @@ from memplan.solvers.cascade.search import RegionSearch, worth_having
 from memplan.solvers.cascade.tables import rounded_up
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
 from memplan.solvers.schedules.costs import Objective
-from memplan.solvers.schedules.layers import LayerFront, LayerTilings, layer_step, whole_front
+from memplan.solvers.schedules.layers import LayerFront, LayerTilings, layer_step
 from memplan.solvers.schedules.placement import PlacedSlot, placed
+from memplan.solvers.schedules.whole_layers import whole_front
 
 LONGEST = 16
 """The most operations of a region."""

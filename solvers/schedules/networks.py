@@ -12,7 +12,7 @@ from memplan.planner.operations.access.access_graph import AccessGraph, AccessOp
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.access.splits import split_apart
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.schedules.network_run import least_needs
+from memplan.planner.schedules.network_needs import least_needs
 from memplan.planner.schedules.target import Target
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.downsets import EPSILON

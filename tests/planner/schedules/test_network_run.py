@@ -11,7 +11,8 @@ from memplan import Target
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.cascade.regions import Cascade, CascadeRegion, Stripes, macs_of
-from memplan.planner.schedules.network_run import NetworkStep, least_needs, run_network, run_step
+from memplan.planner.schedules.network_needs import least_needs
+from memplan.planner.schedules.network_run import NetworkStep, run_network, run_step
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.search import RegionSearch

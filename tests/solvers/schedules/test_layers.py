@@ -10,9 +10,10 @@ from lab.schedule_tiles import differences, drawn_machine, greedy
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.schedules.network_run import run_step
-from memplan.solvers.schedules.layers import LayerTilings, layer_step, whole_front
+from memplan.solvers.schedules.layers import LayerTilings, layer_step
 from memplan.solvers.schedules.network_search import NetworkSearch
 from memplan.solvers.schedules.networks import network_of, schedule_network
+from memplan.solvers.schedules.whole_layers import whole_front
 from tests.support.depth import seeds
 from tests.support.networks import Network, mobilenet_v1, two_convolutions
 from tests.support.random_networks import random_network
