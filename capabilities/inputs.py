@@ -20,6 +20,7 @@ from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import WireValue
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from
 
@@ -33,6 +34,13 @@ EXAMPLE_PLAN: dict[str, Any] = {
     "placements": [{"id": "conv1", "pool": "default", "offset": 0}, {"id": "conv2", "pool": "default", "offset": 64}]
 }
 """A plan of that problem."""
+
+
+class PlanAndProblem(WireValue):
+    """A plan, and the problem that it is of."""
+
+    problem: Problem
+    plan: Plan
 
 
 def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer
+from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.operations.cascade_sweep import PointFigures, SweptRow, figures_of
-from memplan.capabilities.plans.baseline import PlanAndProblem
 from memplan.planner.errors import ProblemError
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.cascade.regions import CascadeRegion, Hold, Mode, RegionKind, Span, Stripes

@@ -9,9 +9,8 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer, Capability, Control
-from memplan.capabilities.inputs import GRAPH
+from memplan.capabilities.inputs import GRAPH, PlanAndProblem
 from memplan.capabilities.operations.graphs import GraphOptions
-from memplan.capabilities.plans.baseline import PlanAndProblem
 from memplan.capabilities.question import Question
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.rows import Alignment

@@ -10,10 +10,9 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
 from memplan.capabilities.capability import Answer, Capability, Control
-from memplan.capabilities.inputs import GRAPH
+from memplan.capabilities.inputs import GRAPH, PlanAndProblem
 from memplan.capabilities.operations.graphs import GraphOptions
 from memplan.capabilities.operations.texts import share_of
-from memplan.capabilities.plans.baseline import PlanAndProblem
 from memplan.capabilities.question import Question
 from memplan.planner.errors import shown
 from memplan.planner.model.rows import Bytes

@@ -20,16 +20,8 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import WireValue
 from memplan.planner.peak_growth import Occupancy, occupancies
 from memplan.planner.verify.verifier import verify
-
-
-class PlanAndProblem(WireValue):
-    """A plan, and the problem that it is of."""
-
-    problem: Problem
-    plan: Plan
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions
-from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM
+from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, PlanAndProblem
 from memplan.capabilities.plans.baseline import (
     Baseline,
-    PlanAndProblem,
     as_baseline,
     baseline_problem,
     checked_baseline,

@@ -9,10 +9,9 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs import problem_subject
+from memplan.capabilities.inputs import PlanAndProblem, problem_subject
 from memplan.capabilities.plans.baseline import (
     Baseline,
-    PlanAndProblem,
     as_baseline,
     baseline_problem,
     read_baseline_field,
