@@ -91,11 +91,16 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
 
 
 def written_in_parts(
-    model: RewritableModel, result: CascadeResult, given: bytes, measured: Callable[[bytes], int | None] = resident_peak
+    model: RewritableModel,
+    result: CascadeResult,
+    given: bytes,
+    limit_s: float,
+    measured: Callable[[bytes, float], int | None] = resident_peak,
 ) -> Written:
     """Return the point that needs the least memory in parts as a file, where that is less than as given.
 
-    `measured` returns what a runtime without rules for its memory takes for a model, None where that is not known.
+    `measured` returns what a runtime without rules for its memory takes for a model, None where that is not known in
+    half of the limit.
     """
     layers = result.layers_peak
     if model.arena is not None:
@@ -111,9 +116,9 @@ def written_in_parts(
     )
     if best.needed > _WORTH * as_given:
         return Written(None, (f"{NOT_WRITTEN}: {needs}",))
-    before, after = measured(given), measured(data)
+    before, after = (measured(each, limit_s / 2) for each in (given, data))
     if before is None or after is None:
-        return Written(data, (f"{needs}; not measured, as onnxruntime did not run both",))
+        return Written(data, (f"{needs}; not measured, as onnxruntime did not run both in {limit_s:.1f} s",))
     grows = f"a process grows by {after:,} bytes with it in onnxruntime, by {before:,} with the given model"
     if after >= before:
         return Written(None, (f"{NOT_WRITTEN}: {needs}; {grows}",))

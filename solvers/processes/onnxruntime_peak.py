@@ -26,15 +26,17 @@ session.run(None, {row.name: np.zeros([n if isinstance(n, int) else 1 for n in r
                    for row in session.get_inputs()})
 print(resident("VmHWM") - before)
 """
-_LIMIT_S = 30.0
 
 
-def resident_peak(data: bytes) -> int | None:
-    """Return by how many bytes a process grows that loads and runs a model; None where that cannot be measured."""
+def resident_peak(data: bytes, limit_s: float) -> int | None:
+    """Return by how many bytes a process grows that loads and runs a model; None where that cannot be measured in time.
+
+    The process is ended at the limit.
+    """
     if find_spec("onnxruntime") is None:
         return None
     try:
-        done = subprocess.run([sys.executable, "-P", "-c", _RUN], input=data, capture_output=True, timeout=_LIMIT_S)
+        done = subprocess.run([sys.executable, "-P", "-c", _RUN], input=data, capture_output=True, timeout=limit_s)
     except subprocess.TimeoutExpired:
         return None
     return int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdigit() else None

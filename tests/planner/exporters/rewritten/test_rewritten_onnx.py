@@ -180,7 +180,7 @@ def test_of_points_the_best_that_can_be_written_is_if_it_needs_less_than_the_giv
     data = mobilenet_v1(32, 0.25)
     model = rewritable(data, "model.onnx", read_model_graph(data, "model.onnx").graph)
     result = cascade(model.access, CascadeOptions(macs=1.2, channels=False))
-    (refused,) = written_in_parts(model, result, data).sentences
+    (refused,) = written_in_parts(model, result, data, 60).sentences
     said = "not written, .* about 1,223,872 with what a runtime keeps of nodes and needs to load, 1,223,872 as given"
     assert re.search(said, refused)
     model = replace(model, cost=NO_COST)
@@ -191,11 +191,12 @@ def test_of_points_the_best_that_can_be_written_is_if_it_needs_less_than_the_giv
             raise OperationsError("the best one cannot be written")
         return model.write(found)
 
-    written = written_in_parts(replace(model, write=write), result, data, lambda file: None)
+    other = replace(model, write=write)
+    written = written_in_parts(other, result, data, 60, lambda file, limit_s: None)
     assert written.data is not None
     # A process that grows by the bytes of the file does so by more with more nodes.
-    (refused,) = written_in_parts(replace(model, write=write), result, data, len).sentences
+    (refused,) = written_in_parts(other, result, data, 60, lambda file, limit_s: len(file)).sentences
     assert re.search("not written, .* a process grows by .* in onnxruntime, by .* with the given model", refused)
     assert f"{len(best.found.steps)} operations" not in written.sentences[0]
     with pytest.raises(OperationsError, match="the best one cannot"):
-        written_in_parts(replace(model, write=write), replace(result, points=(result.points[best.position],)), data)
+        written_in_parts(other, replace(result, points=(result.points[best.position],)), data, 60)
