@@ -80,13 +80,13 @@ def differences(shown: Tab, problem: Problem, plan: Plan, rng: random.Random) ->
         shows = read["pools"][q]
         used, best = audited[pool.name].used, audited[pool.name].best
         peak = re.match(r"peak([\d,]+) B", shows["levels"])
-        yield None if peak and _number(peak[1]) == used else f"{pool.name}: {used} are used, got {shows['levels']}"
+        yield None if peak and number(peak[1]) == used else f"{pool.name}: {used} are used, got {shows['levels']}"
         bound = re.search(r"lower bound([\d,]+) B", shows["levels"])
         if bound and len(problem.pools) == 1 and best is not None:
-            yield None if _number(bound[1]) <= best else f"{pool.name}: {best} are enough, got {shows['levels']}"
+            yield None if number(bound[1]) <= best else f"{pool.name}: {best} are enough, got {shows['levels']}"
         yield from _without(problem, rows, pool.name, shows["without"])
         for size, answer in zip(sizes[q], shows["fits"], strict=True):
-            yield _fits(problem, plan, q, size, answer)
+            yield fits(problem, plan, q, size, answer)
     spoiled = moved(problem, rows, rng.choice(roots(problem)), rng.randint(0, 3))
     broken = verify(problem, plan_of(spoiled))
     badge = _page(shown, problem, plan_of(spoiled), [[] for _ in problem.pools])["badge"]
@@ -104,7 +104,8 @@ def _page(shown: Tab, problem: Problem, plan: Plan, sizes: list[list[int]]) -> A
         return shown.page.evaluate(_READ, sizes)
 
 
-def _number(text: str) -> int:
+def number(text: str) -> int:
+    """Return a number that the page writes."""
     return int(text.replace(",", ""))
 
 
@@ -116,7 +117,7 @@ def _floors(problem: Problem, rows: Offsets, why: list[str]) -> Iterator[str | N
         least = next(low for low in range(own + 1) if not verify(problem, plan_of(moved(problem, rows, i, low))))
         could = re.search(r"could move down to offset ([\d,]+):", why[i])
         wrong = f"buffer {ids[i]} at {own} could lie at {least}, got {why[i]}"
-        yield None if (_number(could[1]) if could else own) == least else wrong
+        yield None if (number(could[1]) if could else own) == least else wrong
 
 
 def _without(problem: Problem, rows: Offsets, pool: str, told: list[tuple[str, str]]) -> Iterator[str | None]:
@@ -134,17 +135,17 @@ def _without(problem: Problem, rows: Offsets, pool: str, told: list[tuple[str, s
     for name, text in told:
         less = re.search(r"\(([\d,]+) B less\)", text)
         true = most(None) - most(name)
-        yield None if less and _number(less[1]) == true else f"{pool}: {true} less without {name}, got {text}"
+        yield None if less and number(less[1]) == true else f"{pool}: {true} less without {name}, got {text}"
 
 
-def _fits(problem: Problem, plan: Plan, q: int, size: int, answer: str) -> str | None:
+def fits(problem: Problem, plan: Plan, q: int, size: int, answer: str) -> str | None:
     """Compare an answer about a size with the verifier and, where the page says that nothing fits, with `explain`."""
     pools = tuple(pool.model_copy(update={"size": size}) if k == q else pool for k, pool in enumerate(problem.pools))
     smaller = Problem.model_validate(problem.model_dump() | {"pools": [pool.model_dump() for pool in pools]})
     wrong = f"{problem.pools[q].name} of {size}: got {answer}"
-    fits = not verify(smaller, plan)
+    is_valid = not verify(smaller, plan)
     if answer.startswith(("Yes", "This plan does not")):
-        return None if fits == answer.startswith("Yes") else wrong
+        return None if is_valid == answer.startswith("Yes") else wrong
     if not answer.startswith("No") or answer.startswith("Not known"):
         return wrong
     if len(problem.pools) > 1:
@@ -152,7 +153,7 @@ def _fits(problem: Problem, plan: Plan, q: int, size: int, answer: str) -> str |
         rows = [row | {"pools": [here[row["id"]]]} for row in smaller.model_dump()["buffers"]]
         smaller = Problem.model_validate(smaller.model_dump() | {"buffers": rows})
     found = explain(smaller, ExplainOptions(time_limit_s=_LIMIT_S, explain_s=0.1)).status
-    return None if found == "infeasible" and not fits else f"{wrong}; explain: {found}"
+    return None if found == "infeasible" and not is_valid else f"{wrong}; explain: {found}"
 
 
 if __name__ == "__main__":
