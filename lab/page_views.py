@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from tests.support.browser import AXE, Tab, chromium, tab
 
@@ -52,7 +53,7 @@ def main(folder: Path) -> int:
 
 def pages(folder: Path) -> Iterator[tuple[str, Path]]:
     """Write the page of each command that has one; yield names of views, and their files."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": name, "size": 64 * (k % 4 + 1), "start": k, "end": k + 3} for k, name in enumerate((*HOSTILE, "plain"))
     ]
     problem, larger, tight = (folder / f"{name}.json" for name in ("problem", "larger", "tight"))
