@@ -11,10 +11,11 @@ from pathlib import Path
 
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
-symbols = import_module(f"{__package__ or ''}.symbols".lstrip("."))
-Refused, Undecided, Symbols, add, key, prove = (
-    getattr(symbols, name) for name in ("Refused", "Undecided", "Symbols", "add", "key", "prove")
+symbols, boxes = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in ("symbols", "boxes"))
+Refused, Undecided, Symbols, add, key = (
+    getattr(symbols, name) for name in ("Refused", "Undecided", "Symbols", "add", "key")
 )
+prove, same = boxes.prove, boxes.same
 
 
 class Plan:
@@ -63,16 +64,16 @@ class Plan:
             if known not in seen:
                 seen[known] = symbols.largest(rows.values()) if rows else [{}]
             offsets[buffer] = seen[known]
-            if not symbols.same(offsets[buffer], values[program["which"][buffer]]):
+            if not same(symbols, offsets[buffer], values[program["which"][buffer]]):
                 raise Refused(f"programs[{i}]: buffer {buffer} does not lie where its order says")
             for time in sections[buffer]:
                 tops[time] = buffer
         ends = [add(each, self.size[b]) for b in order for each in offsets[b]]
         found = symbols.largest(ends) if ends else [{}]
-        if not symbols.same(found, self._ends(values, program["last"])):
+        if not same(symbols, found, self._ends(values, program["last"])):
             raise Refused(f"programs[{i}].last is not the peak")
         said = program.get("peak")
-        if said is not None and not symbols.same(found, [symbols.read(text) for text in said]):
+        if said is not None and not same(symbols, found, [symbols.read(text) for text in said]):
             raise Refused(f"programs[{i}].peak is not the peak")
         return found
 
@@ -94,7 +95,7 @@ def compare(plan, answer, problem):
         raise Refused("the lifetimes are not those of the problem")
     for i, row in enumerate(rows):
         size = symbols._called("align", [symbols.read(row["size"]), {(): plan.alignment}])
-        if not symbols.same([size], [plan.size[i]]):
+        if not same(symbols, [size], [plan.size[i]]):
             raise Refused(f"the size of buffer {i} is not that of the problem")
 
 
@@ -106,7 +107,7 @@ def check(answer, problem=None):
     plan = Plan(answer)
     if problem is not None:
         compare(plan, answer, problem)
-    if not plan.symbols.same(plan.loads, [plan.symbols.read(text) for text in answer["bound"]]):
+    if not same(plan.symbols, plan.loads, [plan.symbols.read(text) for text in answer["bound"]]):
         raise Refused("bound is not the largest sum of what is alive together")
     peaks = [plan.peak(i, program) for i, program in enumerate(answer["programs"])]
     over = Fraction(str(ratio))

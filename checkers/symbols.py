@@ -1,4 +1,4 @@
-"""Sizes as expressions over symbols, and proofs about them for all values, in whole numbers and fractions."""
+"""Sizes as expressions over symbols, in whole numbers and fractions."""
 
 import ast, math, sys
 from fractions import Fraction
@@ -12,7 +12,7 @@ forms = import_module(f"{__package__ or ''}.forms".lstrip("."))
 add, times, whole, key, put = forms.add, forms.times, forms.whole, forms.key, forms.put
 no_less_than_0 = forms.no_less_than_0
 
-MOST_FORMS, MOST_BOXES, LEAF, PER_BOX = 2000, 20_000, 4096, 20
+MOST_FORMS = 2000
 FUNCTIONS = {"min": "min", "Min": "min", "max": "max", "Max": "max", "floor_div": "//", "FloorDiv": "//"}
 FUNCTIONS |= {"ceil_div": "ceil", "CeilDiv": "ceil", "align": "align"}
 
@@ -205,63 +205,8 @@ class Symbols:
                 kept.append(i)
         return [left[i] for i in kept]
 
-    def same(self, some, others):
-        """Say whether two lists of forms are proved to have the same maximum at all values."""
-        if {*map(key, some)} == {*map(key, others)}:
-            return True
-        try:
-            for a, b in ((some, others), (others, some)):
-                prove(self, [a], b, Fraction(0))
-        except Refused:
-            return False
-        return True
-
 
 def _some(ends):
     low, high = ends
     high = 64 * max(low, 1) if high is None else high
     return sorted({low, math.isqrt(max(low, 1) * high), high} & set(range(low, high + 1)) | {low})
-
-
-def prove(symbols, peaks, loads, over):
-    """Prove that at each value one list of forms is at most 1 + over times the largest load; raises Refused."""
-    top, bottom = over.numerator + over.denominator, over.denominator
-    room = {}
-
-    def refute(at, left):
-        load = max(symbols.value(form, at) for form in loads)
-        if min(max(symbols.value(form, at) for form in forms) for forms in left) * bottom > load * top:
-            where = ", ".join(f"{name}={at[name] * symbols.step[name]}" for name in symbols.box if name in at)
-            raise Refused(f"it is above its claim at {where}")
-
-    def is_within(form, load, box):
-        pair = (key(form), key(load))
-        if pair not in room:
-            room[pair] = symbols.below(add(times(load, {(): top}), form, -bottom))
-        return all(no_less_than_0(each, box) for each in room[pair])
-
-    for at in symbols.points:
-        refute(dict(at), peaks)
-    free = symbols.free([form for forms in (*peaks, loads) for form in forms])
-    work, effort = [({name: symbols.box[name] for name in sorted(free)}, peaks)], 0
-    while work:
-        box, left = work.pop()
-        left = [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
-        if any(not forms for forms in left):
-            continue
-        count = math.inf if any(high is None for _, high in box.values()) else _count(box)
-        effort += 1 + (count // PER_BOX if count <= LEAF else 0)
-        if effort > MOST_BOXES or count == math.inf:
-            raise Undecided(f"{effort} boxes")
-        if count <= LEAF:
-            for row in product(*(range(low, high + 1) for low, high in box.values())):
-                refute(dict(zip(box, row)), left)
-            continue
-        name = max(box, key=lambda each: (box[each][1] + 1) / max(1, box[each][0]))
-        low, high = box[name]
-        middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
-        work += [({**box, name: ends}, left) for ends in ((low, middle), (middle + 1, high))]
-
-
-def _count(box):
-    return math.prod(high - low + 1 for low, high in box.values())

@@ -1,0 +1,73 @@
+"""Proofs about sizes for all values of symbols, box by box, in whole numbers and fractions."""
+
+import math, sys
+from fractions import Fraction
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+symbols = import_module(f"{__package__ or ''}.symbols".lstrip("."))
+Refused, Undecided, add, key, times = (
+    getattr(symbols, name) for name in ("Refused", "Undecided", "add", "key", "times")
+)
+no_less_than_0 = symbols.no_less_than_0
+
+MOST_BOXES, LEAF, PER_BOX = 20_000, 4096, 20
+
+
+def same(symbols, some, others):
+    """Say whether two lists of forms are proved to have the same maximum at all values."""
+    if {*map(key, some)} == {*map(key, others)}:
+        return True
+    try:
+        for a, b in ((some, others), (others, some)):
+            prove(symbols, [a], b, Fraction(0))
+    except Refused:
+        return False
+    return True
+
+
+def prove(symbols, peaks, loads, over):
+    """Prove that at each value one list of forms is at most 1 + over times the largest load; raises Refused."""
+    top, bottom = over.numerator + over.denominator, over.denominator
+    room = {}
+
+    def refute(at, left):
+        load = max(symbols.value(form, at) for form in loads)
+        if min(max(symbols.value(form, at) for form in forms) for forms in left) * bottom > load * top:
+            where = ", ".join(f"{name}={at[name] * symbols.step[name]}" for name in symbols.box if name in at)
+            raise Refused(f"it is above its claim at {where}")
+
+    def is_within(form, load, box):
+        pair = (key(form), key(load))
+        if pair not in room:
+            room[pair] = symbols.below(add(times(load, {(): top}), form, -bottom))
+        return all(no_less_than_0(each, box) for each in room[pair])
+
+    for at in symbols.points:
+        refute(dict(at), peaks)
+    free = symbols.free([form for forms in (*peaks, loads) for form in forms])
+    work, effort = [({name: symbols.box[name] for name in sorted(free)}, peaks)], 0
+    while work:
+        box, left = work.pop()
+        left = [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
+        if any(not forms for forms in left):
+            continue
+        count = math.inf if any(high is None for _, high in box.values()) else _count(box)
+        effort += 1 + (count // PER_BOX if count <= LEAF else 0)
+        if effort > MOST_BOXES or count == math.inf:
+            raise Undecided(f"{effort} boxes")
+        if count <= LEAF:
+            for row in product(*(range(low, high + 1) for low, high in box.values())):
+                refute(dict(zip(box, row)), left)
+            continue
+        name = max(box, key=lambda each: (box[each][1] + 1) / max(1, box[each][0]))
+        low, high = box[name]
+        middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
+        work += [({**box, name: ends}, left) for ends in ((low, middle), (middle + 1, high))]
+
+
+def _count(box):
+    return math.prod(high - low + 1 for low, high in box.values())
