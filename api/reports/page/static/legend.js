@@ -9,7 +9,7 @@ import { nameText, sizeText } from "./text.js";
 export function legendTexts({ legend, look, plan, demand }) {
   const says = (/** @type {boolean} */ isSo, /** @type {string} */ text) => (isSo ? [{ text }] : []);
   return [...(legend ?? []).slice(0, 12).map(({ name, ink }) => ({ text: look.by === "size" ? sizeText(Number(name)) : String(name), ink: `#${ink.toString(16).padStart(6, "0")}` })),
-    ...says(demand !== null, "bytes it needs, red: above the capacity; outlined: what cannot all be placed"),
+    ...["grey: bytes it needs", "red: above the capacity", "outlined: cannot all be placed"].flatMap((text) => says(demand !== null, text)),
     ...says(look.time !== null && plan.pool.some((q) => q >= 0), "left strip: addresses then, grey idle"),
     ...says(Boolean(plan.prefix), `names begin with ${nameText(plan.prefix ?? "", 40)}`),
     ...says(look.peak.length > 0, "purple outline: decides the peak"),

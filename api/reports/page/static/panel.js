@@ -106,7 +106,7 @@ export class Panel {
       return h("p", {}, q >= 0 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `), `${countText(inside.length)} ${inside.length === 1 ? "buffer" : "buffers"}, ${bytesText(exact)}`,
         bytes >= fullest.bytes ? " (the most)" : `, ${percentText(bytes / fullest.bytes)} of the most `,
         bytes < fullest.bytes && h("button", { type: "button", onclick: () => this.actions.lookAt(fullest.time) }, "go to the fullest time"),
-        idle > 0 && plan.pool[inside[0]] >= 0 && ` ${sizeText(idle)} below the highest end ${idle === 1 ? "is" : "are"} idle.`);
+        idle > 0 && plan.pool[inside[0]] >= 0 && `; ${sizeText(idle)} below the highest end ${idle === 1 ? "is" : "are"} idle.`);
     });
     fill(this.alive,
       h("h2", {}, `Alive at time ${plan.timeText(time)}`, step && `, ${nameText(step, 60)}`),
