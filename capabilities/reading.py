@@ -95,7 +95,8 @@ def _with_default(model: type[Any], sentence: str) -> str:
     if about is None or "did you mean" in sentence or "such as" in sentence or "as in" in sentence:
         return sentence
     default = about.get_default(call_default_factory=True)
-    return f"{sentence} ({about.description})" if default in (None, (), {}, ...) else f"{sentence} (left out, {default})"
+    is_nothing = default in (None, (), {}, ...)
+    return f"{sentence} ({about.description})" if is_nothing else f"{sentence} (left out, {default})"
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
