@@ -100,6 +100,13 @@ def visited(found: Tab, name: str) -> tuple[str, tuple[str, str]]:
     found.page.reload()
     again = "reloaded" if lines == shown(found) else "WRONG after a reload"
     asked(found, name)
+    for option in found.page.locator("[data-option] input").all():
+        given = ASKED.get(option.evaluate("(each) => each.closest('[data-option]').dataset.option") or "")
+        if given is not None:
+            option.fill(given)
+    if found.page.locator("[data-input=target]").count():
+        found.page.select_option("[data-input=target] select", label="a file…")
+        found.page.set_input_files("[data-input=target] input[type=file]", ASKED["target"])
     found.page.click("dialog .primary")
     found.page.wait_for_selector("dialog", state="detached")
     for _ in range(100):

@@ -75,6 +75,7 @@ function formOf(capability, known, send, again) {
     try {
       const request = {};
       for (const field of [...inputs, ...options]) await field.put(request);
+      if (capability.named) request.options = { name: inputs[0].file.files?.[0]?.name ?? (/written here$/.test(inputs[0].said) ? capability.named : inputs[0].said), ...request.options };
       send(request, /written here$/.test(inputs[0]?.said ?? "") ? "an example" : inputs[0].said);
     } catch (error) {
       fill(wrong, nameText(/** @type {Error} */ (error).message, 600));
@@ -172,7 +173,7 @@ function sourcesOf(input, { entries, files, jobs, service }) {
     }
     return found;
   }
-  const answers = entries.filter(({ answer }) => answer?.value?.[input.name]).map(({ name, answer }) => ({ says: name, value: async () => answer?.value[input.name] }));
+  const answers = entries.filter(({ answer }) => !takesBytes(input) && answer?.value?.[input.name] && !Array.isArray(answer.value[input.name])).map(({ name, answer }) => ({ says: name, value: async () => answer?.value[input.name] }));
   return [...answers, ...files.map((file) => ({ says: file.name, isFile: true, value: () => fileValue(input, file, service) }))];
 }
 

@@ -5,7 +5,7 @@ import { readSize } from "../sizes.js";
 
 /** @typedef {{name: string, schema: any, isRequired: boolean, example: any}} Input */
 /** @typedef {{name: string, schema: any, says: string, value: any}} Option  `value` is the default */
-/** @typedef {{name: string, summary: string, help: string, inputs: Input[], options: Option[]}} Capability */
+/** @typedef {{name: string, summary: string, help: string, inputs: Input[], options: Option[], named?: string}} Capability  `named` is the name of the example's file */
 
 /** A number of bytes with a unit, as the command takes it. */
 const SIZE = /^[0-9.]+ ?[kKMGT]i?B?$/;
@@ -22,7 +22,7 @@ export function capabilitiesIn(document) {
       ({ name, schema, isRequired: request.required?.includes(name) ?? false, example: example[name] }));
     const options = Object.entries(schemas[nameOf(request.properties.options)].properties).map(([name, schema]) =>
       ({ name, schema: plain(schema), says: /** @type {any} */ (schema).description ?? "", value: /** @type {any} */ (schema).default }));
-    return [{ name: path.slice(4), summary: post.summary, help: post.description ?? "", inputs, options: options.filter(({ name }) => name !== "format" || path !== "/v1/plan") }];
+    return [{ name: path.slice(4), summary: post.summary, help: post.description ?? "", inputs, named: example.options?.name, options: options.filter(({ name }) => name !== "format" || path !== "/v1/plan") }];
   });
 }
 
