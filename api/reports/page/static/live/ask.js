@@ -73,7 +73,7 @@ function formOf(capability, known, send, again) {
     button.disabled = true;
     fill(wrong);
     try {
-      const request = {};
+      const request = /** @type {any} */ ({});
       for (const field of [...inputs, ...options]) await field.put(request);
       if (capability.named) request.options = { name: inputs[0].file.files?.[0]?.name ?? (/written here$/.test(inputs[0].said) ? capability.named : inputs[0].said), ...request.options };
       send(request, /written here$/.test(inputs[0]?.said ?? "") ? "an example" : inputs[0].said);
