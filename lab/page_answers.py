@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab.places import Offsets, lives, loose, moved, plan_of, roots
+from lab.places import Offsets, lives, loose_cases, moved, plan_of, roots
 from memplan import AuditOptions, ExplainOptions, Plan, Problem, audit, explain, inspect
 from memplan.api.reports.page.file_page import plan_page
 from memplan.planner.audit import verify
@@ -47,20 +47,15 @@ _LIMIT_S = 2.0
 
 def main(count: int, seed: int) -> int:
     """Go through so many problems that have a plan; return the number of differences."""
-    cases, found, answers = 0, 0, 0
+    found, answers = 0, 0
     with chromium() as browser, tab(browser) as shown:
-        while cases < count:
-            problem, plan = loose(seed)
-            seed += 1
-            if plan is None:
-                continue
-            cases += 1
-            for line in differences(shown, problem, plan, random.Random(seed)):
+        for drawn, problem, plan in loose_cases(count, seed):
+            for line in differences(shown, problem, plan, random.Random(drawn + 1)):
                 answers += 1
                 if line is not None:
                     found += 1
-                    print(f"seed {seed - 1}: {line}", flush=True)
-    print(f"{cases} problems, {answers} answers, {found} differences")
+                    print(f"seed {drawn}: {line}", flush=True)
+    print(f"{count} problems, {answers} answers, {found} differences")
     return found
 
 

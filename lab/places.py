@@ -26,13 +26,8 @@ _SOLVE_S = 0.3
 
 def main(count: int, seed: int) -> int:
     """Go through so many problems that have a plan; return the number of differences."""
-    cases, found, buffers, lower = 0, 0, 0, 0
-    while cases < count:
-        problem, plan = loose(seed)
-        seed += 1
-        if plan is None:
-            continue
-        cases += 1
+    found, buffers, lower = 0, 0, 0
+    for drawn, problem, plan in loose_cases(count, seed):
         said = inspect(problem, plan)
         places = said.places
         assert places is not None
@@ -40,9 +35,19 @@ def main(count: int, seed: int) -> int:
         lower += sum(low < row.offset for low, row in zip(places.lowest, plan.placements, strict=True))
         for line in differences(problem, plan, said):
             found += 1
-            print(f"seed {seed - 1}: {line}", flush=True)
-    print(f"{cases} problems, {buffers} buffers, {lower} could lie lower, {found} differences")
+            print(f"seed {drawn}: {line}", flush=True)
+    print(f"{count} problems, {buffers} buffers, {lower} could lie lower, {found} differences")
     return found
+
+
+def loose_cases(count: int, seed: int) -> Iterator[tuple[int, Problem, Plan]]:
+    """Yield so many drawn problems that have a plan, each with its seed and the loose plan."""
+    while count > 0:
+        problem, plan = loose(seed)
+        if plan is not None:
+            count -= 1
+            yield seed, problem, plan
+        seed += 1
 
 
 def loose(seed: int) -> tuple[Problem, Plan | None]:

@@ -27,6 +27,7 @@ from memplan.planner.exporters.rewritten.write import rewritable
 from memplan.planner.importers.model_graph import read_model_graph
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
+from memplan.solvers.processes.onnxruntime_peak import SESSION
 from memplan.solvers.processes.tflite_micro import measured
 from tests.support import image_models, tflite_networks
 
@@ -36,33 +37,27 @@ _CLOSE = 3e-6
 """What outputs may differ by, of the largest: kernels add up floats in another order for narrower images."""
 _TOLERANCE = 300_000
 """The bytes that the resident memory of two runs of one model differs by, at most."""
-_RUN = """
-import json, sys
-import numpy as np
-import onnxruntime as ort
-options = ort.SessionOptions()
-options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-options.intra_op_num_threads = 1
-options.enable_cpu_mem_arena = options.enable_mem_pattern = False
-ort.set_default_logger_severity(3)
-def status(key):
-    return next(int(row.split()[1]) * 1024 for row in open("/proc/self/status") if row.startswith(key))
+_RUN = (
+    SESSION
+    + """
+import json
 # What the first session and run load of onnxruntime itself is no model's.
 small = ort.InferenceSession(sys.argv[3], options)
 small.run(None, {"x": np.zeros((1, 3, 32, 32), np.float32)})
 draw = np.random.default_rng(0)
 open("/proc/self/clear_refs", "w").write("5")
-base = status("VmRSS")
+base = resident("VmRSS")
 session = ort.InferenceSession(sys.argv[1], options)
 feeds = {row.name: draw.random([n if isinstance(n, int) else 1 for n in row.shape], np.float32)
          for row in session.get_inputs()}
-before, loaded = status("VmRSS"), status("VmHWM")
+before, loaded = resident("VmRSS"), resident("VmHWM")
 open("/proc/self/clear_refs", "w").write("5")
 found = session.run(None, feeds)
-peak = status("VmHWM")
+peak = resident("VmHWM")
 np.savez(sys.argv[2], *found)
 print(json.dumps([max(peak, loaded) - base, peak - before]))
 """
+)
 ONNX: tuple[tuple[str, int, float], ...] = (
     *(("vgg", 96, 0.25), ("unet", 96, 0.5), ("mobilenet_v2", 96, 0.5), ("mobilenet_v1", 128, 0.5)),
     *(("squeezenet", 128, 0.5), ("resnet", 96, 0.5), ("vgg", 160, 0.25), ("unet", 160, 0.5), ("unet", 256, 0.25)),

@@ -104,7 +104,7 @@ class _StepRun:
         work, self.moved = np.zeros(len(self.i)), np.zeros(len(self.i), np.int64)
         for v in range(region.first, region.end):
             work += self._operation(v)
-        rounded = self._rounded
+        rounded = target.rounded
         self.slots += [("ring", t, rounded(region.holds[t].bytes)) for t in sorted(self.inside)]
         self.slots += [("resident", t, rounded(graph.tensors[t].bytes)) for t in sorted(self.resident)]
         here = set(self.step.retained) - self.resident
@@ -139,9 +139,9 @@ class _StepRun:
             if read.tensor not in self.inside and read.tensor not in self.resident | set(self.step.retained):
                 self._read(v, read, made, channels)
         if row.role == "sum" and not is_whole:
-            self.slots.append(("sums", row.outputs[0], self._rounded(sums_of(graph, region))))
+            self.slots.append(("sums", row.outputs[0], self.target.rounded(sums_of(graph, region))))
         if row.work:
-            self.slots.append(("workspace", row.outputs[0] if row.outputs else 0, self._rounded(row.work)))
+            self.slots.append(("workspace", row.outputs[0] if row.outputs else 0, self.target.rounded(row.work)))
         for t in row.outputs:
             if t not in self.inside and t not in self.step.retained:
                 stored = area * -(-graph.tensors[t].pixel * channels // of)
@@ -187,10 +187,7 @@ class _StepRun:
     def _slot(self, kind: str, tensor: int, filled: Counts) -> None:
         copies = self.target.engine.copies if np.count_nonzero(filled) > 1 else 1
         if filled.any():
-            self.slots.append((kind, tensor, copies * self._rounded(int(filled.max()))))
-
-    def _rounded(self, size: int) -> int:
-        return -(-size // self.target.alignment) * self.target.alignment
+            self.slots.append((kind, tensor, copies * self.target.rounded(int(filled.max()))))
 
 
 def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.intervals import merged
 from memplan.solvers.kernels.lemmas.tables import FAR, LemmaProblem
 
 _GRANULES = 3
@@ -151,14 +152,7 @@ def _extent(instance: Instance, i: int) -> tuple[int, int]:
 def _in_the_way(instance: Instance, q: int, pinned: I64) -> list[tuple[int, int]]:
     """Return the reserved ranges of a pool and the extents of some pinned buffers in it, disjoint and ascending."""
     rows = [(low, high) for low, high in instance.pools[q].reserved.tolist()]
-    rows += [_extent(instance, i) for i in pinned.tolist() if instance.allowed[q, i]]
-    found: list[tuple[int, int]] = []
-    for low, high in sorted(rows):
-        if found and low <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], high)
-        else:
-            found.append((low, high))
-    return found
+    return merged(rows + [_extent(instance, i) for i in pinned.tolist() if instance.allowed[q, i]])
 
 
 def _obstacles(instance: Instance, near_pinned: Bool, pinned: I64) -> list[list[tuple[int, int]]]:

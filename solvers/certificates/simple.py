@@ -10,6 +10,7 @@ from memplan.planner.bounds.cliques import heavy_clique
 from memplan.planner.bounds.reserved import Reserve
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.intervals import merged
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.lemma_problem import ConflictSet, conflict_matrix
@@ -107,7 +108,7 @@ def _too_long(
     members = members[instance.pin[members] < 0]
     blocks = [_blocks(instance, q, pinned) for q in pools]
     if len(pools) > 1:
-        free = sum(Reserve(_merged(rows)).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
+        free = sum(Reserve(merged(rows)).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
         # Over several pools no grid is common, so bytes are counted.
         return (1, 0) if sum(instance.size[members].tolist()) > free else None
     for granule, remainder in _grids(instance, members, pools[0]):
@@ -123,7 +124,7 @@ def _too_long(
         rounded = [(low + (remainder - low) % granule, high + (remainder - high) % granule) for low, high in blocks[0]]
         lows = [int(instance.residue[pools[0], i]) for i in kept.tolist()]
         start = min(lows)
-        rows = _merged([(low - start, high - start) for low, high in rounded if high > start])
+        rows = merged((low - start, high - start) for low, high in rounded if high > max(low, start))
         end = start + Reserve([(max(0, low), high) for low, high in rows]).reach(sum(size) + sum(waste)) - max(waste)
         if end > caps[0]:
             return granule, remainder
@@ -147,13 +148,3 @@ def _blocks(instance: Instance, q: int, pinned: list[int]) -> list[tuple[int, in
     rows = [(low, high) for low, high in instance.pools[q].reserved.tolist()]
     mine = [i for i in pinned if instance.allowed[q, i]]
     return sorted(rows + [(int(instance.pin[i]), int(instance.pin[i] + instance.size[i])) for i in mine])
-
-
-def _merged(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for low, high in sorted(rows):
-        if found and low <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], high)
-        elif high > low:
-            found.append((low, high))
-    return found

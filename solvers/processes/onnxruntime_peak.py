@@ -6,7 +6,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-_RUN = """
+SESSION = """
 import sys
 import numpy as np
 import onnxruntime as ort
@@ -15,9 +15,14 @@ options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
 options.intra_op_num_threads = 1
 options.enable_cpu_mem_arena = options.enable_mem_pattern = False
 ort.set_default_logger_severity(4)
-data = sys.stdin.buffer.read()
 def resident(key):
     return next(int(row.split()[1]) * 1024 for row in open("/proc/self/status") if row.startswith(key))
+"""
+"""The options of sessions whose memory is measured, and what reads it: the beginning of programs that do."""
+_RUN = (
+    SESSION
+    + """
+data = sys.stdin.buffer.read()
 types = {"tensor(float)": "f4", "tensor(double)": "f8", "tensor(float16)": "f2", "tensor(bool)": "?",
          "tensor(int64)": "i8", "tensor(int32)": "i4", "tensor(int8)": "i1", "tensor(uint8)": "u1"}
 before = resident("VmRSS")
@@ -26,6 +31,7 @@ session.run(None, {row.name: np.zeros([n if isinstance(n, int) else 1 for n in r
                    for row in session.get_inputs()})
 print(resident("VmHWM") - before)
 """
+)
 
 
 def resident_peak(data: bytes, limit_s: float) -> int | None:

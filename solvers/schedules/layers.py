@@ -139,8 +139,7 @@ class LayerTilings:
             axes.append(_axis(tables))
         of, tables = max(1, out.channels), list[_Table]()
         # Without bursts the time of a visit is convex in its channels, so that even parts are the best.
-        even = sorted({-(-of // parts) for parts in range(1, of + 1)})
-        for size in tried(of) if self.target.link.burst > 1 else even:
+        for size in tried(of) if self.target.link.burst > 1 else _even(of):
             channels = [b - a for a, b in _spans(of, size)]
             factors, varies = [[-(-row.weights * n // of) for n in channels]], [len(channels) > 1]
             for read in reads:
@@ -165,17 +164,17 @@ class LayerTilings:
         if self._is_written:
             copies = np.where(visits > 1, target.engine.copies, 1)
             slots = slots + copies * _up(_outer([axis.most(axis.made) for axis in axes]), target.alignment)
+        loads = [[self._loads(operand, order) for operand in range(len(axes[0].factors))] for order in _ORDERS]
         loaded, moving = [], []
-        for axes_in_order in _ORDERS:
+        for in_order in loads:
             total, most = written, visits * self._is_written
-            for operand in range(len(axes[0].factors)):
-                bytes_, times = self._loads(operand, axes_in_order)
+            for bytes_, times in in_order:
                 total, most = total + bytes_, np.maximum(most, times)
             loaded.append(total)
             moving.append(most)
-        for operand in range(len(axes[0].factors)):
+        for operand, (_, times) in enumerate(loads[0]):
             # The numbers of loads in both orders are one or more alike.
-            copies = np.where(self._loads(operand, _ORDERS[0])[1] > 1, target.engine.copies, 1)
+            copies = np.where(times > 1, target.engine.copies, 1)
             largest = _outer([axis.most(axis.factors[operand]) for axis in axes])
             slots = slots + copies * _up(largest, target.alignment)
         bounds = [np.maximum(work, m * link.latency + t / link.bandwidth) for m, t in zip(moving, loaded, strict=True)]
@@ -276,8 +275,12 @@ def tried(length: int) -> list[int]:
     """Return the sizes of tiles that are tried along an axis."""
     if length <= MOST_SIDES:
         return list(range(1, length + 1))
-    found = sorted({-(-length // parts) for parts in range(1, length + 1)})
-    return found[-MOST_SIDES:]
+    return _even(length)[-MOST_SIDES:]
+
+
+def _even(length: int) -> list[int]:
+    """Return the least size of tiles for each number of them along an axis."""
+    return sorted({-(-length // parts) for parts in range(1, length + 1)})
 
 
 def _spans(length: int, size: int) -> tuple[Span, ...]:

@@ -16,7 +16,6 @@ from memplan.planner.schedules.target import Target
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.search import RegionSearch, worth_having
-from memplan.solvers.cascade.tables import rounded_up
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
 from memplan.solvers.schedules.costs import Objective
 from memplan.solvers.schedules.layers import LayerFront, LayerTilings, layer_step
@@ -131,7 +130,7 @@ class NetworkSearch:
         ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
         for first, end in sorted(ranges, key=lambda ends: (-self._saved(*ends), ends)):
             rows = self.graph.operations[first:end]
-            if sum(rounded_up(row.weights, self.target.alignment) for row in rows) <= self.target.capacity:
+            if sum(self.target.rounded(row.weights) for row in rows) <= self.target.capacity:
                 count[first] = count.get(first, 0) + 1
                 ranked.append((count[first], -self._saved(first, end), first, end))
         return [(first, end) for _, _, first, end in sorted(ranked)]
@@ -176,7 +175,7 @@ class NetworkSearch:
         return steps[::-1]
 
     def _bytes(self, tensor: int) -> int:
-        return rounded_up(self.graph.tensors[tensor].bytes, self.target.alignment)
+        return self.target.rounded(self.graph.tensors[tensor].bytes)
 
     def _retained(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
         """Yield what operations may leave in the fast memory: up to so many tensors that are read later, no outputs."""
