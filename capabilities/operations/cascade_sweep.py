@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
+from operator import le
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
@@ -99,14 +100,11 @@ def swept_rows(
     found: Sequence[tuple[Mapping[str, Any], CascadeResult]], objectives: Sequence[str]
 ) -> tuple[SweptRow, ...]:
     """Return what each combination found."""
-    every = {_costs(point, objectives) for _, result in found for point in result.points}
+    best = _undominated({_costs(point, objectives) for _, result in found for point in result.points})
     rows = []
     for values, result in found:
         points = tuple(
-            SweptPoint.of(
-                figures_of(point), is_best=not any(_is_better(other, _costs(point, objectives)) for other in every)
-            )
-            for point in result.points
+            SweptPoint.of(figures_of(point), is_best=_costs(point, objectives) in best) for point in result.points
         )
         rows.append(SweptRow(values=dict(values), layers_peak=result.layers_peak, points=points))
     return tuple(rows)
@@ -116,8 +114,13 @@ def _costs(point: CascadePoint, objectives: Sequence[str]) -> tuple[int, ...]:
     return (*(getattr(point, name) for name in objectives), point.slow_traffic)
 
 
-def _is_better(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+def _undominated(costs: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Return the costs for which no others are as low in all objectives."""
+    found: list[tuple[int, ...]] = []
+    for one in sorted(costs):  # what is as low in all comes before
+        if not any(all(map(le, other, one)) for other in found):
+            found.append(one)
+    return set(found)
 
 
 def best_of(found: Sequence[CascadeResult]) -> CascadeResult:
