@@ -46,14 +46,14 @@ def _front(result: CascadeResult) -> Iterator[str]:
         x = _LEFT + (right - _LEFT) * peak / most
         return round(x), round(bottom - (bottom - top) * (ratio - low) / (high - low))
 
-    yield _text(_LEFT, 18, f"{result.graph.name or 'cascades'}: peak and multiplications")
+    yield text_at(_LEFT, 18, f"{result.graph.name or 'cascades'}: peak and multiplications")
     yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="#888"/>'
     for ratio in (low, high):
-        yield _text(_LEFT - 8, at(0, ratio)[1] + 4, f"{100 * (ratio - 1):+.1f} % MACs", "end")
-    yield _text(_LEFT, bottom + 16, "0", "middle")
+        yield text_at(_LEFT - 8, at(0, ratio)[1] + 4, f"{100 * (ratio - 1):+.1f} % MACs", "end")
+    yield text_at(_LEFT, bottom + 16, "0", "middle")
     x, y = at(result.layers_peak, 1.0)
     yield f'<rect x="{x - 4}" y="{y - 4}" width="8" height="8" fill="#b2182b">{_title(result.layers_peak, 1.0)}</rect>'
-    yield _text(min(x, right), bottom + 16, f"layer by layer: {result.layers_peak:,} bytes", "end")
+    yield text_at(min(x, right), bottom + 16, f"layer by layer: {result.layers_peak:,} bytes", "end")
     if seen:
         places = " ".join("{},{}".format(*at(*one)) for one in seen)
         yield f'<polyline points="{places}" fill="none" stroke="#4878a8"/>'
@@ -71,13 +71,13 @@ def _stripes(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator
     shown = range(0, steps, -(-steps // _MOST_STEPS))
     wide = (_WIDTH - _LEFT - 60) / max(1, len(shown))
     told = f"{region.kind}, {steps} steps along {axis}"
-    yield _text(_LEFT, start - 12, f"operations {region.first} to {region.end - 1} at {point.peak:,} bytes: {told}")
+    yield text_at(_LEFT, start - 12, f"operations {region.first} to {region.end - 1} at {point.peak:,} bytes: {told}")
     for lane, v in enumerate(range(region.first, region.first + lanes)):
         top, row = start + lane * _LANE, graph.operations[v]
         hold = region.holds.get(row.outputs[0])
         colour = _COLOURS["whole" if hold is None else hold.mode]
         size = max([1, *(end for _, end in spans[v])])
-        yield _text(_LEFT - 8, top + _LANE // 2, f"{v}: {row.kind or 'operation'}"[:24], "end")
+        yield text_at(_LEFT - 8, top + _LANE // 2, f"{v}: {row.kind or 'operation'}"[:24], "end")
         yield f'<rect x="{_LEFT}" y="{top}" width="{_WIDTH - _LEFT - 60}" height="{_LANE - 6}" fill="#f2f2f2"/>'
         for k, step in enumerate(shown):
             first, end = spans[v][step]
@@ -89,7 +89,8 @@ def _stripes(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator
                 )
 
 
-def _text(x: int, y: int, said: str, anchor: str = "start") -> str:
+def text_at(x: int, y: int, said: str, anchor: str = "start") -> str:
+    """Return a text of a picture, whose start, middle or end is at a point."""
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(said)}</text>'
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
+from memplan.api.reports.cascade_picture import text_at
 from memplan.capabilities.operations.cascade_sweep import SweptPoint, SweptRow, value_text
 
 _WIDTH, _CHART, _LEFT, _RIGHT, _GAP, _LINE = 900, 200, 110, 40, 56, 16
@@ -24,11 +25,11 @@ def sweep_picture(name: str, rows: Sequence[SweptRow]) -> str:
         label = ", ".join(f"{other} {value_text(row.values[other])}" for other in others)
         line = series.setdefault(label, [None] * len(ticks))
         line[ticks.index(value_text(row.values[option]))] = row.points[-1] if row.points else None
-    body = [_text(_LEFT, 20, f"{name or 'cascades'}: the least peak, and its multiplications, over {option}")]
+    body = [text_at(_LEFT, 20, f"{name or 'cascades'}: the least peak, and its multiplications, over {option}")]
     for k, label in enumerate(series if others else ()):
         y = 38 + _LINE * k
         body.append(f'<rect x="{_LEFT}" y="{y - 9}" width="10" height="10" fill="{_colour(k)}"/>')
-        body.append(_text(_LEFT + 16, y, label))
+        body.append(text_at(_LEFT + 16, y, label))
     top = 40 + _LINE * (len(series) if others else 0)
     body += _chart(top, ticks, series, lambda point: point.peak, lambda peak: f"{peak:,.0f} bytes")
     body += _chart(
@@ -60,10 +61,10 @@ def _chart(
     bottom, right, wide = top + _CHART, _WIDTH - _RIGHT, max(1, len(ticks) - 1)
     yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="#888"/>'
     for mark in (low, high):
-        yield _text(_LEFT - 8, _y(mark, low, high, bottom) + 4, written(mark), "end")
+        yield text_at(_LEFT - 8, _y(mark, low, high, bottom) + 4, written(mark), "end")
     xs = [_LEFT + 20 + (right - _LEFT - 40) * k / wide for k in range(len(ticks))]
     for x, tick in zip(xs, ticks, strict=True):
-        yield _text(round(x), bottom + 16, tick, "middle")
+        yield text_at(round(x), bottom + 16, tick, "middle")
     for k, (label, line) in enumerate(series.items()):
         at = [
             (round(x, 1), _y(value(point), low, high, bottom), value(point), tick)
@@ -83,7 +84,3 @@ def _y(value: float, low: float, high: float, bottom: int) -> int:
 
 def _colour(k: int) -> str:
     return _COLOURS[k % len(_COLOURS)]
-
-
-def _text(x: int, y: int, said: str, anchor: str = "start") -> str:
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(said)}</text>'
