@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, Texts, adapted, aligned
-from memplan.planner import formats, importers
+from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError, sentences, shown
-from memplan.planner.importers.imported import FOR_MODELS, Imported, ImportOptions, ModelOptions
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
 from memplan.planner.operations.graph import OperationGraph
+from memplan.systems import reading as importers
+from memplan.systems.imported import FOR_MODELS, Imported, ImportOptions, ModelOptions
 
 if TYPE_CHECKING:
     from memplan.planner.together import Application
@@ -159,8 +160,8 @@ class Reader:
     def graph(self, data: bytes, name: str | None = None) -> OperationGraph:
         """Return the graph of operations in the bytes of a file, or of a model; raises InputError."""
         # Imported here: few questions are about graphs.
-        from memplan.planner.importers.model_graph import read_model_graph
         from memplan.planner.lint.graphs import made_again
+        from memplan.systems.model_graph import read_model_graph
 
         self.data, self.name = data, name
         options = self.options.of_model(facts=True)

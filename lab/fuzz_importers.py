@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from memplan.planner.errors import InputError
-from memplan.planner.importers import IMPORTERS
-from memplan.planner.importers.imported import ImportOptions
+from memplan.systems.imported import ImportOptions
+from memplan.systems.reading import IMPORTERS
 from tests.support.dump_files import INCLUSIVE, MEMORIES, PACKS, TRACE, perceptron, recorded
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from memplan.planner.errors import InputError
 from memplan.planner.formats.other_files import other_kind
-from memplan.planner.importers import IMPORTERS, detect, read_model
-from memplan.planner.importers.imported import ImportOptions
+from memplan.systems.imported import ImportOptions
+from memplan.systems.reading import IMPORTERS, detect, read_model
 
 _SUFFIXES = tuple(suffix for importer in IMPORTERS.values() for suffix in importer.suffixes)
 

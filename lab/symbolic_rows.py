@@ -25,15 +25,15 @@ from typing import Any
 from lab.shapes import programs_of
 from lab.support.torch_networks import networks
 from memplan import read_problem
-from memplan.capabilities.symbols.shapes import ShapesOptions, shapes
+from memplan.capabilities.shapes.offset_programs import Evaluator
+from memplan.capabilities.shapes.search.any_sizes import order_for_any_sizes
+from memplan.capabilities.shapes.shapes import ShapesOptions, shapes
 from memplan.planner.errors import MemplanError
-from memplan.planner.importers import read_model
-from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.offset_programs import Evaluator
 from memplan.planner.symbols.problem import SymbolicProblem, SymbolRange, compiled
 from memplan.planner.symbols.space import Space, Symbol
-from memplan.solvers.symbolic.any_sizes import order_for_any_sizes
+from memplan.systems.imported import ImportOptions
+from memplan.systems.reading import read_model
 
 CALLS = 2_000
 

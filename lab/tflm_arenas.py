@@ -13,10 +13,10 @@ import tempfile
 from pathlib import Path
 
 from memplan.planner.errors import InputError
-from memplan.planner.exporters import EXPORTERS
-from memplan.planner.exporters.layout import lay_out
-from memplan.planner.importers import read_model
 from memplan.solvers.portfolio.solve import solve
+from memplan.systems.layout import lay_out
+from memplan.systems.reading import read_model
+from memplan.systems.writing import EXPORTERS
 
 _RUN = """
 import sys

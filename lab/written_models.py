@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from lab.device_models import drawn_inputs, litert, micro
-from memplan.capabilities.operations.writing import written_in_parts
-from memplan.planner.exporters.rewritten.write import rewritable
-from memplan.planner.importers.model_graph import read_model_graph
-from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.solve import cascade
-from memplan.solvers.processes.onnxruntime_peak import SESSION
-from memplan.solvers.processes.tflite_micro import measured
+from memplan.capabilities.cascade.in_parts.write import rewritable
+from memplan.capabilities.cascade.onnxruntime_peak import SESSION
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.solve import cascade
+from memplan.capabilities.cascade.writing import written_in_parts
+from memplan.systems.model_graph import read_model_graph
+from memplan.systems.tflite.interpreter import measured
 from tests.support import image_models, tflite_networks
 
 _LIMIT_S = 10.0

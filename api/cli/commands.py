@@ -16,7 +16,7 @@ COMMANDS = {
     "solvers": "solvers.solver_list",
     "model": "files.model",
     "schema": "files.schema",
-    "bench": "solvers.bench",
+    "bench": "api.bench",
     "serve": "service.serve",
     "scheduler": "service.scheduler",
     "worker": "service.worker",

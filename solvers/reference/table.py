@@ -48,7 +48,7 @@ _XLA = "openxla/xla 16569562fc04, xla/service/heap_simulator.cc"
 
 def _usmp(name: str, summary: str, source: str) -> tuple[ReferencePlanner, ReferencePlanner]:
     """Return the rows of a planner of USMP: as it is, and rounding to the buffer's own alignment."""
-    source, function = f"{_USMP}/{source}", f"memplan.solvers.reference.usmp.planners:{name.replace('-', '_')}"
+    source, function = f"{_USMP}/{source}", f"memplan.systems.tvm.usmp.planners:{name.replace('-', '_')}"
     own, rounded = "the same, rounded to the buffer's own alignment", f"{source}, but for the rounding"
     return (
         ReferencePlanner(f"reference:tvm-{name}", summary, source, function, _USMP_CAN),
@@ -61,35 +61,35 @@ PLANNERS = (
         "reference:executorch-greedy",
         "largest first, into shared objects laid side by side (ExecuTorch)",
         f"{_EXECUTORCH}, exir/memory_planning.py: greedy, pick_shared_obj, materialize_buffer",
-        "memplan.solvers.reference.executorch:greedy",
+        "memplan.systems.executorch.planner:greedy",
         ANY | {"pools"},
     ),
     ReferencePlanner(
         "reference:executorch-naive",
         "one after the other, nothing shared (ExecuTorch)",
         f"{_EXECUTORCH}, exir/memory_planning.py: naive",
-        "memplan.solvers.reference.executorch:naive",
+        "memplan.systems.executorch.planner:naive",
         ANY | {"pools"},
     ),
     ReferencePlanner(
         "reference:cadence-position-based-greedy-with-hierarchy",
         "largest first, into the fastest memory with room, bumped past what overlaps (Cadence)",
         f"{_CADENCE}: PositionBasedGreedyWithHierarchy",
-        "memplan.solvers.reference.cadence:position_based_greedy",
+        "memplan.systems.cadence.planner:position_based_greedy",
         _CADENCE_CAN,
     ),
     ReferencePlanner(
         "reference:cadence-greedy-by-size-with-hierarchy",
         "largest first, into the smallest gap of the fastest memory with room (Cadence; arXiv 2001.03288)",
         f"{_CADENCE}: GreedyWithHeuristic",
-        "memplan.solvers.reference.cadence:greedy_by_size",
+        "memplan.systems.cadence.planner:greedy_by_size",
         _CADENCE_CAN,
     ),
     ReferencePlanner(
         "reference:cadence-greedy-by-size-paper-literal",
         "the same with the paper's update of prev_offset taken literally: nearly nothing is shared",
         f"{_CADENCE}: GreedyWithHeuristic, the comment on prev_offset; arXiv 2001.03288, algorithm 3",
-        "memplan.solvers.reference.cadence:greedy_by_size_paper_literal",
+        "memplan.systems.cadence.planner:greedy_by_size_paper_literal",
         _CADENCE_CAN,
     ),
     *_usmp(
@@ -111,39 +111,39 @@ PLANNERS = (
         "reference:relay-storage-tokens",
         "whole storages handed on, each buffer at the start of one (TVM Relay, graph executor)",
         "apache/tvm v0.14.0, src/relay/backend/graph_plan_memory.cc and token_allocator.cc: TokenAllocator1D",
-        "memplan.solvers.reference.relay.planner:storage_tokens",
+        "memplan.systems.tvm.relay_planner:storage_tokens",
     ),
     ReferencePlanner(
         "reference:tflite-micro-greedy",
         "largest first, into the lowest gap (TFLite Micro)",
         "tensorflow/tflite-micro 17bebc092249, "
         "tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc: GreedyMemoryPlanner",
-        "memplan.solvers.reference.tflite_micro:greedy",
+        "memplan.systems.tflite.planner:greedy",
         ANY | {"pins"},
     ),
     ReferencePlanner(
         "reference:xla-best-fit-by-size",
         "largest first, into the smallest gap (XLA)",
         f"{_XLA}: GlobalDecreasingSizeBestFitHeap, kSpatial",
-        "memplan.solvers.reference.xla:best_fit_by_size",
+        "memplan.systems.xla.planner:best_fit_by_size",
     ),
     ReferencePlanner(
         "reference:xla-best-fit-by-life",
         "longest alive first, into the smallest gap (XLA)",
         f"{_XLA}: GlobalDecreasingSizeBestFitHeap, kTemporal",
-        "memplan.solvers.reference.xla:best_fit_by_life",
+        "memplan.systems.xla.planner:best_fit_by_life",
     ),
     ReferencePlanner(
         "reference:xla-best-fit",
         "the smaller of both, as the compiler takes it (XLA)",
         f"{_XLA}: ChooseBestHeapAlgorithm; xla/service/buffer_assignment.cc",
-        "memplan.solvers.reference.xla:best_fit",
+        "memplan.systems.xla.planner:best_fit",
     ),
     ReferencePlanner(
         "reference:vela-hill-climb",
         "first fit, in an order learnt from the highest buffer (Vela, the compiler for Ethos-U)",
         "ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py: HillClimbAllocator",
-        "memplan.solvers.reference.vela:hill_climb",
+        "memplan.systems.vela.planner:hill_climb",
     ),
 )
 

@@ -94,8 +94,8 @@ PATCH: Patch = {
 SOLVE = """
 from memplan import OptionError, Problem, solve, verify
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.solvers.studies.explanation.explain import explain
-from memplan.solvers.studies.explanation.options import ExplainOptions
+from memplan.capabilities.explain.reasons.explain import explain
+from memplan.capabilities.explain.reasons.options import ExplainOptions
 
 problem = Problem.model_validate_json(
     '{"buffers": [{"id": 0, "size": 8, "start": 0, "end": 4}, {"id": 1, "size": 4, "start": 0, "end": 4, "top": 3}]}'

@@ -101,8 +101,8 @@ print("used")
 """
 IMPORTER = '''"""Dumps of a toy compiler: a line of id, first and last step, and bytes for each tensor."""
 
-from memplan.planner.importers.dump import problem_of, refuse_dims
-from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.systems.dump import problem_of, refuse_dims
+from memplan.systems.imported import Imported, ImportOptions
 
 
 def read(data: bytes, options: ImportOptions) -> Imported:
@@ -113,10 +113,10 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     return Imported(problem_of(buffers, ["ram"]))
 '''
 IN_IMPORTERS = {
-    "planner/importers/__init__.py": [
+    "systems/reading.py": [
         (
             '    "idealloc": Importer(',
-            '    "toy": Importer((".toy",), begins_with(b"TOY"), "memplan.planner.importers.toy"),\n'
+            '    "toy": Importer((".toy",), begins_with(b"TOY"), "memplan.systems.reading.toy"),\n'
             '    "idealloc": Importer(',
         )
     ]
@@ -142,7 +142,7 @@ print("used")
         ("a two-way format", {"planner/formats/NAME.py", *IN_TABLE, "tests/planner/formats/test_formats_NAME.py"}),
         (
             "an importer",
-            {"planner/importers/NAME.py", *IN_IMPORTERS, "tests/planner/importers/test_importers_NAME.py"},
+            {"systems/NAME.py", *IN_IMPORTERS, "tests/systems/test_importers_NAME.py"},
         ),
     ],
 )
@@ -159,7 +159,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     ("module", "text", "edits", "use"),
     [
         ("planner/formats/lines.py", FORMAT, IN_TABLE, USE_FORMAT),
-        ("planner/importers/toy.py", IMPORTER, IN_IMPORTERS, USE_IMPORTER),
+        ("systems/toy.py", IMPORTER, IN_IMPORTERS, USE_IMPORTER),
     ],
     ids=["format", "importer"],
 )

@@ -71,7 +71,7 @@ def test_each_model_gets_its_own_part_of_a_plan() -> None:
 
 
 def test_models_may_be_operations() -> None:
-    from memplan.planner.importers.programs import problem_from
+    from memplan.systems.programs import problem_from
 
     program = {"functions": {"main": {"body": [{"op": "a", "outputs": ["t"]}], "buffers": [{"id": "t", "size": 8}]}}}
     problem, _ = problem_from({"models": {"p": program, "b": TWO}}, None)

@@ -7,13 +7,13 @@ from itertools import combinations, product
 
 import numpy as np
 
-from memplan.planner.operations.access.access_graph import AccessGraph, driven
-from memplan.planner.operations.cascade.regions import CascadeRegion
-from memplan.solvers.cascade.front import front, front_of_three
-from memplan.solvers.cascade.options import WORST, CascadeOptions
-from memplan.solvers.cascade.schedule import region_of
-from memplan.solvers.cascade.search import RegionSearch
-from memplan.solvers.kernels.cascade.found import KIND_ROWS
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, driven
+from memplan.capabilities.cascade.kernels.found import KIND_ROWS
+from memplan.capabilities.cascade.regions.regions import CascadeRegion
+from memplan.capabilities.cascade.search.front import front, front_of_three
+from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
+from memplan.capabilities.cascade.search.schedule import region_of
+from memplan.capabilities.cascade.search.search import RegionSearch
 from tests.support.cascade_twin import peak_of_region
 from tests.support.random_networks import random_network, random_six
 

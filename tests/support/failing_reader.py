@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ImportOptions
 
 FAULTS: dict[bytes, Any] = {
     b"fault:key": lambda: dict[str, int]()["nodes"],

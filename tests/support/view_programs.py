@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from memplan.planner.importers.draft import Kind, OperationsDraft
-from memplan.planner.importers.imported import ImportOptions
+from memplan.systems.draft import Kind, OperationsDraft
+from memplan.systems.imported import ImportOptions
 
 SIZE = 4
 

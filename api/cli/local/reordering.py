@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from memplan.api.cli.from_capability import Given
 from memplan.api.cli.streams import format_for, named_as, refuse_unwritable, say, write
 from memplan.capabilities.capability import Control
-from memplan.capabilities.operations.reordering import reorder
+from memplan.capabilities.order.reordering import reorder
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS

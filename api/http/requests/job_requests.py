@@ -31,7 +31,7 @@ from memplan.api.store.job import NewJob
 from memplan.api.store.job_states import State
 from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import Capability, Seconds
-from memplan.capabilities.plans.planning import check_solver
+from memplan.capabilities.plan.planning import check_solver
 from memplan.capabilities.question import subject_of
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError, OptionError, sentences, shown

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.api.reports.page.document import PageDocument
-from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames
-from memplan.capabilities.plans.inspect import Inspection, inspected
+from memplan.capabilities.verify.inspect import Inspection, inspected
 from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, BufferTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import MOST_PAIRS
+from memplan.systems.program_names import NO_NAMES, ProgramNames
 
 _NAMED_AT_MOST = 10_000
 _IN_COLUMNS = {"id", "size", "start", "end", "lifetimes", "alignment", "traffic", "alias_of", "alias_offset"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memplan.capabilities.plans.any_plan import read_audited
+from memplan.capabilities.plan.any_plan import read_audited
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem

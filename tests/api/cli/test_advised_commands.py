@@ -19,7 +19,7 @@ from tests.support import networks, onnx_models
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "tests" / "models"
 ADVISED = re.compile(r"`memplan ([a-z-]+)([^`]*)`")
-PRODUCT = ("planner", "solvers", "capabilities", "api")
+PRODUCT = ("planner", "solvers", "systems", "capabilities", "api")
 
 TWO = json.dumps(
     {

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.capabilities.files.compare import CompareOptions, compare, lines
+from memplan.capabilities.compare.compare import CompareOptions, compare, lines
+from memplan.capabilities.order.placement.programs import reorder_program
 from memplan.planner.formats import read_problem
 from memplan.planner.operations.operations import operations_from
-from memplan.solvers.order.placement.programs import reorder_program
 from tests.support.random_programs import random_program
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 

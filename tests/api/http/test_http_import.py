@@ -18,14 +18,14 @@ from memplan.api.cluster.task import NoAnswerError
 from memplan.api.service import import_process
 from memplan.api.service.import_process import ForeignTask, run_apart
 from memplan.api.settings import Settings
-from memplan.capabilities.files.import_ import ImportCallOptions
+from memplan.capabilities.convert.import_ import ImportCallOptions
 from memplan.planner.errors import FormatError
 from memplan.planner.formats.memplan_json import read_plan
-from memplan.planner.importers import read_model
-from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
 from memplan.solvers.search.deadline import Deadline
+from memplan.systems.model_graph import read_model_graph
+from memplan.systems.reading import read_model
 from tests.support.dump_files import INCLUSIVE, MEMORIES, recorded
 from tests.support.server import Running, running
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from memplan.api.bench.variants import with_changes
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Pool, Problem
-from memplan.solvers.bench.variants import with_changes
 from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, solve
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Progress

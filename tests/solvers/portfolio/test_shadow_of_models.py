@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from lab.fuzz_importers import SEEDS
-from memplan.planner.importers import IMPORTERS
-from memplan.planner.importers.imported import Imported, ImportOptions, Views
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -17,6 +15,8 @@ from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.operations import Operations
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
+from memplan.systems.imported import Imported, ImportOptions, Views
+from memplan.systems.reading import IMPORTERS
 
 TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "stablehlo", "torch-export")
 """The importers that give operations, and not lifetimes only."""

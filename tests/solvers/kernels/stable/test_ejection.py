@@ -7,9 +7,9 @@ import pytest
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import column
+from memplan.solvers.heuristics.ejection import Ejector, Places, conflicting
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.stable.ejection import PLACED, Ejection, Homes, eject
-from memplan.solvers.studies.replanning.ejection import Ejector, Places, conflicting
 from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
 
