@@ -21,7 +21,7 @@ def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> Reo
     found = detect(data, name)
     if found not in WRITERS:
         raise FormatError(f"must be of a format whose order is free ({', '.join(WRITERS)}), got {found or 'none'}")
-    written: ReorderedFile = import_module(f"memplan.systems.reordered_.{found}").with_orders(
+    written: ReorderedFile = import_module(f"memplan.systems.{found}.reordered").with_orders(
         data, orders_in_file(graph)
     )
     return written

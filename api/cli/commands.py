@@ -16,7 +16,7 @@ COMMANDS = {
     "solvers": "solvers.solver_list",
     "model": "files.model",
     "schema": "files.schema",
-    "bench": "api.bench",
+    "bench": "solvers.bench",
     "serve": "service.serve",
     "scheduler": "service.scheduler",
     "worker": "service.worker",

@@ -24,7 +24,7 @@ from tests.support.onnx_models import graph, model, node, of_graph, value
 from tests.support.tflite_files import INT32, operator, subgraph, tensor
 from tests.support.tflite_files import model as tflite_model
 
-MODELS = Path(__file__).parents[2] / "models"
+MODELS = Path(__file__).parents[1] / "models"
 
 
 def said(row: GraphOperation) -> dict[str, Any]:

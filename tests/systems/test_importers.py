@@ -11,7 +11,7 @@ from memplan.planner.errors import FormatError
 from memplan.systems.reading import IMPORTERS, detect, read_model
 from tests.support.depth import seeds
 
-MODELS = Path(__file__).parents[2] / "models"
+MODELS = Path(__file__).parents[1] / "models"
 
 
 @pytest.mark.parametrize("name", sorted(SEEDS.keys() - {"idealloc"}))

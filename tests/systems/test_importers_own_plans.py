@@ -15,7 +15,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.systems.imported import Imported, ImportOptions
 from memplan.systems.reading import detect, read_model
 
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[1]
 LOG = b"""I (321) tflm: a (id=0): size=64, offset=0, first_used=0 last_used=1
 b (id=1): size=128, offset=64, first_used=1 last_used=2
 c (id=2): size=64, offset=0, first_used=2 last_used=2

@@ -53,7 +53,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
         ["explain two.json --capacity 64", "repairs two.json --capacity 64"],
     ),
     (
-        "cascade_hint",
+        "hint",
         "plan chain.onnx --dim N=1 --capacity 9KiB --format table",
         1,
         [
@@ -62,7 +62,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
             "cascade chain.onnx --dim N=1 --fit 9216",
         ],
     ),
-    ("repairs", "repairs graph.json --capacity 12KiB --format table", 1, ["cascade graph.json"]),
+    ("answer", "repairs graph.json --capacity 12KiB --format table", 1, ["cascade graph.json"]),
     (
         "tflm",
         "export vela.tflite vela.json --to tflm -o out.tflite",

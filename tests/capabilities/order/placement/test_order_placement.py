@@ -25,7 +25,7 @@ from memplan.solvers.portfolio.limits import Limits
 from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, random_graph, random_tree, twin_graph, with_pairs
 
-FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
+FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
 FLAG = np.zeros(1, dtype=np.int64)
 DETERMINISTIC = Limits(deterministic=True)
 
