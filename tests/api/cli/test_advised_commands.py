@@ -69,14 +69,6 @@ CASES: list[tuple[str, str, int, list[str]]] = [
         2,
         ["export vela.tflite vela.json --output out.tflite --to tflm --scratch ethos-u=0 --scratch my_op=0"],
     ),
-    ("former", "plan two.json --keep plan.json", 0, ["replan two.json plan.json"]),
-    (
-        "former",
-        "plan two.json --sweep 128:256:64",
-        0,
-        ["sweep --each-limit=10 --time-limit=604800 two.json --size 128:256:64"],
-    ),
-    ("former", "order graph.json --recompute", 0, ["recompute graph.json"]),
     ("explain", "explain two.json --repairs 1 --capacity 64", 1, ["repairs two.json --capacity 64"]),
 ]
 ELSEWHERE = {
