@@ -78,7 +78,7 @@ def _reason(problem: Problem, placed: PlacedBuffers, found: LowestPlaces | None,
         live=live,
         time=time,
         alive=tuple(alive[:MOST_NAMED]),
-        live_bounds=not problem.may_share and not problem.buffers.relatives,
+        live_bounds=not problem.may_share and not problem.buffers.rules["relative"],
         without=tuple((i, bytes_) for i, bytes_ in without if bytes_ < live),
         reserved=reserved,
     )

@@ -146,7 +146,9 @@ def _ceiling(instance: Instance) -> int:
     """Return an end that nothing need pass: the capacity, or what stacking all on everything fixed takes."""
     pool = instance.pools[0]
     fixed = max(int(pool.reserved.max(initial=0)), int((instance.pin + instance.size).max(initial=0)))
-    stacked = fixed + int((instance.size + instance.alignment[0] + instance.residue[0]).sum())
+    start = instance.lowest[0] % instance.alignment[0]
+    fixed = max(fixed, int((instance.lowest[0] - start).max(initial=0)))
+    stacked = fixed + int((instance.size + instance.alignment[0] + start).sum())
     return min(pool.capacity, stacked)
 
 

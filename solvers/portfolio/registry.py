@@ -97,7 +97,7 @@ SOLVERS = (
         "lemmas",
         "learns lemmas about few buffers, which certificates are made of; one memory, mixed alignments",
         "memplan.solvers.certificates.solver:solve",
-        can=EVERYTHING - {"pools", "cost", "pins"},
+        can=EVERYTHING - {"pools", "cost", "pins", "ranges"},
         is_trusted=True,
         proves=True,
         at_most=60,
