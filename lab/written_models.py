@@ -95,7 +95,7 @@ def models(kind: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
 def in_parts(data: bytes, name: str) -> tuple[bytes | None, str]:
     """Return a model in parts as `memplan cascade --write` does, None where nothing is gained; and what it says."""
     model = rewritable(data, name, read_model_graph(data, name).graph)
-    options = CascadeOptions(macs=_MACS, channels=False, finer=False)
+    options = CascadeOptions(macs=_MACS, channels=False)
     found = written_in_parts(model, cascade(model.access, options, time_limit_s=_LIMIT_S), data, 60)
     return found.data, "; ".join(found.sentences)
 

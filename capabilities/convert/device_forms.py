@@ -75,7 +75,7 @@ class FormSearch:
     def _in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
         """Return the best form with operators in parts, if it is better: the first that fits, else the smallest."""
         model = rewritable(self.given.data, None, graph)
-        wanted = CascadeOptions(alignment=_ALIGNMENT, channels=False, finer=False, macs=self.macs)
+        wanted = CascadeOptions(alignment=_ALIGNMENT, channels=False, macs=self.macs)
         found = cascade(model.access, wanted, time_limit_s=self._share_s(), cancelled=self.running.cancelled)
         limit = replace(best.arena, tail=0, head=max(best.arena.used, self.fit or 0))
         for point in sorted(found.points, key=lambda point: point.macs):

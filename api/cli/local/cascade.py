@@ -54,7 +54,7 @@ def _prepare(given: Given) -> None:
     if written is not None:
         # No model in parts has steps along channels; a runtime has memory of its own for each run, more than finer
         # steps save.
-        given.change(channels=False, finer=False)
+        given.change(channels=False)
         refuse_no_model(given)
         # Imported here: few models are written.
         from memplan.capabilities.cascade.writing import model_in_parts

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.tables import Rows, step
 
-ROLL, RECOMPUTE, FULL, BESIDE = range(4)
+ROLL, RECOMPUTE, FULL = range(3)
 NEVER = 1 << 60
 FARTHEST = 1 << 40
 """As far as ranges are followed beyond borders; further ones are cut, so that no product overflows."""
@@ -134,6 +134,23 @@ def add_need(access: Access, ranges: Ranges, edge: int, slot: int, axis: int, st
         if b > a:
             ranges.low[y], ranges.high[y] = min(ranges.low[y], a), max(ranges.high[y], b)
         ranges.up[y] = max(ranges.up[y], min(max(c, -FARTHEST), FARTHEST))
+
+
+@step
+def read_by(access: Access, ranges: Ranges, j: int, tensor: int, first: int, axis: int, steps: int) -> int:
+    """Write what the operations [first, j) read of a tensor in each step; return the last of them, -1 for none.
+
+    Operation j - 1 - k makes the ranges of slot k.
+    """
+    start_need(ranges, steps)
+    latest = -1
+    for k in range(access.reader_first[tensor], access.reader_first[tensor + 1]):
+        edge = access.reading[k]
+        reader = access.reader[edge]
+        if first <= reader < j:
+            add_need(access, ranges, edge, j - 1 - reader, axis, steps)
+            latest = max(latest, reader)
+    return latest
 
 
 @step

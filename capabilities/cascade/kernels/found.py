@@ -13,7 +13,7 @@ KIND_WHOLE, KIND_ROWS, KIND_TILES, KIND_PANELS, KIND_CHANNELS, KIND_THIN, KIND_P
 
 `KIND_PIECES` are rows that are made piece by piece: rows roll, and columns inside each of them.
 """
-COUNT, CUTS, LOST, EVALUATED = range(4)
+COUNT, LOST, EVALUATED = range(3)
 
 
 @step

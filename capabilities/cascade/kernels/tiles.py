@@ -22,13 +22,12 @@ from memplan.capabilities.cascade.kernels.access import (
     SUM,
     Access,
     Ranges,
-    add_need,
     bytes_read,
     cut_in_steps,
     make,
     make_whole_again,
+    read_by,
     rounded,
-    start_need,
 )
 from memplan.capabilities.cascade.kernels.found import (
     COUNT,
@@ -65,7 +64,7 @@ class TileSearch(NamedTuple):
     piece: Rows  # (2s, e): of a streamed input, at its first edge
     profile: I64  # (l,)
     found: Rows  # (f, 10)
-    answer: I64  # (4,)
+    answer: I64  # (3,)
 
 
 @step
@@ -104,17 +103,6 @@ def widens(access: Access, v: int) -> int:
 
 
 @step
-def read_by(access: Access, ranges: Ranges, search: TileSearch, tensor: int, first: int, axis: int, steps: int) -> None:
-    """Write what the operations [first, j) read of a tensor in each step; operation j - 1 - k makes slot k."""
-    start_need(ranges, steps)
-    for k in range(access.reader_first[tensor], access.reader_first[tensor + 1]):
-        edge = access.reading[k]
-        reader = access.reader[edge]
-        if first <= reader < search.j:
-            add_need(access, ranges, edge, search.j - 1 - reader, axis, steps)
-
-
-@step
 def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice: int, n: int) -> None:
     """Follow one height or width through a region of n operations: rows or columns made, read and held."""
     j, stride = search.j, search.stride[axis, choice]
@@ -134,7 +122,7 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
             cut_in_steps(ranges, 0, size, stride, warm_up, steps)
             search.capacity[line, 0] = min(each, size)
         else:
-            read_by(access, ranges, search, tensor, v, axis, steps)
+            read_by(access, ranges, j, tensor, v, axis, steps)
             if access.last[tensor] < j:
                 mode = ROLL if rolls and not (search.kind == KIND_THIN and search.widens[k] == 1) else RECOMPUTE
                 search.capacity[line, k] = make(ranges, k, mode, access.size[tensor, axis], steps)
@@ -146,7 +134,7 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
         for edge in range(access.edge_first[v], access.edge_first[v + 1]):
             search.reads[line, last_edge - edge] = bytes_read(access, ranges, edge, k, axis, steps)
             if is_piece(access, edge, j):
-                read_by(access, ranges, search, access.source[edge], v, axis, steps)
+                read_by(access, ranges, j, access.source[edge], v, axis, steps)
                 size_in = access.size[access.source[edge], axis]
                 mode = ROLL if search.kind == KIND_PIECES else RECOMPUTE
                 search.piece[line, last_edge - edge] = make(ranges, len(ranges.total) - 1, mode, size_in, steps)

@@ -9,7 +9,7 @@ import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, Read, driven
 from memplan.capabilities.cascade.access.window import SAME, Window
-from memplan.capabilities.cascade.kernels.access import FARTHEST, NEVER
+from memplan.capabilities.cascade.kernels.access import FARTHEST, NEVER, RECOMPUTE
 from memplan.capabilities.cascade.kernels.found import (
     KIND_CHANNELS,
     KIND_PANELS,
@@ -125,7 +125,8 @@ class _Scheduling:
 
     def _mode(self, v: int) -> Mode:
         if self._has_whole_rows():
-            return "recompute" if self.numbers[1] >> (self.end - 1 - v) & 1 else "roll"
+            is_read = any(reader < self.end for reader in self.graph.readers[self.graph.operations[v].outputs[0]])
+            return "recompute" if is_read and self.numbers[1] == RECOMPUTE else "roll"
         return "recompute" if self.kind == "tiles" or (self.is_thin and self._widens(v)) else "roll"
 
     def _widens(self, v: int) -> bool:

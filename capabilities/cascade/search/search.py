@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, driven
-from memplan.capabilities.cascade.kernels.access import Access, Ranges
+from memplan.capabilities.cascade.kernels.access import RECOMPUTE, ROLL, Access, Ranges
 from memplan.capabilities.cascade.kernels.found import (
     COUNT,
-    CUTS,
     EVALUATED,
     FOUND_FROM,
     FOUND_MACS,
@@ -28,11 +26,10 @@ from memplan.capabilities.cascade.kernels.found import (
     N_FOUND,
 )
 from memplan.capabilities.cascade.kernels.front import Cull, cull
-from memplan.capabilities.cascade.kernels.row_states import RowSearch
-from memplan.capabilities.cascade.kernels.rows import grow_rows
+from memplan.capabilities.cascade.kernels.rows import INSIDE, RowSearch, grow_rows
 from memplan.capabilities.cascade.kernels.tiles import TileSearch, grow_tiles
 from memplan.capabilities.cascade.search.channels import channel_regions
-from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
+from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
 from memplan.capabilities.cascade.search.tables import access_tables
 from memplan.capabilities.cascade.search.windows import WindowKeys, Windows
 from memplan.planner.model.buffer_table import I64
@@ -51,10 +48,9 @@ _ROOM = 60_000
 
 @dataclass
 class Effort:
-    """The regions looked at, those that a beam cut, and those for which there was no room."""
+    """The regions looked at, those for which there was no room, and those of too many steps."""
 
     evaluated: int = 0
-    beam_cuts: int = 0
     lost: int = 0
     skipped_strides: int = 0
 
@@ -66,7 +62,10 @@ def strides_of(size: int) -> list[int]:
 
 
 class RegionSearch:
-    """The regions of a graph, found one last operation after the other; tensors that are `elsewhere` take no bytes."""
+    """The regions of a graph, found one last operation after the other; tensors that are `elsewhere` take no bytes.
+
+    Where it does not `roll`, each step makes again what it reads, but for inputs that come in rows.
+    """
 
     def __init__(
         self,
@@ -74,25 +73,28 @@ class RegionSearch:
         options: CascadeOptions,
         elsewhere: Collection[int] = (),
         windows: Windows | None = None,
+        longest: int = LONGEST,
+        rolls: bool = True,
     ) -> None:
         self.graph, self.options = graph, options
         self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
         # Regions that slide, or move between memories, are weighed by more than two costs later.
         self._has_more = options.sliding or bool(options.pools) or "traffic" in options.objectives
-        self._in_pieces = options.finer and options.rolling and options.stripe is None and not self._has_more
+        self._longest, self._rolls = longest, rolls
+        self._is_finer = options.channels and rolls and options.stripe is None
         self.tables: Access = access_tables(graph, options, elsewhere)
-        self._keys = WindowKeys(graph, self.tables, options, self.windows)
+        self._keys = WindowKeys(graph, self.tables, options, self.windows, longest)
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
-        longest = min(options.longest, max(1, len(graph.operations)))
+        longest = min(longest, max(1, len(graph.operations)))
         edges = max((len(row.reads) for row in graph.operations), default=1) * longest + 1
         self._found = np.zeros((_ROOM, N_FOUND), np.int64)
-        self._answer = np.zeros(4, np.int64)
+        self._answer = np.zeros(3, np.int64)
         self._rows = _row_search(options, longest, self._found, self._answer)
         self._tiles = _tile_search(longest, edges, self._found, self._answer)
         self._ranges: dict[int, Reference[Ranges]] = {}
-        self._slots = 2 + 2 * options.beam * longest
+        self._slots = 1 + longest
 
     def layers(self) -> Rows:
         """Return the regions of one operation that runs whole."""
@@ -123,7 +125,7 @@ class RegionSearch:
         """Return the ends of regions, those first that go across the operations with the highest peaks."""
         # What the clock cuts off is then what binds least.
         n = len(peaks)
-        most = [int(peaks[max(0, j - self.options.longest) : j].max()) for j in range(1, n + 1)]
+        most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
 
     def _known_or_found(self, j: int) -> Rows:
@@ -158,33 +160,28 @@ class RegionSearch:
                 self.effort.skipped_strides += 1
                 continue
             ranges = self._room(self._slots, steps)
-            growing = self._rows._replace(
-                j=j, height=height, warm_up=warm_up, steps=steps, longest=longest, can_recompute=parts == 1
-            )
-            if self.options.rolling:
-                grow_rows(self._access, ranges, Reference(growing))
-            # Once more without rolling: the beam may have cut mixes that recompute everything. Parts of rows only roll.
-            if parts == 1:
-                grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
+            growing = self._rows._replace(j=j, height=height, warm_up=warm_up, steps=steps, longest=longest)
+            # Parts of rows only roll.
+            for mode in (*[ROLL] * self._rolls, *[RECOMPUTE] * (parts == 1)):
+                grow_rows(self._access, ranges, Reference(growing._replace(mode=mode)))
         strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
         steps = max(rows, columns) + WARM_UP
         if columns > 1 and all(strides):
-            kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self.options.rolling else (KIND_TILES,)
+            kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
             self._tile(self._tiles._replace(j=j, longest=longest), kinds, strides, steps)
-        if columns > 1 and self._in_pieces:
+        if columns > 1 and self._is_finer and not self._has_more:
             # No height makes anything twice; the lowest ones need least, and move the most.
             pieces = sorted({-(-columns // parts) for parts in FINER})
-            strides = [[1, *finer[0]], [*filter(partial(self.options.may_cut, columns), pieces), *finer[1]]]
+            strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
             self._tile(self._tiles._replace(j=j, longest=longest), (KIND_PIECES,), strides, steps)
         self.effort.evaluated += int(self._answer[EVALUATED])
-        self.effort.beam_cuts += int(self._answer[CUTS])
         self.effort.lost += int(self._answer[LOST])
         self._answer[1:] = 0
         found = self._found[: self._answer[COUNT]]
         if self.options.channels and self.options.stripe is None:
             most = max(row.channels for row in (self.graph.tensors[t] for t in self._around(j)))
-            options = replace(self.options, longest=longest)
-            along = channel_regions(self.graph, options, self.tables, j, strides_of(most))
+            ends = self._keys.first(j), j
+            along = channel_regions(self.graph, self.options, self.tables, ends, strides_of(most))
             self.effort.evaluated += len(along)
             found = np.concatenate([found, along])
         return worth_having(found if self._has_more else _of_two(found))
@@ -193,17 +190,13 @@ class RegionSearch:
         """Return the heights of stripes that are whole rows."""
         stripe = self.options.stripe
         if stripe is None:
-            return self.strides(rows) or [rows]
-        return [stripe[0]] if self.options.may_cut(rows, stripe[0]) and not stripe[1] else []
-
-    def strides(self, size: int) -> list[int]:
-        """Return the strides that are tried along an axis."""
-        return [stride for stride in strides_of(size) if self.options.may_cut(size, stride)]
+            return strides_of(rows) or [rows]
+        return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _finer(self, j: int, axis: int) -> list[int]:
         """Return steps that are parts of a row or a column: operations in front, which make more, make fewer a step."""
         size = driven(self.graph, j - 1).sizes[axis]
-        if self.options.stripe is not None or size == 1 or not (self.options.finer and self.options.rolling):
+        if size == 1 or not self._is_finer:
             return []
         inside = (self.graph.operations[v].outputs[0] for v in range(self._keys.first(j), j - 1))
         most = max((self.graph.tensors[tensor].sizes[axis] for tensor in inside), default=0)
@@ -213,8 +206,8 @@ class RegionSearch:
         """Return the heights, or the widths, of tiles."""
         stripe = self.options.stripe
         if stripe is None:
-            return self.strides(size)
-        return [stripe[axis]] if stripe[1] > 0 and self.options.may_cut(size, stripe[axis]) else []
+            return strides_of(size)
+        return [stripe[axis]] if 0 < stripe[axis] < size and stripe[1] > 0 else []
 
     def _around(self, j: int) -> list[int]:
         row = self.graph.operations[j - 1]
@@ -263,14 +256,10 @@ def _of_two(found: Rows) -> Rows:
 
 
 def _row_search(options: CascadeOptions, longest: int, found: Rows, answer: I64) -> RowSearch:
-    beam = options.beam
     return RowSearch(
-        *(0, 0, 0, 0, longest, True, True, options.sliding, WORST),
-        slot=np.zeros((3 * beam, longest), np.int64),
-        profile=np.zeros((3 * beam, longest), np.int64),
-        state=np.zeros((3 * beam, 8), np.int64),
-        worth=np.zeros((2 * beam, 4), np.int64),
-        ranked=np.zeros(2 * beam, np.int64),
+        *(0, 0, 0, 0, longest, ROLL, options.sliding, WORST),
+        profile=np.zeros(longest, np.int64),
+        cost=np.zeros(INSIDE + 1, np.int64),
         found=found,
         answer=answer,
     )

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memplan.capabilities.order.placement.joint import Goal, PlacedOrder, order_and_pose
+from memplan.capabilities.order.placement.joint import PlacedOrder, order_and_pose
 from memplan.capabilities.order.search.solve import TIME_LIMIT_S
 from memplan.planner.liveness import Reading
 from memplan.planner.liveness.analysis import analyse
@@ -34,7 +34,6 @@ def reorder_program(
     time_limit_s: float = TIME_LIMIT_S,
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
-    goal: Goal = "placed",
     facts: ProgramFacts | None = None,
 ) -> ReorderedProgram:
     """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
@@ -50,7 +49,7 @@ def reorder_program(
         return analyse(drawn.reordered(order), reading).problem
 
     limits = Limits(cancelled=cancelled, deterministic=deterministic)
-    placed = order_and_pose(drawn.graph, pose, time_limit_s, limits, goal)
+    placed = order_and_pose(drawn.graph, pose, time_limit_s, limits, "placed")
     return ReorderedProgram(drawn.reordered(placed.result.order), drawn, placed)
 
 
