@@ -99,5 +99,5 @@ def _draw(given: Given, problem: Problem, answer: Any) -> None:
         if (application := reader.application) is not None:
             title, names = ", ".join(application.models), names_of_models(application)
         else:
-            names = names_in(reader.data, reader.name, problem, reader.options.of_model())
+            names = names_in(reader.data, reader.name, problem, reader.options)
         write(file, plan_page(problem, answer, title=title, names=names))

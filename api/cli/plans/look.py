@@ -33,7 +33,7 @@ def _look(**given: Any) -> None:
     """
     source, quiet = given["file"], given["quiet"]
     refuse_unwritable(given["output"])
-    reader = Reader(options_given(ReadOptions, given), facts=True)
+    reader = Reader(options_given(ReadOptions, given))
     problem = read_as(source, lambda data: reader.problem(data, source))
     own_plan = None if reader.imported is None else reader.imported.own_plan
     if given["plan"] is not None:

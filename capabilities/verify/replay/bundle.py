@@ -24,7 +24,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveControl, SolveOptions
 from memplan.solvers.portfolio.solve import solve_request
 from memplan.solvers.search.deadline import Deadline
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 
 FORMAT = "memplan-replay/1"
 Same = Literal["bytes", "peak", "nothing"]
@@ -43,7 +43,7 @@ class KeptFile(Value):
     sha256: str
     capacity: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()
     inclusive: bool | None = None
-    model: ImportOptions = ImportOptions()
+    model: ModelOptions = ModelOptions()
 
     @property
     def file(self) -> SourceFile:
@@ -193,7 +193,7 @@ def _value(plan: Plan) -> tuple[Any, ...]:
 def _kept(file: SourceFile) -> dict[str, Any]:
     row: dict[str, Any] = {"name": file.name, "encoding": "utf-8", "sha256": _sha256(file.data)}
     row |= {"capacity": file.capacity, "inclusive": file.inclusive}
-    row |= {} if file.model == ImportOptions() else {"model": file.model.model_dump(mode="json")}
+    row |= {} if file.model == ModelOptions() else {"model": file.model.model_dump(mode="json")}
     try:
         return row | {"content": file.data.decode()}
     except UnicodeDecodeError:

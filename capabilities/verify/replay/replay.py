@@ -81,7 +81,8 @@ def bundle_of(reader: Reader, problem: Problem, options: SolveOptions, answer: P
     if read.adapts or read.alignment is not None:  # which is written as it was adapted
         file = SourceFile(memplan_json.write_problem(problem), "problem.json")
         return study.write_bundle(file, problem, options, answer)
-    file = SourceFile(reader.data, reader.file_name, read.capacity, read.inclusive, read.of_model())
+    model = ModelOptions.model_construct(**{name: getattr(read, name) for name in ModelOptions.model_fields})
+    file = SourceFile(reader.data, reader.file_name, read.capacity, read.inclusive, model)
     return study.write_bundle(file, problem, options, answer)
 
 

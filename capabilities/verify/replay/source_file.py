@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -18,4 +18,4 @@ class SourceFile:
     name: str | None = None
     capacity: tuple[str, ...] = ()
     inclusive: bool | None = None
-    model: ImportOptions = field(default_factory=ImportOptions)
+    model: ModelOptions = field(default_factory=ModelOptions)
