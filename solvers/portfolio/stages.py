@@ -61,7 +61,8 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
 
 def first_plan(instance: Instance, search: SearchState) -> None:
     """Offer the best plan that solvers without an engine make at first; proofs are left to the one that is named."""
-    rows = [row for stage in chosen(instance, "auto")[1:] for row in stage if not row.is_isolated]
+    named = [registry.BY_NAME[name] for stage in PORTFOLIO[1:] for name in stage]
+    rows = [row for row in named if _suits(row, instance) and not row.is_isolated]
     for row in rows:
         share = 1.0 if search.deterministic else _FIRST_PLAN_SHARE
         inner = search.child(instance, share, FIRST_PLAN_WORK // len(rows))

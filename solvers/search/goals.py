@@ -33,7 +33,7 @@ class Goals:
         self._is_exact = _is_exact(instance, costs)
 
     def pursue(self, least: Callable[[int], int | None]) -> bool:
-        """Search for the least value of each goal that is not proved, in turn; return False where one stays open."""
+        """Search the least value of each goal that is not proved, in turn; return False where one stays open."""
         for goal in self.order[len(self.proved) :]:
             value = least(goal)
             if value is None or self.search.is_over:

@@ -70,7 +70,7 @@ for more, offsets, moved, word in [
 
 both = [row | {"at_most": 2} for row in problem_of().model_dump(mode="json", exclude_defaults=True)["buffers"]]
 tight = Problem.model_validate({"buffers": both, "pools": [{"size": 90}]})
-found = explain(tight, solve_time_limit_s=60, options=ExplainOptions(time_limit_s=90))
+found = explain(tight, plan=solve(tight, accept="fit", time_limit_s=60), options=ExplainOptions(time_limit_s=90))
 assert [(rule.rule, rule.value) for rule in found.rules] == [("at_most", 2)] * 2, found
 print("held")
 """

@@ -141,7 +141,7 @@ def test_a_search_that_is_stopped_returns() -> None:
 
 @pytest.mark.slow
 def test_several_climbers_prove_what_one_proves() -> None:
-    instance = compile_problem(full_load(1, n=40, live=6))
+    instance = compile_problem(full_load(24, n=40, live=6))
     alone = solved(instance, work_limit=NODE_WORK * ALONE_NODES)
     assert alone.stop_reason is None  # so that the others join
     together, longer = solved(instance, deterministic=False), solved(instance, work_limit=10**9)

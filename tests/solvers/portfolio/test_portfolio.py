@@ -126,6 +126,15 @@ def test_a_failing_engine_is_reported_and_the_others_go_on(monkeypatch: pytest.M
     assert search.best.score == (3,)
 
 
+def test_a_plan_says_that_its_engine_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    raiser = SolverRow("cbc", "falls over", "misbehaving:offers_then_raises", is_isolated=True)
+    monkeypatch.setitem(registry.BY_NAME, "cbc", raiser)
+    for deterministic in (False, True):
+        plan = solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic)
+        assert (plan.status, plan.disturbed_by) == ("feasible", "engine-failure")
+
+
 def test_a_fault_of_a_solver_ends_that_solver_and_the_others_go_on() -> None:
     faulty = SolverRow("faulty", "does not exist", "no_such_module:solve")
     for portfolio in ([[faulty], [GREEDY]], [[GREEDY], [faulty, false_claims.row("waits")]]):
