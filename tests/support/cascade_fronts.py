@@ -8,8 +8,7 @@ from itertools import combinations, product
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, driven
-from memplan.capabilities.cascade.kernels.access import RECOMPUTE, ROLL
-from memplan.capabilities.cascade.kernels.found import KIND_ROWS
+from memplan.capabilities.cascade.kernels.found import KIND_AGAIN, KIND_ROWS
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.front import front, front_of_three
 from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
@@ -68,8 +67,8 @@ def beaten(seed: int) -> list[Costs]:
         if not is_striped or graph.operations[end - 1].role == "barrier" or any(r and r[0] >= end for r in read_early):
             continue
         size = driven(graph, end - 1).rows
-        for height, mode in product(range(1, size) or (1,), (ROLL, RECOMPUTE)):
-            row = [first, end, 0, 0, 0, 0, KIND_ROWS, height, mode, 0]
+        for height, kind in product(range(1, size) or (1,), (KIND_ROWS, KIND_AGAIN)):
+            row = [first, end, 0, 0, 0, 0, kind, height, 0, 0]
             region = region_of(graph, options, row)
             if _is_within(graph, region):
                 peak, costs = peak_of_region(graph, options, row)

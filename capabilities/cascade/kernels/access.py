@@ -202,6 +202,14 @@ def make(ranges: Ranges, slot: int, mode: int, size: int, steps: int) -> int:
 
 
 @step
+def make_all(ranges: Ranges, slot: int, size: int) -> int:
+    """Write the range of a tensor that is made in one step; return its capacity."""
+    ranges.first[slot, 0], ranges.end[slot, 0], ranges.reach[slot, 0] = 0, size, size
+    ranges.total[slot], ranges.runs[slot] = size, 1
+    return size
+
+
+@step
 def make_whole_again(ranges: Ranges, slot: int, size: int, steps: int) -> None:
     """Write the ranges of a tensor that is recomputed, and that somebody outside wants: all of it is made."""
     total, runs, top = 0, 0, 0

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, driven
-from memplan.capabilities.cascade.kernels.access import RECOMPUTE, ROLL, Access, Ranges
+from memplan.capabilities.cascade.kernels.access import Access, Ranges
 from memplan.capabilities.cascade.kernels.found import (
     COUNT,
     EVALUATED,
@@ -17,18 +17,19 @@ from memplan.capabilities.cascade.kernels.found import (
     FOUND_PEAK,
     FOUND_TO,
     FOUND_TRAFFIC,
+    KIND_AGAIN,
     KIND_PANELS,
     KIND_PIECES,
+    KIND_ROWS,
     KIND_THIN,
     KIND_TILES,
     KIND_WHOLE,
     LOST,
     N_FOUND,
 )
-from memplan.capabilities.cascade.kernels.front import Cull, cull
-from memplan.capabilities.cascade.kernels.rows import INSIDE, RowSearch, grow_rows
 from memplan.capabilities.cascade.kernels.tiles import TileSearch, grow_tiles
 from memplan.capabilities.cascade.search.channels import channel_regions
+from memplan.capabilities.cascade.search.front import undominated
 from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
 from memplan.capabilities.cascade.search.tables import access_tables
 from memplan.capabilities.cascade.search.windows import WindowKeys, Windows
@@ -91,8 +92,7 @@ class RegionSearch:
         edges = max((len(row.reads) for row in graph.operations), default=1) * longest + 1
         self._found = np.zeros((_ROOM, N_FOUND), np.int64)
         self._answer = np.zeros(3, np.int64)
-        self._rows = _row_search(options, longest, self._found, self._answer)
-        self._tiles = _tile_search(longest, edges, self._found, self._answer)
+        self._tiles = _tile_search(options.sliding, longest, edges, self._found, self._answer)
         self._ranges: dict[int, Reference[Ranges]] = {}
         self._slots = 1 + longest
 
@@ -149,7 +149,8 @@ class RegionSearch:
     def _ending_at(self, j: int) -> Rows:
         self._answer[COUNT] = 0
         rows, columns = driven(self.graph, j - 1).sizes
-        finer, longest = [self._finer(j, axis) for axis in AXES], j - self._keys.first(j)
+        finer = [self._finer(j, axis) for axis in AXES]
+        tiles = self._tiles._replace(j=j, longest=j - self._keys.first(j))
         for height in (*self._heights(rows), *finer[0]):
             # One row in one step makes no row that its readers skip.
             each, parts = max(1, height), max(1, -height)
@@ -159,21 +160,21 @@ class RegionSearch:
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
-            ranges = self._room(self._slots, steps)
-            growing = self._rows._replace(j=j, height=height, warm_up=warm_up, steps=steps, longest=longest)
+            tiles.stride[:] = 0
+            tiles.stride[:, 0] = height, columns
             # Parts of rows only roll.
-            for mode in (*[ROLL] * self._rolls, *[RECOMPUTE] * (parts == 1)):
-                grow_rows(self._access, ranges, Reference(growing._replace(mode=mode)))
+            for kind in (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)):
+                grow_tiles(self._access, self._room(steps), Reference(tiles._replace(kind=kind)))
         strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
         steps = max(rows, columns) + WARM_UP
         if columns > 1 and all(strides):
             kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
-            self._tile(self._tiles._replace(j=j, longest=longest), kinds, strides, steps)
+            self._tile(tiles, kinds, strides, steps)
         if columns > 1 and self._is_finer and not self._has_more:
             # No height makes anything twice; the lowest ones need least, and move the most.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
-            self._tile(self._tiles._replace(j=j, longest=longest), (KIND_PIECES,), strides, steps)
+            self._tile(tiles, (KIND_PIECES,), strides, steps)
         self.effort.evaluated += int(self._answer[EVALUATED])
         self.effort.lost += int(self._answer[LOST])
         self._answer[1:] = 0
@@ -220,14 +221,15 @@ class RegionSearch:
             fitting = [stride for stride in strides[axis] if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS]
             row[: len(fitting)] = fitting
         steps *= max(1, -int(tiles.stride.min()))
-        ranges = self._room(self._slots, min(steps, MOST_STEPS + WARM_UP))
+        ranges = self._room(min(steps, MOST_STEPS + WARM_UP))
         for kind in kinds:
             grow_tiles(self._access, ranges, Reference(tiles._replace(kind=kind)))
 
-    def _room(self, slots: int, steps: int) -> Reference[Ranges]:
+    def _room(self, steps: int) -> Reference[Ranges]:
         # Few sizes of tables, so that most graphs need one or two of them.
         wanted = next(size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps)
         if wanted not in self._ranges:
+            slots = self._slots
             tables = [np.zeros((slots, wanted), np.int64) for _ in range(3)]
             columns: list[I64] = [np.zeros(size, np.int64) for size in (slots, slots, wanted, wanted, wanted, 1)]
             self._ranges[wanted] = Reference(Ranges(*tables, *columns))
@@ -236,12 +238,8 @@ class RegionSearch:
 
 def worth_having(found: Rows) -> Rows:
     """Return the regions of which none with the same ends is as good in peak, multiplications and traffic."""
-    keys = [found[:, column] for column in (FOUND_TRAFFIC, FOUND_MACS, FOUND_PEAK, FOUND_FROM, FOUND_TO)]
-    # The last key sorts first: regions with the same ends stand together, the lowest peak in front.
-    order = np.lexsort(keys).astype(np.int64)
-    table = Cull(np.ascontiguousarray(found), order, np.zeros(len(found), np.int64))
-    count = cull(Reference(table))
-    return found[table.kept[:count]]
+    ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
+    return found[undominated(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]
 
 
 def _of_two(found: Rows) -> Rows:
@@ -255,23 +253,13 @@ def _of_two(found: Rows) -> Rows:
     return kept
 
 
-def _row_search(options: CascadeOptions, longest: int, found: Rows, answer: I64) -> RowSearch:
-    return RowSearch(
-        *(0, 0, 0, 0, longest, ROLL, options.sliding, WORST),
-        profile=np.zeros(longest, np.int64),
-        cost=np.zeros(INSIDE + 1, np.int64),
-        found=found,
-        answer=answer,
-    )
-
-
-def _tile_search(longest: int, edges: int, found: Rows, answer: I64) -> TileSearch:
+def _tile_search(slides: bool, longest: int, edges: int, found: Rows, answer: I64) -> TileSearch:
     strides = len(STRIDES) + MOST_PARTS + len(FINER)
-    per_line = [np.zeros((2 * strides, longest), np.int64) for _ in range(3)]
+    per_line = [np.zeros((2 * strides, longest), np.int64) for _ in range(4)]
     per_edge = [np.zeros((2 * strides, edges), np.int64) for _ in range(2)]
     stride, latest, profile = np.zeros((2, strides), np.int64), np.zeros(longest, np.int64), np.zeros(longest, np.int64)
     return TileSearch(
-        *(0, longest, KIND_TILES, WARM_UP, WORST),
+        *(0, longest, KIND_TILES, slides, WARM_UP, WORST),
         stride=stride,
         widens=np.zeros(longest, np.int64),
         latest=latest,
@@ -280,6 +268,7 @@ def _tile_search(longest: int, edges: int, found: Rows, answer: I64) -> TileSear
         capacity=per_line[2],
         reads=per_edge[0],
         piece=per_edge[1],
+        saved=per_line[3],
         profile=profile,
         found=found,
         answer=answer,

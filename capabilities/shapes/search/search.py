@@ -28,6 +28,8 @@ SEARCHING = 0.75
 CLEARLY = 0.002
 CLOSE = Fraction(1, 2000)
 """A value is looked for that is so far above the worst sample."""
+IDLE = 4
+"""So many rounds for each order that is kept, without a value to plan or a new one, end the search."""
 PROVING = 0.25
 """The part of the search in which proofs are tried, for the values that refute them."""
 RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
@@ -99,18 +101,15 @@ class _Search:
         """Improve the worst of a few orders, until these are proved, or time is over."""
         begun = time.monotonic()
         until = begun + SEARCHING * (self.deadline - begun)
-        is_stuck = False
-        while not self._is_late(until):
+        idle = 0
+        while idle < IDLE * self.most and not self._is_late(until):
             worst, count = self._ratios(self._covering(self.orders)), len(self.points)
-            is_tried = is_stuck or worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s
-            if is_tried:
+            if idle or worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s:
                 if (proved := self._proved()) is not None:
                     return proved
                 worst = self._ratios(self._covering(self.orders))
-            is_stuck = not self._plan_worst(worst)
-            # Every value above the bound was planned, and the proof names no other one.
-            if is_stuck and is_tried and len(self.points) == count:
-                break
+            is_new = self._plan_worst(worst) or len(self.points) > count
+            idle = 0 if is_new else idle + 1
         return self._best()
 
     def _proved(self) -> SearchedOrders | None:

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from memplan.capabilities.cascade.access.access_graph import driven
-from memplan.capabilities.cascade.kernels.access import RECOMPUTE, ROLL
+from memplan.capabilities.cascade.kernels.found import KIND_AGAIN, KIND_ROWS
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.front import front_of_three
 from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
@@ -110,13 +110,13 @@ def test_every_region_of_small_networks_in_rows_is_found_rolled_and_recomputed()
         found = search.run()
         for first, end in {(int(row[0]), int(row[1])) for row in found if row[6] == 1}:
             mine = _row_of(found, first, end)
-            for mode, height in product((ROLL, RECOMPUTE), (1, 2)):
+            for kind, height in product((KIND_ROWS, KIND_AGAIN), (1, 2)):
                 if height >= driven(graph, end - 1).rows:
                     continue
-                peak, costs = peak_of_region(graph, options, [first, end, 0, 0, 0, 0, 1, height, mode])
+                peak, costs = peak_of_region(graph, options, [first, end, 0, 0, 0, 0, kind, height, 0])
                 if costs[0] <= 2.5 * sum(graph.macs_of(v) for v in range(first, end)):
                     better = (mine[:, 2] <= peak) & (mine[:, 3] <= costs[0])
-                    assert better.any(), (seed, first, end, mode, height, peak)
+                    assert better.any(), (seed, first, end, kind, height, peak)
 
 
 @pytest.mark.drawn
