@@ -109,14 +109,15 @@ def distinct(values: I64) -> list[int]:
 
 def in_units(column: Column, values: Any, unit: int) -> Any:
     """Return a column in units, read-only; `values` are in bytes, and are not copied where nothing changes."""
-    if unit > 1 and column.scale is not Scale.NONE:
+    if column.scale is Scale.MOST:
+        if unit > 1 and int(values.min(initial=I64_MAX)) < I64_MAX:
+            values = np.where(values == I64_MAX, I64_MAX, values // unit)
+    elif unit > 1 and column.scale is not Scale.NONE:
         scaled = values // unit
         if column.scale is Scale.STEP:
             # An alignment that divides the unit holds wherever offsets are whole units.
             scaled[unit % values == 0] = 1
         elif column.scale is Scale.OPTIONAL:
             scaled[values == ABSENT] = ABSENT
-        elif column.scale is Scale.MOST:
-            scaled[values == I64_MAX] = I64_MAX
         values = scaled
     return frozen(values) if isinstance(values, np.ndarray) else values

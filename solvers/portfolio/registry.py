@@ -20,10 +20,7 @@ Solver = Callable[[Instance, Search], None]
 EVERYTHING = frozenset(PLAIN)
 """The features of a solver whose row names no others."""
 PACKED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together", "clearances"})
-"""The constraint kinds that packers honour. The answers of engines go through packers: what these do not honour, no
-engine can do."""
-MODELLED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together", "clearances"})
-"""The constraint kinds that the models of engines state."""
+"""The constraint kinds that packers honour, and the models of engines state: their answers go through packers."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class SolverRow:
 
 def _engine(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
     """Return the row of another system's engine: it is given a model, in a process of its own, and proves."""
-    where, can = f"memplan.solvers.{module}:solve", EVERYTHING | MODELLED & PACKED
+    where, can = f"memplan.solvers.{module}:solve", EVERYTHING | PACKED
     return SolverRow(name, summary, where, can, (package,), is_isolated=True, proves=True, at_most=at_most)
 
 

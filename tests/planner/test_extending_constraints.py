@@ -181,18 +181,18 @@ def best(problem):
     return found
 
 proved = 0
-for seed in range(36):
+for seed in range(24):
     problem = drawn(seed)
     least = best(problem) if len(problem.pools) == 1 else None
     for solver in ("greedy", "local-search", "auto", "exact", "highs")[: 5 if seed % 6 == 0 else 3]:
         if solver == "exact" and (len(problem.pools) > 1 or any(r.no_cross or r.relative for r in problem.buffers)):
             continue
-        plan = solve(problem, solver=solver, time_limit_s=10 if solver != "local-search" else 0.2)
+        plan = solve(problem, solver=solver, time_limit_s=0.1 if solver == "local-search" else 3)
         assert verify(problem, plan) == (), (seed, solver, verify(problem, plan))
         if len(problem.pools) == 1 and plan.status in ("optimal", "infeasible"):
             assert ([plan.peak] if plan.status == "optimal" else None) == least, (seed, solver, plan, least)
             proved += 1
-assert proved > 40, proved
+assert proved > 24, proved
 print("held")
 """
 

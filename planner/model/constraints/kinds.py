@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from memplan.planner.model.constraints import alias, bank, conflicts, forbid_pools, may_share, relative, together
@@ -60,11 +61,11 @@ def columns_of(kept: KeptBuffers) -> dict[str, Any]:
 
 def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
     """Return the kinds that a problem states."""
-    stated = {name for name, rows in problem.buffers.rules.items() if rows}
-    stated |= {name for name in _FIELDS if getattr(problem, name)}
-    if problem.buffers.aliases:
-        stated.add("aliases")
-    return [kind for kind in KINDS if not stated.isdisjoint(kind.stated_by)] if stated else []
+    table, of_problem = problem.buffers, _OF_PROBLEM(problem)
+    if not (table.aliases or any(table.rules.values()) or any(of_problem)):  # mostly
+        return []
+    values = {"aliases": table.aliases, **table.rules, **dict(zip(_FIELDS, of_problem, strict=True))}
+    return [kind for kind in KINDS if any(values[name] for name in kind.stated_by)]
 
 
 def offset_rules(problem: ProblemFields) -> Iterator[tuple[int, OffsetRule]]:
@@ -76,6 +77,7 @@ def offset_rules(problem: ProblemFields) -> Iterator[tuple[int, OffsetRule]]:
 
 
 _FIELDS = sorted({name for kind in KINDS for name in kind.stated_by} & ProblemFields.model_fields.keys())
+_OF_PROBLEM = attrgetter(*_FIELDS)
 
 
 FINDINGS: tuple[Callable[[ProblemFields], Iterator[Finding]], ...] = (
