@@ -1,12 +1,12 @@
-"""Send calls of all capabilities with short limits: `python -m lab.calls_late mixed|late|fair|memory`.
+"""Send calls of all capabilities with short limits: `python -m lab.calls_late mixed|late|fair`.
 
 A server of its own is started as `memplan serve` starts it. `mixed` draws `--count` calls of all capabilities, of 5 to
 100,000 rows, features and limits, `--at-once` of them at a time; `late` sends the heaviest body of each call with each
 of `--limits`. Late is an answer more than half a second after its limit, from its first byte sent to its last one read;
 of each it is told what the server, its readers and its workers took of the processor meanwhile, and how much of that
 time this client was kept from running itself, by a thread that wakes every 5 ms: on a busy machine that is what the
-machine took. `fair` sends the four worst bodies of one key beside another's light calls; `memory` sends each call the
-largest bodies, of what is parsed to most. The last line but one begins with the figure.
+machine took. `fair` sends the four worst bodies of one key beside another's light calls. The memory that no other
+process has is measured at each tenth of the calls. The last line but one begins with the figure.
 """
 
 from __future__ import annotations
@@ -30,21 +30,19 @@ from typing import Any
 from lab.support.drawn_calls import drawn_call
 from lab.support.heavy_bodies import bank, graph, heavy, problem, written
 from lab.support.served import Served, exchanged, served
-from memplan.api.settings import Settings
-from memplan.capabilities.registry import CAPABILITIES
 
 _LATE_S = 0.5
 _LIGHT_S = 1.0
 _WAKES_S = 0.005
 _MADE_AT_ONCE = 100
-_MOST_SHOWN = 200
+_TENTHS = 10
 _MISSES = re.compile(rb"^memplan_deadline_misses_total(?:\{[^}]*\})? ([0-9.e+]+)", re.MULTILINE)
 
 
 def main() -> None:
     """Run what the command line asks for, and print what came of it as lines of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("mixed", "late", "fair", "memory"))
+    parser.add_argument("what", choices=("mixed", "late", "fair"))
     parser.add_argument("--limits", default="0.2,1,3")
     parser.add_argument("--rows", type=float, default=1.0, help="the part of the long bodies' rows")
     parser.add_argument("--at-once", type=int, default=1)
@@ -58,7 +56,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="memplan-calls-") as folder:
         asked.keys = [_key(folder, name) for name in ("heavy", "light")] if asked.what == "fair" else []
         with served(Path(folder), **settings) as own:
-            run = {"mixed": _late, "late": _late, "fair": _fair, "memory": _memory}[asked.what]
+            run = _fair if asked.what == "fair" else _late
             print(json.dumps(asyncio.run(run(own, asked))), flush=True)
             log = own.log.read_text()
     told = [line for line in log.splitlines() if "replaced" in line or "Error" in line or "  File" in line]
@@ -140,10 +138,12 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
             if asked.what == "late" or is_late or row in failed:
                 print(json.dumps(row), flush=True)
 
-    calls = _calls(asked)
+    calls, memory = _calls(asked), [own.memory_bytes()]
     while batch := [call for _, call in zip(range(_MADE_AT_ONCE if asked.what == "mixed" else 1), calls, strict=False)]:
         left = iter(batch)
         await asyncio.gather(*(send_on(left) for _ in range(asked.at_once)))
+        if asked.what == "mixed" and len(over) * _TENTHS >= len(memory) * asked.count:
+            memory.append(own.memory_bytes())
     stalls.end()
     excused = sum(row["stalled_s"] >= row["over_s"] - _LATE_S for row in late)
     refused, counted = sum(row["status"] == "429" for row in failed), await _missed(own) - missed
@@ -151,6 +151,7 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
     return {
         "figure": f"{told}{refused} refused, {len(failed) - refused} 5xx or none",
         "p50_p99_max_after_the_limit_s": [round(sorted(over)[int(p * (len(over) - 1))], 3) for p in (0.5, 0.99, 1.0)],
+        "memory_mib": [round(value / 2**20, 1) for value in memory],
         "cpu_s": round(own.cpu_s() - cpu, 1),
         "wall_s": round(time.monotonic() - began, 1),
         "answers": dict(answers),
@@ -206,45 +207,6 @@ async def _fair(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
         }
     beside = found["beside"]["light"]
     return {"figure": f"{beside.get('on time', 0)} of {sum(beside.values())} of the other key on time"} | found
-
-
-async def _memory(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
-    most: dict[str, float] = {}
-    over, now = threading.Event(), ["at rest"]
-
-    def watch() -> None:
-        while not over.wait(0.02):
-            most[now[0]] = max(most.get(now[0], 0.0), *own.memory_by_process().values())
-
-    watching = threading.Thread(target=watch, daemon=True)
-    watching.start()
-    await asyncio.sleep(0.5)
-    large = 27 * 2**20
-    bodies = {
-        "scenarios": b'{"problem":{"buffers":[]},"grid":[[' + b",".join([b'{"a":1}'] * (large // 8)) + b"]]}",
-        "sweep": b'{"problem":{"buffers":[]},"sizes":{'
-        + b",".join(b'"p%d":[1]' % k for k in range(large // 14))
-        + b"}}",
-        "liveness": b'{"operations":{"functions":{"main":{"body":[{"op":"a","may_overwrite":['
-        + b",".join([b'["a","b"]'] * (large // 10))
-        + b"]}]}}}}",
-        "explain": b'{"problem":{"buffers":[' + b",".join([b"{}"] * (large // 3)) + b"]}}",
-        "plan": b'{"problem":{"buffers":[' + b",".join([b"{}"] * (large // 3)) + b"]}}",
-        "order": b'{"graph":{"size":[' + b",".join([b"1"] * (large // 2)) + b'],"ops":[]}}',
-    }
-    answers = {}
-    for name in sorted(CAPABILITIES.keys() - bodies.keys()):
-        first, count = CAPABILITIES[name].inputs[0].name, min(large, CAPABILITIES[name].most_bytes) // 3
-        bodies[name] = b'{"%s":{"buffers":[%s]}}' % (first.encode(), b",".join([b"{}"] * count))
-    for name, body in bodies.items():
-        now[0] = name
-        status, content, passed_s = await _answer(own, f"/v1/{name}", body)
-        answers[name] = f"{status} after {passed_s:.1f} s: {content[:120].decode('ascii', 'replace')}"
-    over.set()
-    watching.join()
-    limit = Settings().max_request_memory_bytes // 2**20
-    figure = f"{max(most.values()):.0f} MiB at most in a process, of {limit} that are promised"
-    return {"figure": figure, "most_mib_of_a_process": most, "answers": answers}
 
 
 def _cpu(own: Served) -> tuple[float, float]:

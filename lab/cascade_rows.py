@@ -1,11 +1,10 @@
-"""Measure what cascades must show: python -m lab.cascade_rows COMMAND [N].
+"""Measure what cascades must show: python -m lab.cascade_rows COMMAND [N [SEED]].
 
 `newer`: networks after 2019, at what is asked of them; with N above 0 each point is executed by value, for up to N
-seconds a network. `long`: N equal blocks (500) with a time limit of 60 s. `peaks`: the least peaks of known networks
-within bounds of multiplications, each placed and verified. `baselines`: the first N networks beside fusion blocks and
-patches. `exactness`: N random regions (10,000) run by value, each of their buffers with one row or column less, which
-must fail. `enumeration`: N random graphs (500) of up to six operations, against all intervals, heights and mixes of
-modes. `fronts`: N random graphs (500), by two and by three objectives, against all chains. `time`: seconds of CPU.
+seconds a network. `peaks`: the least peaks of known networks within bounds of multiplications, each placed and
+verified. `exactness`: random regions of N graphs (2,000) run by value, each of their buffers with one row or column
+less, which must fail. `enumeration`: N random graphs (500) of up to six operations, against all intervals, heights and
+mixes of modes. `fronts`: N random graphs (500), by two and by three objectives, against all chains.
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ from __future__ import annotations
 import random
 import sys
 import time
-from functools import partial
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
+from lab.support.cases import run_cases
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.regions.regions import Cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
-from memplan.capabilities.cascade.search.points import CascadePoint
 from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.errors import InvalidPlanError
-from tests.support.cascade_baselines import fusion_blocks, patches
 from tests.support.cascade_fronts import beaten, fronts_differ
-from tests.support.networks import NETWORKS, Network
-from tests.support.newer_networks import NEWER, excited
+from tests.support.networks import NETWORKS
+from tests.support.newer_networks import NEWER
 from tests.support.random_networks import (
     random_blocks,
     random_cascade,
@@ -122,52 +121,26 @@ def newer(limit_s: int) -> None:
         print(f"{len(result.checked)} of {len(result.points)} points by value; {spent:.1f} s of CPU", flush=True)
 
 
-def long(count: int) -> None:
-    """Print what is found for a chain of equal residual blocks, with and without squeeze-and-excite."""
-    for excite in (False, True):
-        net = Network()
-        x = net.conv(net.input(112, 112, 3), 16, 3, 2)
-        for _ in range(count // (4 if excite else 1)):
-            y = net.depthwise(net.conv(x, 96, 1))
-            x = net.add(x, net.conv(excited(net, y, 8, "", "sigmoid") if excite else y, 16, 1))
-        net.dense(net.global_pool(x), 10)
-        began = time.process_time()
-        result = cascade(net.graph(), time_limit_s=60)
-        print(
-            f"{len(result.graph.operations):,} operations: {result.layers_peak:,} to {result.points[-1].peak:,}",
-            end=", ",
-        )
-        print(f"cut short {result.exhausted.cut_short}, {time.process_time() - began:.1f} s of CPU", flush=True)
-
-
-def exactness(wanted: int) -> None:
-    """Run random regions by value until there are so many; each buffer one smaller must fail."""
-    regions = smaller = missed = seed = 0
-    kinds: dict[str, int] = {}
-    while regions < wanted:
-        rng = random.Random(seed)
-        graph = (random_blocks, random_units, random_network, random_network)[seed % 4](rng)
-        options = CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
-        found = RegionSearch(graph, options).run()
-        for _ in range(6):
-            drawn = random_cascade(graph, options, found, rng)
-            offsets, size = side_by_side(drawn)
-            check_by_value(drawn, offsets, size, seed)
-            for number, region in enumerate(drawn.regions):
-                if region.kind == "whole":
-                    continue
-                regions += 1
-                kinds[region.kind] = kinds.get(region.kind, 0) + 1
-                for tensor, hold in region.holds.items():
-                    less = shrunk(drawn, number, tensor) if hold.mode != "whole" and hold.bytes else None
-                    if less is not None:
-                        smaller += 1
-                        missed += not any(_fails(less, offsets, size, seed + more) for more in (0, 1, 2))
-        seed += 1
-    print(f"{regions:,} regions {kinds} of {seed} graphs equal by value; ", end="")
-    print(f"{smaller:,} buffers one smaller, {missed} missed")
-    if missed:
-        sys.exit(1)
+def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
+    """Run random regions of a graph by value; yield each buffer that could be one smaller."""
+    rng = random.Random(seed)
+    graph = (random_blocks, random_units, random_network, random_network)[seed % 4](rng)
+    options = CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
+    found = RegionSearch(graph, options).run()
+    for _ in range(6):
+        drawn = random_cascade(graph, options, found, rng)
+        offsets, size = side_by_side(drawn)
+        check_by_value(drawn, offsets, size, seed)
+        for number, region in enumerate(drawn.regions):
+            if region.kind == "whole":
+                continue
+            tally[f"regions {region.kind}"] += 1
+            for tensor, hold in region.holds.items():
+                less = shrunk(drawn, number, tensor) if hold.mode != "whole" and hold.bytes else None
+                if less is not None:
+                    tally["buffers one smaller"] += 1
+                    if not any(_fails(less, offsets, size, seed + more) for more in (0, 1, 2)):
+                        yield f"tensor {tensor} of region {number} could be one smaller"
 
 
 def _fails(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool:
@@ -178,66 +151,30 @@ def _fails(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool
     return False
 
 
-def enumeration(wanted: int) -> None:
-    """Compare what is found with all regions in stripes of rows that there are."""
-    wrong = [seed for seed in range(wanted) if beaten(seed)]
-    print(f"{wanted} graphs of up to six operations: {len(wrong)} have chains that beat those found {wrong}")
-    if wrong:
-        sys.exit(1)
+def enumeration(seed: int, _: Counter[str]) -> Iterator[str]:
+    """Yield where some regions in stripes of rows beat those of a search."""
+    if beaten(seed):
+        yield "other chains beat those of the search"
 
 
-def baselines(count: int) -> None:
-    """Print the peaks of fusion blocks and of patches beside those found."""
-    for name, made in [*NETWORKS.items(), *NEWER.items(), *TABLE.items()][:count]:
-        result = cascade(made(), time_limit_s=600)
-        blocks, patched = (way(result.graph, result.options) for way in (fusion_blocks, patches))
-        at_0, at_10 = (min(p.peak for p in result.points if p.macs_ratio <= most) for most in (1.0, 1.1))
-        verdict = "never above" if at_0 <= blocks and at_10 <= patched else "ABOVE"
-        print(
-            f"{name}: {at_0:,} of {blocks:,} in blocks at +0 %, {at_10:,} of {patched:,} in patches at +10 %", end=": "
-        )
-        print(verdict, flush=True)
+def fronts(seed: int, _: Counter[str]) -> Iterator[str]:
+    """Yield how fronts of two and of three objectives differ from all chains."""
+    if said := fronts_differ(5_000 + seed, 25):
+        yield str(said)
 
 
-def fronts(wanted: int) -> None:
-    """Compare fronts with all chains."""
-    wrong = [told for seed in range(wanted) if (told := fronts_differ(5_000 + seed, 25))]
-    print(f"{wanted} graphs, fronts of two and of three objectives: {len(wrong)} differ from all chains")
-    if wrong:
-        sys.exit(1)
+DRAWN = {"exactness": (exactness, 2_000), "enumeration": (enumeration, 500), "fronts": (fronts, 500)}
+"""From a command to the faults of a seed, and how many seeds there are by default."""
 
 
-def seconds(_: int) -> None:
-    """Print the seconds of CPU for fronts of two and of three objectives; kernels are loaded before."""
-    cascade(NETWORKS["two_convolutions"]())
-    for name in ("mobilenet_v1", "mobilenet_v2", "resnet50", "efficientnet_lite0", "efficientnet_b0"):
-        for options in (CascadeOptions(), CascadeOptions(objectives=("peak", "macs", "traffic"))):
-            first: list[float] = []
-            began = time.process_time()
-            result = cascade(NETWORKS[name](), options, time_limit_s=600, on_point=partial(_note, first))
-            print(
-                f"{name}: {len(result.graph.operations)} operations, {len(options.objectives)} objectives, "
-                f"{len(result.points)} points, first {first[0] - began:.2f} s, all {time.process_time() - began:.1f} s",
-                flush=True,
-            )
+def main(command: str, *words: str) -> int:
+    """Run a command; return the exit status."""
+    if command in DRAWN:
+        faults, count = DRAWN[command]
+        return run_cases("cascade_rows", faults, words, count=count)
+    {"peaks": peaks, "newer": newer}[command](int(words[0]) if words else 0)
+    return 0
 
-
-def _note(times: list[float], point: CascadePoint | None, _: object) -> None:
-    if point is not None:
-        times.append(time.process_time())
-
-
-COMMANDS = {
-    "peaks": (peaks, 0),
-    "newer": (newer, 0),
-    "long": (long, 500),
-    "exactness": (exactness, 10_000),
-    "enumeration": (enumeration, 500),
-    "baselines": (baselines, 99),
-    "fronts": (fronts, 500),
-    "time": (seconds, 0),
-}
 
 if __name__ == "__main__":
-    command, count = COMMANDS[sys.argv[1]]
-    command(int(sys.argv[2]) if len(sys.argv) > 2 else count)
+    sys.exit(main(*sys.argv[1:]))

@@ -1,32 +1,32 @@
-"""Checkers of certificates beside each other: `python -m lab.checkers_agreement PROBLEMS [SEED [MUTANTS [WORKERS]]]`.
+"""Checkers of certificates beside each other: `python -m lab.checkers_agreement PROBLEMS [SEED] [--mutants 2]`.
 
-Of each random problem, as in `certificate_agreement`, the certificate is read with the file as memplan writes it, and
-with the same problem in other writings: escapes, closed lifetimes, tables, sizes given beside the file. Then so many
-mutants of the certificate's words, of its bytes and of the problem's, forgeries by name, and claims of a byte more. The
-checkers in Python, in C and proved in Coq must take the same texts, with the same sentence; what they take must be true
-by enumeration; forgeries and false claims must be taken by none. Of every 20th problem the one in C is also compiled to
-stop at each wrong index and each overflow. Prints a line for each fault, and counts.
+Of each random problem the certificate must claim what brute force says. It is read with the file as memplan writes it,
+and with the same problem in other writings: escapes, closed lifetimes, tables, sizes given beside the file. Then so
+many mutants of the certificate's words, of its bytes and of the problem's, forgeries by name, and claims of a byte
+more. The checkers in Python, in C and proved in Coq must take the same texts, with the same sentence; what they take
+must be true by enumeration; forgeries and false claims must be taken by none. Of every 20th problem the one in C is
+also compiled to stop at each wrong index and each overflow.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
-import multiprocessing
-import os
 import random
 import re
+import shutil
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lab.certificate_agreement import PROFILES, draw
+from lab.support.cases import run_cases
+from lab.support.certified import PROFILES, draw, wrong_claims
 from lab.support.kept_checkers import in_c, in_python, proved
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
@@ -40,7 +40,6 @@ from tests.support.certificate_mutants import mutant
 PIECES = [*'01-+_., :@$!"[]{}\n\t\x00\u0664', "  ", "e5", "\\u0061", "null", "true", "1e400", "time", "of", "\r\n"]
 PIECES += ["9223372036854775808", "18446744073709551616"]
 SANITIZED_EVERY = 20
-_BLOCK = 50
 Data = dict[str, Any]
 
 
@@ -171,19 +170,17 @@ class Checkers:
     """The checkers, each of which takes a file and a certificate or not."""
 
     def __init__(self, folder: Path) -> None:
-        self.tally, self.faults = Counter[str](), list[str]()
-        self.programs = {"C": in_c(folder), "proved": proved(folder)}
-        self.sanitized = in_c(folder, is_sanitized=True)
+        self._programs = {"C": in_c(folder), "proved": proved(folder)}
+        self._sanitized = in_c(folder, is_sanitized=True)
 
-    def look(self, case: Case, seed: int) -> None:
-        """Let all read a case, and keep what is wrong."""
+    def faults(self, case: Case, tally: Counter[str], *, is_sanitized: bool) -> Iterator[str]:
+        """Let all read a case; yield what is wrong."""
         files = (case.text.encode(errors="surrogatepass"), case.proof.encode(errors="surrogatepass"))
-        programs = self.programs | ({"sanitized": self.sanitized} if seed % SANITIZED_EVERY == 0 else {})
+        programs = self._programs | ({"sanitized": self._sanitized} if is_sanitized else {})
         found = {"Python": in_python(case.flags, *files, case.sizes)}
         found |= {name: program.answer(case.flags, *files, case.sizes) for name, program in programs.items()}
         taken = {status == 0 for status, _ in found.values()}
-        self.tally[f"{case.kind}, {'taken' if True in taken else 'not taken'}"] += 1
-        self.tally["sanitized"] += len(programs) - 2
+        tally[f"{case.kind}, {'taken' if True in taken else 'not taken'}"] += 1
         wrong = []
         if len(taken) > 1 or any(status not in (0, 2, 3) for status, _ in found.values()):
             wrong.append("they differ")
@@ -193,13 +190,10 @@ class Checkers:
             wrong.append(f"it must be {'taken' if case.must else 'refused'}")
         if True in taken and not case.must:
             problem = case.problem or self._problem(case)
-            if problem is None:
-                self.tally["taken, not enumerated"] += 1
-            elif not is_true(problem, case.proof.split("\n")[2]):
+            if problem is not None and not is_true(problem, case.proof.split("\n")[2]):
                 wrong.append("what is taken is false")
-            else:
-                self.tally["taken, true by enumeration"] += 1
-        self.faults += [f"seed {seed}: {case.kind}: {line}: {found}\n{case.text!r}\n{case.proof!r}" for line in wrong]
+            tally["taken, not enumerated" if problem is None else "taken, enumerated"] += 1
+        yield from (f"{case.kind}: {line}: {found}\n{case.text!r}\n{case.proof!r}" for line in wrong)
 
     @staticmethod
     def _problem(case: Case) -> Problem | None:
@@ -211,13 +205,9 @@ class Checkers:
         return found if len(found.buffers) < 9 and not case.sizes and not case.flags else None
 
 
-def cases(seed: int, mutants: int) -> Iterator[Case]:
-    """Yield what is read of a problem; nothing where there is no certificate."""
-    rng, problem = random.Random(seed), draw(seed)
-    profile = PROFILES[seed // 7 % len(PROFILES)] if len(problem.pools) > 1 else None
-    proof = certify(problem, solve(problem, time_limit_s=10, profile=profile), time_limit_s=10).text
-    if not proof:
-        return
+def cases(seed: int, problem: Problem, proof: str, mutants: int) -> Iterator[Case]:
+    """Yield what is read of a problem with its certificate."""
+    rng = random.Random(seed)
     text = FORMATS["json"].write_problem(problem).decode()
     data, lines = json.loads(text), proof.splitlines()
     sizes = tuple(lines[1].split()[1:])
@@ -253,57 +243,24 @@ def cases(seed: int, mutants: int) -> Iterator[Case]:
         yield Case("mutant of a false claim", text, "\n".join([*mutant(right, rng), ""]), must=False)
 
 
-_CHECKERS: list[Checkers] = []
-_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+@cache
+def _checkers() -> Checkers:
+    """Return the checkers of this process."""
+    folder = tempfile.mkdtemp(prefix="memplan-checkers-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Checkers(Path(folder))
 
 
-def block(first: int, end: int, mutants: int) -> tuple[Counter[str], list[str]]:
-    """Compare the problems of some seeds; return counts and faults."""
-    if not _CHECKERS:
-        _FOLDERS.append(tempfile.TemporaryDirectory())
-        _CHECKERS.append(Checkers(Path(_FOLDERS[0].name)))
-    checkers = _CHECKERS[0]
-    checkers.tally, checkers.faults = Counter(), []
-    for seed in range(first, end):
-        for case in cases(seed, mutants):
-            checkers.look(case, seed)
-    return checkers.tally, checkers.faults
-
-
-def totals(tally: Counter[str]) -> str:
-    """Return how many certificates, mutants and forgeries were read."""
-
-    def count(word: str) -> int:
-        return sum(many for kind, many in tally.items() if kind.startswith(word))
-
-    forged = count("forged") + count("false claim")
-    return f"{count('certificate')} certificates, {count('mutant') + count('ends')} mutants, {forged} forged"
-
-
-def main() -> int:
-    """Compare so many problems, from a first seed on; the exit status tells whether all was right."""
-    words = [*map(int, sys.argv[1:])]
-    count, first, mutants, workers = [*words, *(0, 2, os.cpu_count() or 1)[len(words) - 1 :]]
-    tally: Counter[str] = Counter()
-    faults, began, done = 0, time.monotonic(), 0
-    blocks: list[tuple[int, int]] = [
-        (at, min(at + _BLOCK, first + count)) for at in range(first, first + count, _BLOCK)
-    ]
-    run: Callable[..., Any] = block
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        waiting = [pool.submit(run, *ends, mutants) for ends in blocks]
-        for future in as_completed(waiting):
-            found, lines = future.result()
-            tally += found
-            faults += len(lines)
-            done += 1
-            print(*lines, sep="\n", end="\n" * bool(lines), flush=True)
-            if done % 40 == 0:
-                print(f"{totals(tally)}, {faults} faults, {time.monotonic() - began:.0f} s", flush=True)
-    print(*(f"{many:8} {kind}" for kind, many in sorted(tally.items())), sep="\n")
-    print(f"{totals(tally)}, {faults} faults, {time.monotonic() - began:.0f} s")
-    return 1 if faults else 0
+def faults(seed: int, tally: Counter[str], mutants: int = 2) -> Iterator[str]:
+    """Yield what is wrong with a certificate, and with the checkers' answers about it, its mutants and forgeries."""
+    problem = draw(seed)
+    profile = PROFILES[seed // 7 % len(PROFILES)] if len(problem.pools) > 1 else None
+    plan = solve(problem, time_limit_s=10, profile=profile)
+    certificate = certify(problem, plan, time_limit_s=10)
+    yield from wrong_claims(problem, plan, certificate, tally)
+    for case in cases(seed, problem, certificate.text, mutants) if certificate.text else ():
+        yield from _checkers().faults(case, tally, is_sanitized=seed % SANITIZED_EVERY == 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases("checkers_agreement", faults, mutants=2))

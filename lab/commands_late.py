@@ -4,7 +4,7 @@ Each command that has a time limit runs in a process of its own, as a user types
 with `--write`. A row of JSON says by how much it was late, and how much CPU it took; at the end, how many were late by
 more than half a second: by the clock, and by their CPU alone, which is what counts on a machine that is busy. Beside
 the limit, a process has the seconds that the same command takes to say that there is no such file: Python starts, and
-what reads such files is imported (docs/command.md).
+what reads such files is imported (docs/reference.md).
 """
 
 from __future__ import annotations
@@ -18,12 +18,19 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lab.least_peaks import models
 from memplan.systems.reading import detect
 
 _LATE_S = 0.5
 _STARTS = ("start_s", "start_cpu_s")
+_ENDINGS = (".tflite", ".onnx", ".pte", ".hlo.pb", ".relax", ".graph", ".json")
 _WRITTEN = (".tflite", ".onnx")
+
+
+def models(paths: Sequence[str]) -> Iterator[Path]:
+    """Yield the files that paths name, and those in folders."""
+    for path in map(Path, paths):
+        found = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+        yield from (each for each in found if each.name.endswith(_ENDINGS))
 
 
 def commands(file: Path, plan: Path, folder: Path) -> Iterator[list[str]]:

@@ -1,7 +1,6 @@
 """Plan 20 models through the ExecuTorch client, beside ExecuTorch's own planner; execute six of them.
 
     python -m lab.executorch_models [NAME ...] [--keep FOLDER] [--server URL] > rows.jsonl
-    python -m lab.executorch_models --small tests/models
 
 Run by hand, where executorch, torch, torchvision and transformers are installed. Weights are random, from one seed;
 nothing is downloaded. Writes a JSON object a model: the bytes that ExecuTorch's greedy takes, those of memplan, and the
@@ -136,62 +135,6 @@ class Segmented(torch.nn.Module):
         return self.model(x)["out"]
 
 
-class Choice(torch.nn.Module):
-    """A model that goes one of two ways."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Choose by the sign."""
-        y = x * 2
-        chosen = torch.cond(x.sum() > 0, lambda z: (z * z).relu() + z, lambda z: z - 1, (y,))
-        return chosen * y
-
-
-class Rows(torch.nn.Module):
-    """A model that does the same with each row."""
-
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Go through the rows of x."""
-        return torch._higher_order_ops.map(lambda row, z: (row * 2 + z).relu() + row, x, y).sum(0)
-
-
-class Counter(torch.nn.Module):
-    """A model that remembers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("total", torch.zeros(8))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Add to what was before."""
-        self.total.add_(x)
-        return (self.total * 2).relu() + x
-
-
-class Thirds(torch.nn.Module):
-    """A model of tensors in lists, and views."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Multiply two thirds, and add the last."""
-        first, second, third = (x * 2).chunk(3, dim=-1)
-        return (first * second).view(2, 2, 4).relu() + third.reshape(2, 2, 4)
-
-
-SMALL: Mapping[str, Callable[[], Made]] = {
-    "choice": lambda: (Choice(), (torch.randn(4, 4),)),
-    "loop": lambda: (Rows(), (torch.randn(4, 8), torch.randn(8))),
-    "state": lambda: (Counter(), (torch.randn(8),)),
-    "thirds": lambda: (Thirds(), (torch.randn(4, 12),)),
-}
-
-
-def write_small(folder: Path) -> None:
-    """Write the small programs, planned by ExecuTorch itself."""
-    for name, make in SMALL.items():
-        model, inputs = make()
-        program = _compiled(torch.export.export(model, inputs, strict=False), MemoryPlanningPass())
-        (folder / f"{name}.pte").write_bytes(program.buffer)
-
-
 class Beside(MemplanAlgorithm):
     """memplan, and what ExecuTorch's greedy takes for the same specs."""
 
@@ -261,16 +204,10 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODELS))
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the .pte files there")
     parser.add_argument("--server", metavar="URL", help="plan there")
-    parser.add_argument(
-        "--small", type=Path, metavar="FOLDER", help="write the small programs of the tests there, only"
-    )
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in MODELS]
     if unknown:
         parser.error(f"NAME: must be one of {', '.join(MODELS)}, got {unknown[0]}")
-    if options.small is not None:
-        write_small(options.small)
-        return 0
     rows = []
     with torch.no_grad():
         for name in options.names or MODELS:

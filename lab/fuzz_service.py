@@ -1,9 +1,10 @@
 """Drawn requests for a running server: `python -m lab.fuzz_service [--seconds 3600] [--at-once 4] [--seed 0]`.
 
-Headers, queries and bodies are wrong together. It ends at the first answer with a status of 500 or more, at a request
-without an answer, and at a traceback in the log; each request follows from the seed and its number alone, but for the
-ids of jobs. A status of 503 is counted, and is no failure where the answer says when to come back; nor is a 504, as
-drawn time limits are short.
+Headers, queries and bodies are wrong together, and some requests cost far more than their sender paid. It ends at the
+first answer with a status of 500 or more, at a request without an answer, and at a traceback in the log; each request
+follows from the seed and its number alone, but for the ids of jobs. A status of 503 is counted, and is no failure where
+the answer says when to come back; nor is a 504, as drawn time limits are short. `/healthz` is asked every five
+milliseconds all the while, on a connection of its own: an answer that is late counts from when it was due.
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ import argparse
 import asyncio
 import base64
 import json
-import os
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,11 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.support.drawn_requests import drawn_request
-from tests.support.ports import free_port
+from lab.support.served import Served, served
 
 _PATIENCE_S = 120.0
-_SETTINGS = {"MEMPLAN_MAX_TIME_LIMIT_S": "10", "MEMPLAN_BODY_TIMEOUT_S": "2"}
-"""Settings of the server by which what never ends is soon over."""
+_HEALTH_EVERY_S = 0.005
 _IDS = 50
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _JOB = re.compile(rb'"id":"([0-9a-f-]{36})"')
@@ -36,79 +34,88 @@ _JOB = re.compile(rb'"id":"([0-9a-f-]{36})"')
 
 @dataclass
 class _Found:
-    """The statuses that came, the ids of jobs, and what is wrong, with the request that it came of."""
+    """What came of the requests.
+
+    - `statuses`: how often each came.
+    - `job_ids`: those of jobs, for requests about them.
+    - `health`: the seconds of each answer of `/healthz`.
+    - `wrong`: the answers that are, with their requests.
+    """
 
     statuses: Counter[str] = field(default_factory=Counter)
     job_ids: list[str] = field(default_factory=list)
+    health: list[float] = field(default_factory=list)
     wrong: list[dict[str, str]] = field(default_factory=list)
 
 
-def main() -> None:
+def main() -> int:
     """Ask until the time is over or something is wrong; print what came as one line of JSON; fail where it is."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    port, began = free_port(), time.monotonic()
+    given, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memplan-fuzz-") as folder:
-        settings = {"MEMPLAN_DATA_FOLDER": f"{folder}/data", **_SETTINGS}
-        with (Path(folder) / "log").open("wb") as log:
-            command = [sys.executable, "-m", "memplan.api.cli.main", "serve", "--port", str(port)]
-            server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=os.environ | settings)
-        found = asyncio.run(_asked(port, asked))
-        server.terminate()
-        ended = server.wait(_PATIENCE_S)
-        written = (Path(folder) / "log").read_text()
-    tracebacks = [line for line in written.splitlines() if line.startswith(("Traceback", "  File"))]
-    told = {
+        # What never ends is soon over by these settings.
+        with served(Path(folder), max_time_limit_s="10", body_timeout_s="2") as own:
+            found = asyncio.run(_asked(own, given))
+        log = own.log.read_text().splitlines()
+    tracebacks = [line for line in log if line.startswith(("Traceback", "  File"))]
+    health = sorted(found.health)
+    row = {
         "requests": sum(found.statuses.values()),
         "seconds": round(time.monotonic() - began, 1),
         "statuses": dict(sorted(found.statuses.items())),
+        "healthz_p50_p99_max_ms": [round(1e3 * health[int(p * (len(health) - 1))], 1) for p in (0.5, 0.99, 1.0)],
         "wrong": found.wrong,
         "tracebacks": tracebacks[:20],
-        "replaced": [line for line in written.splitlines() if "is replaced" in line],
-        "exit_status": ended,
+        "replaced": [line for line in log if "is replaced" in line],
     }
-    print(json.dumps(told))
-    if found.wrong or tracebacks:
-        sys.exit(1)
+    print(json.dumps(row))
+    return 1 if found.wrong or tracebacks else 0
 
 
-async def _asked(port: int, asked: argparse.Namespace) -> _Found:
-    """Ask with several connections at once."""
-    found, numbers = _Found(), iter(range(2**62))
-    end = time.monotonic() + asked.seconds
-    while time.monotonic() < end:
-        try:
-            (await asyncio.open_connection("127.0.0.1", port))[1].close()
-            break
-        except OSError:
-            await asyncio.sleep(0.05)
+async def _asked(own: Served, given: argparse.Namespace) -> _Found:
+    """Ask with several connections at once, and `/healthz` beside them."""
+    found, numbers, end = _Found(), iter(range(2**62)), time.monotonic() + given.seconds
 
     async def ask() -> None:
         while time.monotonic() < end and not found.wrong:
             number = next(numbers)
-            name, request = drawn_request(random.Random(f"{asked.seed} {number}"), found.job_ids[-_IDS:])
-            answer = await _answered(port, request)
+            name, request = drawn_request(random.Random(f"{given.seed} {number}"), found.job_ids[-_IDS:])
+            answer = await _answered(own, request)
             status = _STATUS.match(answer)
             found.statuses[status[1].decode() if status else "none"] += 1
             found.job_ids += [one.decode() for one in _JOB.findall(answer)[:1]]
             is_wrong = status is None or status[1] >= b"500"
             is_late = status is not None and status[1] == b"504" and b"within its time limit" in answer
             if is_wrong and not is_late and not (status and status[1] == b"503" and b"retry-after" in answer.lower()):
-                sent = base64.b64encode(request).decode()
-                found.wrong.append(
-                    {"name": name, "number": str(number), "request": sent, "answer": repr(answer[:2000])}
-                )
+                row = {"name": name, "number": str(number), "answer": repr(answer[:2000])}
+                found.wrong.append(row | {"request": base64.b64encode(request).decode()})
 
-    await asyncio.gather(*(ask() for _ in range(asked.at_once)))
+    probe = asyncio.create_task(_probed(own, found.health))
+    await asyncio.gather(*(ask() for _ in range(given.at_once)))
+    probe.cancel()
     return found
 
 
-async def _answered(port: int, request: bytes) -> bytes:
+async def _probed(own: Served, latencies: list[float]) -> None:
+    """Ask `/healthz` until it is cancelled; note the seconds of each answer from when it was due."""
+    reader, writer = await asyncio.open_connection(own.host, own.port)
+    due = time.monotonic()
+    while True:
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        at = head.index(b"content-length:") + 15
+        await reader.readexactly(int(head[at : head.index(b"\r", at)]))
+        latencies.append(time.monotonic() - due)
+        due = max(due + _HEALTH_EVERY_S, time.monotonic())
+
+
+async def _answered(own: Served, request: bytes) -> bytes:
     """Send a request on a connection of its own; return what came until the server hung up."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await asyncio.open_connection(own.host, own.port)
     parts: list[bytes] = []
     try:
         async with asyncio.timeout(_PATIENCE_S):
@@ -123,4 +130,4 @@ async def _answered(port: int, request: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,18 +1,17 @@
 """The analysis and brute force on many random programs: `python -m lab.liveness_agreement 10000 [SEED]`.
 
-Too long for the test run; `test_liveness_agreement.py` runs a few hundred. Prints a line for each
-disagreement, and counts at the end.
+`test_liveness_agreement.py` runs a few hundred.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from lab.support.cases import run_cases
 from memplan.planner.errors import OperationsError
 from memplan.planner.liveness import Reading, analyse
 from memplan.planner.liveness.shadow import shadow
@@ -78,7 +77,7 @@ def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
         found, expected = alive(operations, reading), alive_by_force(program, ways, reading)
         tally["outside of scopes"] += expected is None
         if found != expected:
-            yield f"seed {seed}, {reading.liveness} {reading.temporaries}: {found}, brute force {expected}"
+            yield f"{reading.liveness} {reading.temporaries}: {found}, brute force {expected}"
     if expected is None:
         return
     chance = random.Random(seed)
@@ -89,7 +88,7 @@ def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
         forced = oracle.clobbered(thrice, more_ways, places)
         tally["clobbered plans"] += bool(forced)
         if said != forced:
-            yield f"seed {seed}, at {places}: {said}, brute force {forced}"
+            yield f"at {places}: {said}, brute force {forced}"
 
 
 def packed(operations: Operations, chance: random.Random) -> dict[str, int]:
@@ -110,17 +109,5 @@ def packed(operations: Operations, chance: random.Random) -> dict[str, int]:
     return places
 
 
-def main() -> int:
-    """Compare so many programs, from a first seed on; the exit status tells whether all agreed."""
-    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    tally: Counter[str] = Counter()
-    for seed in range(first, first + count):
-        for line in disagreements(seed, tally):
-            tally["disagreements"] += 1
-            print(line, flush=True)
-    print(dict(tally), f"{time.process_time():.0f} s of CPU")
-    return 1 if tally["disagreements"] else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases("liveness_agreement", disagreements))

@@ -1,10 +1,10 @@
 """Put a server under load: `python -m lab.load [--rate 200] [--seconds 20] [--hits 0.5]`.
 
 A server of its own is started as `memplan serve` starts it, unless `--url` names one that runs. Problems are a real one
-with a tenth of its sizes drawn anew, or random ones that the quick orders do not solve; a hit is one that was asked
-before the clock started. At a rate, requests come at their times whether or not earlier ones were answered, and a
-latency counts from when its request was due, so a server that stalls is not spared (no coordinated omission); without
-one, each connection asks again as soon as it is answered. The client takes CPU, too, which is told apart.
+with a tenth of its sizes drawn anew; a hit is one that was asked before the clock started. At a rate, requests come at
+their times whether or not earlier ones were answered, and a latency counts from when its request was due, so a server
+that stalls is not spared (no coordinated omission); without one, each connection asks again as soon as it is answered.
+The client takes CPU, too, which is told apart.
 """
 
 from __future__ import annotations
@@ -24,11 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lab.support.served import Served, served
-from memplan.api.bench import generators
 from memplan.planner.formats import FORMATS
-from memplan.planner.instance.compile import compile_problem
-from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.solve import solve
 
 _WARM = 100
 _PROBLEM = Path(__file__).parents[1] / "examples/problems/executorch/bert_4l.csv"
@@ -43,7 +39,6 @@ def main() -> None:
     parser.add_argument("--hits", type=float, default=0.0, help="the part of the requests that were asked before")
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--problem", type=Path, default=_PROBLEM, help="of which a tenth of the sizes are drawn anew")
-    parser.add_argument("--random", type=int, help="random problems of so many buffers, which need a search")
     parser.add_argument("--time-limit", type=float, default=2.0)
     parser.add_argument("--key", help="a bearer key")
     parser.add_argument("--seed", type=int, default=0)
@@ -66,7 +61,7 @@ async def _load(asked: argparse.Namespace, own: Served | None) -> dict[str, obje
     line.forget()
     most = int(asked.seconds * (asked.rate or 3000.0))
     bodies = [draw.choice(known) if draw.random() < asked.hits else b"" for _ in range(most)]
-    count = most if asked.rate else min(most, 4000 if asked.random is None else 400)
+    count = most if asked.rate else min(most, 4000)
     bodies = [body or requests.new() for body in bodies[:count]]
     gc.collect()
     gc.freeze()  # a look at all of them stops the client for 40 ms
@@ -112,7 +107,7 @@ async def _as_answered(line: _Line, bodies: list[bytes], asked: argparse.Namespa
 
 
 class _Requests:
-    """Makes requests, each of a new problem: one with some sizes drawn anew, or a random one."""
+    """Makes requests, each of a new problem: the given one with some sizes drawn anew."""
 
     def __init__(self, asked: argparse.Namespace, netloc: str, draw: random.Random) -> None:
         self._content = json.loads(
@@ -124,8 +119,7 @@ class _Requests:
 
     def new(self) -> bytes:
         """Return a request."""
-        problem = self._redrawn() if self._asked.random is None else self._random()
-        body = json.dumps({"problem": problem, "options": {"time_limit_s": self._asked.time_limit}}).encode()
+        body = json.dumps({"problem": self._redrawn(), "options": {"time_limit_s": self._asked.time_limit}}).encode()
         return f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     def _redrawn(self) -> Any:
@@ -134,17 +128,6 @@ class _Requests:
 
     def _size(self, size: int) -> int:
         return max(1, int(size * self._draw.uniform(0.5, 1.0))) if self._draw.random() < 0.1 else size
-
-    def _random(self) -> Any:
-        while True:
-            made = generators.random(self._draw.randrange(2**30), self._asked.random, 0.1, 1.0).problem
-            if _needs_a_search(made):
-                return json.loads(FORMATS["json"].write_problem(made))
-
-
-def _needs_a_search(problem: Problem) -> bool:
-    """Return True where the quick orders prove nothing."""
-    return len(compile_problem(problem)) > 0 and solve(problem, solver="greedy").status == "feasible"
 
 
 class _Line:

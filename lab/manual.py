@@ -1,7 +1,8 @@
-"""Write docs/capabilities.md: every capability with its inputs, options and exit statuses."""
+"""Write docs/reference.md: every capability and command with inputs, options and exit statuses."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.commands import LOCALS
+from typer.core import TyperGroup as Group
+from typer.core import TyperOption as Option
+from typer.main import get_command
+
+from memplan.api.cli.commands import COMMANDS, LOCALS, app
 from memplan.api.cli.flags import spelled
 from memplan.capabilities import python_name
 from memplan.capabilities.capability import Capability
@@ -18,20 +23,9 @@ from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.systems import System, systems
 
-PAGE = Path(__file__).parent.parent / "docs" / "capabilities.md"
-_HEAD = """# Capabilities
-
-> For everybody who calls memplan: each question that it answers, once for every entrance. This page is made from the
-> definitions (`python -m lab.manual`).
-
-A capability has the same inputs, options and answer as a function of Python, a command, `POST /v1/NAME`, a job
-(`POST /v1/jobs?kind=NAME`), a method of the clients, and with `--server URL`. Options are fields of `"options"` in a
-body, or of the query where the body has none; `time_limit_s` is all of the seconds until the answer.
-
-Of every answer, `fields` or `omit` choose some fields by name: `--fields status,peak` and `--omit placements` of the
-command, `?fields=status,peak` over HTTP (of a job, where its result or plan is fetched), and
-`memplan.select_fields(answer, fields=["status", "peak"])` in Python. Files that a command writes are whole.
-"""
+PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
+_MADE = "<!-- What follows is made from the definitions, by `python -m lab.manual`. -->\n"
+_OF_READING = {flag for name in ReadOptions.model_fields for flag in spelled(name)}
 _SYSTEMS = """## Other systems
 
 What is read of each, which of its planners `--solver` takes, and what is written for it: targets of `memplan export`,
@@ -47,9 +41,35 @@ Where a command reads a problem, it takes a model or a dump of another system, t
 
 
 def manual() -> str:
-    """Return the page."""
-    parts = [_HEAD, *(_about(CAPABILITIES[name], name) for name in sorted(CAPABILITIES)), _READING]
-    return "\n".join([*parts, *_table(ReadOptions), "", _SYSTEMS, *map(_system, systems())]) + "\n"
+    """Return the page: what was written by hand, and behind it what the definitions say."""
+    head = PAGE.read_text().partition(_MADE)[0]
+    parts = [head + _MADE, *(_about(CAPABILITIES[name], name) for name in sorted(CAPABILITIES)), _READING]
+    parts += [
+        *_table(ReadOptions),
+        "",
+        _SYSTEMS,
+        *map(_system, systems()),
+        "",
+        *map(_command, sorted(COMMANDS.keys() - CAPABILITIES.keys())),
+    ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _command(name: str) -> str:
+    """Return what a command that is no capability's says of itself."""
+    made = get_command(app([name]))
+    found = made.commands[name] if isinstance(made, Group) else made
+    lines = [f"## {name}\n", f"{inspect.cleandoc(found.help or '')}\n"]
+    several = found.commands if isinstance(found, Group) else {"": found}
+    for word, each in several.items():
+        lines += [f"`memplan {name} {word}`: {inspect.cleandoc(each.help or '')}\n"] if word else []
+        every = [row for row in each.params if isinstance(row, Option) and row.name != "help"]
+        options = [row for row in every if not _OF_READING.intersection(row.opts)]
+        lines += ["It takes the options of [reading a model](#reading-a-model), too.\n"] if options != every else []
+        lines += ["| flag | |", "|---|---|"] if options else []
+        lines += [f"| `{', '.join((*row.opts, *row.secondary_opts))}` | {row.help or ''} |" for row in options]
+        lines += [""] if options else []
+    return "\n".join(lines)
 
 
 def _system(system: System) -> str:

@@ -1,20 +1,19 @@
-"""Certificates of orders against enumeration: `python -m lab.order_agreement GRAPHS [SEED [MUTANTS]]`.
+"""Certificates of orders against enumeration: `python -m lab.order_agreement GRAPHS [SEED] [--mutants 5]`.
 
 Of each random graph the bound that a search proves is certified, by its witness and by a complete search in both
 directions. The checker must take these, and no mutant of them for a byte more than the least peak that enumeration
 finds. Then joins, swaps and runs are drawn, and what the checker takes of them is followed, within the least peak: it
-must come upon an order each time. Prints a line for each fault, and counts. Too long for the test run, which tries a
-few.
+must come upon an order each time. The tests try a few.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-import time
 from collections import Counter
 from typing import Any
 
+from lab.support.cases import run_cases
 from memplan.capabilities.order.search.certificate import certify_order
 from memplan.capabilities.order.search.searched import search_lines
 from memplan.capabilities.order.search.solve import order_operations
@@ -129,7 +128,7 @@ def _is_taken(step: Any) -> bool:
     return True
 
 
-def faults(seed: int, mutants: int, tally: Counter[str]) -> list[str]:
+def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
     """Return a line for each thing that is wrong with the certificates of a graph."""
     graph, rng, found = draw(seed), random.Random(seed), []
     best, text = least_peak(graph), write_graph(graph).decode()
@@ -149,32 +148,19 @@ def faults(seed: int, mutants: int, tally: Counter[str]) -> list[str]:
     for proof in proofs:
         tally["certificates"] += 1
         if not is_accepted(text, proof):
-            found.append(f"seed {seed}: is refused: {proof}")
+            found.append(f"is refused: {proof}")
         false = [proof[0], f"least {best + 1}", *proof[2:]]
         for k in range(mutants + 1):
             tally["mutants"] += 1
             changed = mutant(false, rng) if k else false
             if is_accepted(text, changed):
-                found.append(f"seed {seed}: is accepted for {best + 1}: {changed}")
+                found.append(f"is accepted for {best + 1}: {changed}")
     for _ in range(2):
         tally["wandered"] += 1
         if not wandered(graph, best, rng, tally):
-            found.append(f"seed {seed}: no order is found within {best}, which there is")
+            found.append(f"no order is found within {best}, which there is")
     return found
 
 
-def main() -> int:
-    """Certify so many graphs, from a first seed on; the exit status tells whether all was right."""
-    words = [*map(int, sys.argv[1:])]
-    count, first, mutants = [*words, *(0, 5)[len(words) - 1 :]]
-    tally: Counter[str] = Counter()
-    for seed in range(first, first + count):
-        lines = faults(seed, mutants, tally)
-        tally["faults"] += len(lines)
-        print(*lines, sep="\n", end="\n" * bool(lines), flush=True)
-    print(dict(sorted(tally.items())), f"{time.process_time():.0f} s of CPU")
-    return 1 if tally["faults"] else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases("order_agreement", faults))

@@ -3,7 +3,7 @@
 Draws problems with every constraint kind, and loose plans of them, as `lab.places` does, and opens their pages in
 Debian's Chromium. Read from the page, as text: the badge, also of a plan that was spoiled; how low each buffer could
 lie; the peak of each pool; would it fit, for sizes about the peak, the live bytes and the bound; the bytes alive
-without a buffer. Prints what differs. `tests/api/reports/page/test_page_truth.py` goes through some of the cases.
+without a buffer. `tests/api/reports/page/test_page_truth.py` goes through some of the cases.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import random
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lab.places import Offsets, lives, loose_cases, moved, plan_of, roots
+from lab.places import Offsets, lives, loose, moved, plan_of, roots
+from lab.support.cases import run_cases
 from memplan import AuditOptions, ExplainOptions, Plan, Problem, audit, explain, inspect
 from memplan.api.reports.page.file_page import plan_page
 from memplan.planner.audit import verify
@@ -45,18 +48,14 @@ _READ = """(sizes) => {
 _LIMIT_S = 2.0
 
 
-def main(count: int, seed: int) -> int:
-    """Go through so many problems that have a plan; return the number of differences."""
-    found, answers = 0, 0
-    with chromium() as browser, tab(browser) as shown:
-        for drawn, problem, plan in loose_cases(count, seed):
-            for line in differences(shown, problem, plan, random.Random(drawn + 1)):
-                answers += 1
-                if line is not None:
-                    found += 1
-                    print(f"seed {drawn}: {line}", flush=True)
-    print(f"{count} problems, {answers} answers, {found} differences")
-    return found
+def faults(shown: Tab, seed: int, tally: Counter[str]) -> Iterator[str]:
+    """Yield what the page of a drawn problem's loose plan says otherwise."""
+    problem, plan = loose(seed)
+    if plan is not None:
+        for line in differences(shown, problem, plan, random.Random(seed + 1)):
+            tally["answers"] += 1
+            if line is not None:
+                yield line
 
 
 def differences(shown: Tab, problem: Problem, plan: Plan, rng: random.Random) -> Iterator[str | None]:
@@ -152,4 +151,5 @@ def fits(problem: Problem, plan: Plan, q: int, size: int, answer: str) -> str | 
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)))
+    with chromium() as browser, tab(browser) as page:
+        sys.exit(run_cases("page_answers", partial(faults, page), count=60))

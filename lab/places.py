@@ -2,7 +2,7 @@
 
 Draws problems with every constraint kind and loose plans of them. For each buffer the least offset that the verifier
 accepts, with all others where they are, must be the lowest that `inspect` reports; for each pool the largest end, the
-live bytes and what they would be without a buffer are counted again, time step by time step. Prints what differs.
+live bytes and what they would be without a buffer are counted again, time step by time step.
 `tests/planner/verify/test_places.py` goes through some of the cases.
 """
 
@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import random
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from lab.support.cases import run_cases
 from memplan import Inspection, Plan, Problem, inspect, solve
 from memplan.planner.audit import verify
 from tests.support.families import families
@@ -24,30 +26,18 @@ _RAISED = 30
 _SOLVE_S = 0.3
 
 
-def main(count: int, seed: int) -> int:
-    """Go through so many problems that have a plan; return the number of differences."""
-    found, buffers, lower = 0, 0, 0
-    for drawn, problem, plan in loose_cases(count, seed):
-        said = inspect(problem, plan)
-        places = said.places
-        assert places is not None
-        buffers += len(problem.buffers)
-        lower += sum(low < row.offset for low, row in zip(places.lowest, plan.placements, strict=True))
-        for line in differences(problem, plan, said):
-            found += 1
-            print(f"seed {drawn}: {line}", flush=True)
-    print(f"{count} problems, {buffers} buffers, {lower} could lie lower, {found} differences")
-    return found
-
-
-def loose_cases(count: int, seed: int) -> Iterator[tuple[int, Problem, Plan]]:
-    """Yield so many drawn problems that have a plan, each with its seed and the loose plan."""
-    while count > 0:
-        problem, plan = loose(seed)
-        if plan is not None:
-            count -= 1
-            yield seed, problem, plan
-        seed += 1
+def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
+    """Yield what `inspect` says otherwise of the loose plan of a drawn problem."""
+    problem, plan = loose(seed)
+    if plan is None:
+        return
+    said = inspect(problem, plan)
+    assert said.places is not None
+    tally["buffers"] += len(problem.buffers)
+    tally["could lie lower"] += sum(
+        low < row.offset for low, row in zip(said.places.lowest, plan.placements, strict=True)
+    )
+    yield from differences(problem, plan, said)
 
 
 def loose(seed: int) -> tuple[Problem, Plan | None]:
@@ -119,4 +109,4 @@ def lives(intervals: Iterable[tuple[int, int]], time: int) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)))
+    sys.exit(run_cases("places", faults))

@@ -1,31 +1,26 @@
-"""Layers and chains in tiles: against an enumeration of all tiles by a program of its own, and a greedy tiler.
+"""Layers in tiles against an enumeration of all tiles: `python -m lab.schedule_tiles 2000 [SEED]`.
 
-    python -m lab.schedule_tiles layers 2000
-    python -m lab.schedule_tiles chains [--target examples/schedules/gap8_like.json]
-
-`layers` draws layers and machines, walks through every tiling of each in plain Python, and compares the least time and
-the least traffic with those of the search. `chains` compares the traffic of the layers of MobileNetV1, and of chains
-of three, five, nine and all layers, with that of a tiler that halves the largest side of a tile until it fits.
+Layers and machines are drawn; every tiling of each is walked through in plain Python, and the least time and the least
+traffic are compared with those of the search. `greedy` is a tiler that halves the largest side of a tile until it fits.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
-import time
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from math import fsum, inf
-from pathlib import Path
 from typing import NamedTuple
 
+from lab.support.cases import run_cases
 from memplan import Target
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.schedule.search.costs import Objective
 from memplan.capabilities.schedule.search.network_search import NetworkSearch
-from memplan.capabilities.schedule.search.networks import network_of, schedule_network
-from tests.support.networks import Network, mobilenet_v1
+from memplan.capabilities.schedule.search.networks import network_of
+from tests.support.networks import Network
 
 Tile = tuple[int, int, int, bool]
 """Rows, columns, channels, and whether the channels are outermost."""
@@ -40,28 +35,9 @@ class Figures(NamedTuple):
     bytes: int
 
 
-def main() -> None:
-    """Print a line for each case that differs, and the counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("layers", "chains"))
-    parser.add_argument("count", type=int, nargs="?", default=2000)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--target", type=Path, default=Path("examples/schedules/gap8_like.json"))
-    given = parser.parse_args()
-    began = time.process_time()
-    if given.what == "layers":
-        wrong = 0
-        for k, seed in enumerate(range(given.first, given.first + given.count)):
-            found = differences(seed)
-            wrong += bool(found)
-            for sentence in found:
-                print(f"seed {seed}: {sentence}", flush=True)
-            if (k + 1) % 100 == 0:
-                print(f"{k + 1} layers, {wrong} differ, {time.process_time() - began:.0f} s of CPU", flush=True)
-        raise SystemExit(1 if wrong else 0)
-    above = list(_chains(Target.model_validate(json.loads(given.target.read_text()))))
-    print(f"{sum(above)} of {len(above)} above the greedy tiler, {time.process_time() - began:.0f} s of CPU")
-    raise SystemExit(1 if any(above) else 0)
+def faults(seed: int, _: Counter[str]) -> list[str]:
+    """Return what differs for a drawn layer."""
+    return differences(seed)
 
 
 def differences(seed: int) -> list[str]:
@@ -195,28 +171,6 @@ def greedy(graph: AccessGraph, v: int, target: Target) -> Figures:
         sides[largest] = -(-sides[largest] // 2)
 
 
-def _chains(target: Target) -> Iterator[bool]:
-    """Print the traffic of chains of MobileNetV1 beside that of the greedy tiler; yield whether it is above."""
-    whole = mobilenet_v1()
-    graph = network_of(whole)
-    layers = [v for v, row in enumerate(graph.operations) if row.role == "striped"]
-    print(f"{'layers':>10}{'traffic':>14}{'greedy':>14}{'of greedy':>10}{'time':>16}{'greedy':>16}")
-    one_by_one = {v: greedy(graph, v, target) for v in layers}
-    for length in (1, 3, 5, 9, len(layers) - 1):
-        for first in range(0, len(layers) - length, length):
-            chain = layers[first : first + length]
-            if chain[-1] - chain[0] != length - 1:
-                continue
-            part = whole.model_copy(
-                update={"ops": whole.ops[chain[0] : chain[-1] + 1], "kept": whole.ops[chain[-1]].outputs}
-            )
-            least, quick = (schedule_network(part, target, objective).best for objective in ("traffic", "latency"))
-            sums = sum(one_by_one[v].traffic for v in chain), fsum(one_by_one[v].latency for v in chain)
-            figures = f"{least.traffic:>14,}{sums[0]:>14,}{least.traffic / sums[0]:>10.3f}"
-            print(f"{f'{chain[0]}-{chain[-1]}':>10}{figures}{quick.latency:>16,.1f}{sums[1]:>16,.1f}", flush=True)
-            yield least.traffic > sums[0] or quick.latency > sums[1] * (1 + 1e-9)
-
-
 def _cut(length: int, size: int) -> list[tuple[int, int]]:
     return [(a, min(a + size, length)) for a in range(0, length, size)]
 
@@ -230,4 +184,4 @@ def _in_order(counts: list[int], *, channels_outside: bool) -> Iterator[tuple[in
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_cases("schedule_tiles", faults, count=2000))

@@ -13,8 +13,10 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
+from lab.support.cases import run_cases
 from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.for_all_values import planned
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
@@ -31,64 +33,46 @@ def programs_of(found: ShapesAnswer) -> OffsetPrograms:
     return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
 
 
-def check_drawn(count: int, seed: int, limit_s: float = 0.5) -> Counter[str]:
-    """Check so many drawn problems; prints each fault."""
-    counts: Counter[str] = Counter()
-    for each in range(seed, seed + count):
-        problem = drawn_problem(each, most_buffers=60)
-        found = shapes(problem, ShapesOptions(time_limit_s=limit_s))
-        sized = compiled(problem)
-        points = every_value(problem)
-        counts["every value" if points else "some values"] += 1
-        points = points or samples(sized.space, 100, seed=each)
-        checked = verify_programs(problem, programs_of(found), points)
-        for violation in checked.violations:
-            counts["overlaps"] += 1
-            print(f"{each}: {violation}")
-        evaluator = Evaluator(problem, programs_of(found))
-        proved = found.proof.ratio
-        counts["proved for all values" if proved == 0 else "not proved optimal"] += 1
-        for values in points[:: max(1, len(points) // 100)]:
-            peak, _ = evaluator.offsets(values)
-            bound = demand_at(problem, sized.sizes([values])[:, 0].tolist())
-            if peak < bound or (proved is not None and peak > (1 + proved) * bound):
-                counts["false proofs"] += 1
-                print(f"{each}: peak {peak}, bound {bound}, proved {proved} at {values}")
-        counts["points"] += len(points)
-        if (each + 1 - seed) % 200 == 0:
-            print(f"{each + 1 - seed} of {count}: {dict(sorted(counts.items()))}", file=sys.stderr, flush=True)
-    return counts
+def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
+    """Yield overlaps and false proofs of the plans of a drawn problem."""
+    problem = drawn_problem(seed, most_buffers=60)
+    found = shapes(problem, ShapesOptions(time_limit_s=0.5))
+    sized, points = compiled(problem), every_value(problem)
+    tally["at every value" if points else "at some values"] += 1
+    points = points or samples(sized.space, 100, seed=seed)
+    for violation in verify_programs(problem, programs_of(found), points).violations:
+        yield str(violation)
+    evaluator, proved = Evaluator(problem, programs_of(found)), found.proof.ratio
+    tally["proved for all values" if proved == 0 else "not proved optimal"] += 1
+    tally["points"] += len(points)
+    for values in points[:: max(1, len(points) // 100)]:
+        peak, _ = evaluator.offsets(values)
+        bound = demand_at(problem, sized.sizes([values])[:, 0].tolist())
+        if peak < bound or (proved is not None and peak > (1 + proved) * bound):
+            yield f"peak {peak}, bound {bound}, proved {proved} at {values}"
 
 
-def check_limits(count: int, seed: int = 0) -> Counter[str]:
-    """Check so many limits, and the stairs of the problems with two symbols; prints each that is wrong."""
-    counts: Counter[str] = Counter()
-    while counts["limits"] < count:
-        problem, draw = drawn_problem(seed, most_buffers=12), random.Random(seed)
-        values, seed = every_value(problem, 400), seed + 1
-        if values is None:
-            continue
-        found = planned(problem, 4, Control().begun(ShapesOptions(time_limit_s=0.2)))
-        peaks = [Evaluator(problem, found.programs).peak, bound_at(found.sized, found.result.loads)]
-        at, names = draw.choice(values), list(problem.symbols)
-        for peak in peaks:
-            limits, within = SymbolLimits(found.sized, peak), peak(at)
-            fits = [row for row in values if peak(row) <= within]
-            for name in names:
-                others = {each: at[each] for each in names if each != name}
-                counts["limits"] += 1
-                if limits.largest(name, others, within) != max(
-                    row[name] for row in fits if others.items() <= row.items()
-                ):
-                    counts["wrong"] += 1
-                    print(f"{seed - 1}: {name} at {others} within {within}")
-            if len(names) == 2:
-                counts["stairs"] += 1
-                stairs = [tuple(row.values()) for row in limits.staircase((names[0], names[1]), {}, within)]
-                if stairs != corners([(row[names[0]], row[names[1]]) for row in fits]):
-                    counts["wrong"] += 1
-                    print(f"{seed - 1}: stairs within {within}")
-    return counts
+def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
+    """Yield the wrong limits of a drawn problem with few values, and its wrong stairs where it has two symbols."""
+    problem, draw = drawn_problem(seed, most_buffers=12), random.Random(seed)
+    values = every_value(problem, 400)
+    if values is None:
+        return
+    found = planned(problem, 4, Control().begun(ShapesOptions(time_limit_s=0.2)))
+    at, names = draw.choice(values), list(problem.symbols)
+    for peak in (Evaluator(problem, found.programs).peak, bound_at(found.sized, found.result.loads)):
+        limits, within = SymbolLimits(found.sized, peak), peak(at)
+        fits = [row for row in values if peak(row) <= within]
+        for name in names:
+            others = {each: at[each] for each in names if each != name}
+            tally["limits"] += 1
+            if limits.largest(name, others, within) != max(row[name] for row in fits if others.items() <= row.items()):
+                yield f"{name} at {others} within {within}"
+        if len(names) == 2:
+            tally["stairs"] += 1
+            stairs = [tuple(row.values()) for row in limits.staircase((names[0], names[1]), {}, within)]
+            if stairs != corners([(row[names[0]], row[names[1]]) for row in fits]):
+                yield f"stairs within {within}"
 
 
 def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -119,14 +103,9 @@ def row(path: Path, limit_s: float) -> str:
 
 def main(arguments: list[str]) -> int:
     """Run what the arguments say."""
-    if arguments[:1] == ["random"]:
-        counts = check_drawn(int(arguments[1]), int(arguments[2]) if len(arguments) > 2 else 0)
-        print(dict(sorted(counts.items())))
-        return 1 if counts["overlaps"] or counts["false proofs"] else 0
-    if arguments[:1] == ["limits"]:
-        counts = check_limits(int(arguments[1]), int(arguments[2]) if len(arguments) > 2 else 0)
-        print(dict(sorted(counts.items())))
-        return 1 if counts["wrong"] else 0
+    checks = {"random": faults_of_plans, "limits": faults_of_limits}
+    if arguments and arguments[0] in checks:
+        return run_cases("shapes", checks[arguments[0]], arguments[1:])
     for path in map(Path, arguments):
         print(row(path, 30), flush=True)
     return 0

@@ -1,4 +1,4 @@
-"""Plans for all values, by `checkers/all_values.py`: `python -m lab.symbolic_certificates [COUNT [MUTANTS [SEED]]]`.
+"""Plans for all values, by their checker: `python -m lab.symbolic_certificates [COUNT [SEED]] [--mutants 10]`.
 
 Of each drawn problem the checker must say what `shapes` says, or that it is not decided. Of each answer, so many
 mutants are made: one that is accepted must be true, which is looked at value by value.
@@ -10,9 +10,11 @@ import json
 import random
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from lab.support.cases import run_cases
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.capabilities.shapes.shapes import ShapesOptions, shapes
 from memplan.capabilities.shapes.verify_programs import verify_programs
@@ -24,6 +26,7 @@ from tests.support.symbolic import demand_at, drawn_problem, every_value
 
 WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 MOST_VALUES = 4000
+LIMIT_S = 0.3
 
 
 def said_of(answer: dict[str, Any], problem: dict[str, Any]) -> str:
@@ -96,43 +99,25 @@ def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
     return True
 
 
-def check_drawn(count: int, mutants: int, seed: int = 0, limit_s: float = 0.3) -> Counter[str]:
-    """Check so many drawn problems, and mutants of each answer; prints each fault, and how far it is."""
-    counts: Counter[str] = Counter()
-    for each in range(seed, seed + count):
-        problem = drawn_problem(each, most_buffers=24)
-        answer = json.loads(shapes(problem, ShapesOptions(time_limit_s=limit_s)).model_dump_json())
-        wire = problem.model_dump(mode="json")
-        said = said_of(answer, wire)
-        expected = "refused" if answer["proof"]["ratio"] is None else "proved"
-        counts[f"answers {said}"] += 1
-        if said not in (expected, "not decided"):
-            counts["disagreements"] += 1
-            print(f"{each}: {said}, and by shapes {answer['proof']}")
-        if said != "proved":
+def faults(seed: int, tally: Counter[str], mutants: int = 10) -> Iterator[str]:
+    """Yield where the checker and `shapes` differ about a drawn problem, and false mutants that it accepts."""
+    problem = drawn_problem(seed, most_buffers=24)
+    answer = json.loads(shapes(problem, ShapesOptions(time_limit_s=LIMIT_S)).model_dump_json())
+    wire = problem.model_dump(mode="json")
+    said = said_of(answer, wire)
+    tally[f"answers {said}"] += 1
+    if said not in ("refused" if answer["proof"]["ratio"] is None else "proved", "not decided"):
+        yield f"{said}, and by shapes {answer['proof']}"
+    draw = random.Random(seed)
+    for _ in range(mutants if said == "proved" else 0):
+        changed = mutant(answer, draw)
+        if changed == answer:
             continue
-        draw = random.Random(each)
-        for _ in range(mutants):
-            changed = mutant(answer, draw)
-            if changed == answer:
-                continue
-            said = said_of(changed, wire)
-            counts[f"mutants {said}"] += 1
-            if said == "proved" and not is_true(changed, problem):
-                counts["false mutants accepted"] += 1
-                print(f"{each}: accepted {json.dumps(changed)}")
-        if (each + 1 - seed) % 20 == 0:
-            print(f"{each + 1 - seed} of {count}: {dict(sorted(counts.items()))}", file=sys.stderr, flush=True)
-    return counts
-
-
-def main(arguments: list[str]) -> int:
-    """Run what the arguments say."""
-    count, mutants, seed = [*map(int, arguments), *(100, 10, 0)[len(arguments) :]]
-    counts = check_drawn(count, mutants, seed)
-    print(dict(sorted(counts.items())))
-    return 1 if counts["disagreements"] or counts["false mutants accepted"] else 0
+        said = said_of(changed, wire)
+        tally[f"mutants {said}"] += 1
+        if said == "proved" and not is_true(changed, problem):
+            yield f"accepted {json.dumps(changed)}"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_cases("symbolic_certificates", faults, count=100))

@@ -6,7 +6,7 @@ Run by hand, where torch is installed; on fake tensors, so nothing is computed. 
 graph of AOT autograd; bytes alive are counted by memplan for both, without parameters, and costs are floating-point
 operations (elements where torch counts none) of what both run, less those of the joint graph. Torch's peak is that of
 its own order, and `torch_reordered_peak` that of its clones in the best order that memplan finds. Then memplan is asked
-for the lowest peak at no more than the cost of torch's best budget, and for peaks at each of a row of limits.
+for the lowest peak at no more than the cost of torch's best budget.
 """
 
 from __future__ import annotations
@@ -138,17 +138,6 @@ def measured(layers: int, tokens: int, width: int, time_limit_s: float) -> dict[
     started = time.process_time()
     ours = recompute_frontier(graph, extra_cost=best["torch_extra_cost"] / cost, time_limit_s=time_limit_s)
     spent = time.process_time() - started
-    started = time.process_time()
-    every = recompute_frontier(graph, time_limit_s=time_limit_s)
-    spent_frontier = time.process_time() - started
-    limits = []
-    for part in (0.7, 0.4):
-        limit = int(part * every.points[0].peak)
-        within = recompute_frontier(graph, budget=limit, time_limit_s=time_limit_s)
-        point = within.points[-1]
-        limits.append(
-            {"limit": limit, "is_within": within.is_within, "peak": point.peak, "extra_cost": point.extra_cost}
-        )
     return {
         "layers": layers,
         "tokens": tokens,
@@ -157,9 +146,6 @@ def measured(layers: int, tokens: int, width: int, time_limit_s: float) -> dict[
         "torch": rows,
         "at_equal_cost": {"peak": ours.points[-1].peak, "extra_cost": ours.points[-1].extra_cost, "cpu_s": spent},
         "peak_ratio": ours.points[-1].peak / best["torch_peak"],
-        "frontier": [(point.peak, point.extra_cost, point.status) for point in every.points],
-        "frontier_cpu_s": spent_frontier,
-        "limits": limits,
     }
 
 

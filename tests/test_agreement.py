@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from lab.agreement import disagreements, faults
+from lab.agreement import draw, faults
 from tests.support import oracle
 from tests.support.depth import seeds
 from tests.support.tied_problems import tied_problem
@@ -14,7 +14,10 @@ from tests.support.tied_problems import tied_problem
 
 @pytest.mark.drawn
 def test_the_exact_search_and_brute_force_agree() -> None:
-    assert [line for seed in seeds(60) for line in disagreements(seed, ("exact",))] == []
+    problems = [draw(seed) for seed in seeds(60)]
+    tally: Counter[str] = Counter()
+    assert faults("exact", [(problem, oracle.best_score(problem)) for problem in problems], tally) == []
+    assert tally.keys() == {"exact proved"}
 
 
 @pytest.mark.drawn

@@ -55,7 +55,6 @@ class Family:
     """A generator: `make(seed, **parameters)`."""
 
     name: str
-    summary: str
     make: Callable[..., GeneratedProblem]
     parameters: Mapping[str, FamilyParameter]
 
@@ -133,38 +132,24 @@ def _problem(start: I64, end: I64, size: I64) -> Problem:
 
 
 _N = FamilyParameter(100, 1, 1e8)
+_PERFECT = {
+    "n": _N,
+    "kind": FamilyParameter("guillotine", one_of=tuple(_CUTS)),
+    "granule": FamilyParameter(1024, 1, HEIGHT),
+    "slack": FamilyParameter(0.0, 0, 100),
+    "by": FamilyParameter("shrinking", one_of=("shrinking", "removal")),
+}
+_TIGHT = {
+    "n": FamilyParameter(30, 1, 1e6),
+    "height": FamilyParameter(100_000, 2, 2**40),
+    "live": FamilyParameter(6, 2, 1e6),
+    "turnover": FamilyParameter(2.0, 1, 1e3),
+}
+_RANDOM = {"n": _N, "alpha": FamilyParameter(0.01, 1e-9, 1), "sigma": FamilyParameter(0.7, 0, 10)}
+_DENSE = {"n": _N, "sigma": FamilyParameter(2.0, 0, 10)}
 FAMILIES = {
-    family.name: family
-    for family in (
-        Family(
-            "perfect",
-            "a full rectangle cut into buffers: optimum known",
-            perfect,
-            {
-                "n": _N,
-                "kind": FamilyParameter("guillotine", one_of=tuple(_CUTS)),
-                "granule": FamilyParameter(1024, 1, HEIGHT),
-                "slack": FamilyParameter(0.0, 0, 100),
-                "by": FamilyParameter("shrinking", one_of=("shrinking", "removal")),
-            },
-        ),
-        Family(
-            "tight",
-            "memory full at every time, optimum often above the bound",
-            tight,
-            {
-                "n": FamilyParameter(30, 1, 1e6),
-                "height": FamilyParameter(100_000, 2, 2**40),
-                "live": FamilyParameter(6, 2, 1e6),
-                "turnover": FamilyParameter(2.0, 1, 1e3),
-            },
-        ),
-        Family(
-            "random",
-            "random lives and sizes",
-            random,
-            {"n": _N, "alpha": FamilyParameter(0.01, 1e-9, 1), "sigma": FamilyParameter(0.7, 0, 10)},
-        ),
-        Family("dense", "up to n/10 buffers alive at a time", dense, {"n": _N, "sigma": FamilyParameter(2.0, 0, 10)}),
-    )
+    "perfect": Family("perfect", perfect, _PERFECT),
+    "tight": Family("tight", tight, _TIGHT),
+    "random": Family("random", random, _RANDOM),
+    "dense": Family("dense", dense, _DENSE),
 }

@@ -39,14 +39,6 @@ def graph(count: int, seed: int = 0) -> Data:
     return {"size": [draw.randrange(1, 1 << 20) for _ in range(count)], "ops": [{"out": [0]}, *ops]}
 
 
-def convolutions(count: int, side: int) -> Data:
-    """Return a chain of convolutions over images of some side."""
-    tensors = [{"shape": [1, side, side, 1], "dtype": "int8"}] * (count + 1)
-    kind = {"kind": "conv2d", "attributes": {"kernel": [3, 3], "pads": [1, 1, 1, 1]}}
-    ops = [{"in": [k], "out": [k + 1], **kind} for k in range(count)]
-    return {"size": [side * side] * (count + 1), "kept": [count], "tensors": tensors, "ops": ops}
-
-
 def statements(count: int) -> Data:
     """Return a program of so many statements, each with a buffer of its own."""
     body = [{"op": "copy", "inputs": [f"b{k}"], "outputs": [f"b{k + 1}"]} for k in range(count)]
@@ -77,20 +69,8 @@ def of_problem(name: str, content: Data) -> Data:
 
 
 _OF_PROBLEMS = (
-    "plan",
-    "explain",
-    "repairs",
-    "what-if",
-    "certificate",
-    "verify",
-    "audit",
-    "replan",
-    "scenarios",
-    "sweep",
-    "check",
-    "convert",
-    "export",
-    "diff",
+    *("plan", "explain", "repairs", "what-if", "certificate", "verify", "audit", "replan", "scenarios", "sweep"),
+    *("check", "convert", "export", "diff"),
 )
 _SIZES: Mapping[str, Callable[[str], Data]] = {
     "20,000 buffers": lambda name: of_problem(name, problem(20_000)),
@@ -116,11 +96,6 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
         for name in ("order", "recompute", "cascade", "repairs"):
             more = {"capacity": 1 << 20} if name == "repairs" else {}
             found[name, f"{count:,} operations"] = lambda count=count, more=more: {"graph": graph(of(count)), **more}  # type: ignore[misc]
-    found["cascade", "check of 12,000 x 12,000"] = lambda: {
-        "graph": convolutions(1, 12_000),
-        "options": {"check": True},
-    }
-    found["cascade", "60 convolutions"] = lambda: {"graph": convolutions(60, 64)}
     found["liveness", "100,000 statements"] = lambda: {"operations": statements(of(100_000))}
     found["liveness", "compared"] = lambda: {"operations": statements(of(20_000)), "options": {"compare": True}}
     found["shadow", "20,000 statements"] = lambda: {"operations": statements(of(20_000)), "plan": placements(10)}

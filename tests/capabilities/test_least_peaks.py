@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from lab.least_peaks import differ, peaks
+from memplan.capabilities.compare.compare import CompareOptions, compare
+from memplan.capabilities.order.order import OrderOptions, order
+from memplan.capabilities.order.reordering import reorder
+from memplan.capabilities.reading import Reader
 
 MODELS = Path(__file__).parents[1] / "models"
 
 
 @pytest.mark.parametrize("name", ["view.tflite", "choice.tflite", "variable.tflite", "state.pte", "split_cat.pte"])
 def test_order_compare_and_reorder_find_the_same_least_peak(name: str) -> None:
-    found, _ = peaks(MODELS / name, 20)
-    assert all(is_proved for _, is_proved in found.values())
-    assert len({peak for peak, _ in found.values()}) == 1
-    assert set(found) == {"order", "plan --reorder", "compare"}
-
-
-def test_peaks_that_differ_are_seen() -> None:
-    assert differ({"a": (8, True), "b": (9, True)})
-    assert differ({"a": (8, True), "b": (7, False)})
-    assert not differ({"a": (8, True), "b": (9, False), "c": (None, False)})
+    data = (MODELS / name).read_bytes()
+    ordered = order(Reader().graph(data, name), OrderOptions(goal="placed", time_limit_s=20))
+    placed = reorder(data, name, time_limit_s=20).placed
+    compared = compare(data, CompareOptions(name=name, time_limit_s=120)).memplan_reordered
+    assert compared is not None
+    assert ordered.placed_peak == placed.plan.peak == compared.peak
+    assert {ordered.placed_status, placed.plan.status, placed.status, compared.status} == {"optimal"}

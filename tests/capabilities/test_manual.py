@@ -1,4 +1,4 @@
-"""The manual of capabilities is made from their definitions."""
+"""The reference is made from the definitions of capabilities and commands."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_the_base_plans_explains_orders_and_checks() -> None:
 
 def test_the_lines_of_the_readme_run_or_name_the_extra_that_their_page_names(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    for page in ("README.md", "docs/command.md"):
+    for page in ("README.md", "docs/reference.md"):
         (block,) = re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
         lines = [line.partition("#")[::2] for line in block.splitlines()]
         done = base(*(command.strip() for command, _ in lines), program=LINES, folder=tmp_path)

@@ -188,7 +188,7 @@ OWN_FILES: dict[str, Callable[[], object]] = {
 """The files of a page that others do not have, or have otherwise."""
 
 
-PAGES = sorted(page.name for page in DOCS.glob("*.md") if page.name != "command.md")  # which runs with the README
+PAGES = sorted(page.name for page in DOCS.glob("*.md") if page.name != "reference.md")  # which runs with the README
 STAYING = {"bench", "keys", "scheduler", "serve", "worker"}
 """The commands that take hours, or that stay, or that write into the database: each has tests of its own."""
 

@@ -17,7 +17,7 @@ from memplan.solvers.portfolio import registry
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
+COMMANDS = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

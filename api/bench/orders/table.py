@@ -6,8 +6,7 @@ the graph and the order alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,35 +20,20 @@ from memplan.solvers.kernels.kernel import load_kernels
 
 OrderPeer = Callable[[OperationGraph, float], Sequence[int] | None]
 OURS = "order"
-
-
-@dataclass(frozen=True)
-class Orderer:
-    """A row of the table: `where` is `module:function`, in a package that it needs; our own search has neither."""
-
-    name: str
-    summary: str
-    where: str | None = None
-    package: str | None = None
-
-    def load(self) -> OrderPeer:
-        """Import the peer's function; raises OptionError where what it needs is not installed."""
-        require(f"solver: {self.name}", () if self.package is None else (self.package,))
-        return cast(OrderPeer, imported(f"memplan.api.bench.orders.{self.where}"))
-
-
-ORDERERS = {
-    row.name: row
-    for row in (
-        Orderer(OURS, "our own search"),
-        Orderer("given-order", "the order as it is", "simple:given_order"),
-        Orderer("inductor-lpmf", "torch's inductor: least peak memory first", "inductor:least_peak_first", "torch"),
-        Orderer("inductor-bfs", "torch's inductor: breadth first", "inductor:breadth_first", "torch"),
-        Orderer("inductor-dfs", "torch's inductor: depth first", "inductor:depth_first", "torch"),
-        Orderer("downsets", "dynamic programming over all states, as SERENITY does", "simple:downsets"),
-        Orderer("order-cp-sat", "constraint programming: a place for each operation", "cp_sat:places", "ortools"),
-    )
+_INDUCTOR = "memplan.api.bench.orders.inductor"
+PEERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "given-order": ("memplan.api.bench.orders.table:given_order", ()),
+    "inductor-lpmf": (f"{_INDUCTOR}:least_peak_first", ("torch",)),
+    "inductor-bfs": (f"{_INDUCTOR}:breadth_first", ("torch",)),
+    "inductor-dfs": (f"{_INDUCTOR}:depth_first", ("torch",)),
 }
+"""From a peer's name to its function, and the packages that it needs."""
+ORDERERS = (OURS, *PEERS)
+
+
+def given_order(graph: OperationGraph, _: float) -> Sequence[int]:
+    """Return the given order."""
+    return range(len(graph.ops))
 
 
 def read_instance(name: str) -> OperationGraph:
@@ -64,11 +48,16 @@ def read_instance(name: str) -> OperationGraph:
 
 
 def prepared(solver: str) -> Callable[[OperationGraph, float], dict[str, Any]]:
-    """Return what orders a graph and says what came of it, as a Result has it, imported and warm."""
+    """Return what orders a graph and says what came of it, as a Result has it, imported and warm.
+
+    Raises OptionError where what a peer needs is not installed.
+    """
     if solver == OURS:
         load_kernels(ORDER)
         return _ours
-    peer = ORDERERS[solver].load()
+    where, packages = PEERS[solver]
+    require(f"solver: {solver}", packages)
+    peer = cast(OrderPeer, imported(where))
     peer(OperationGraph(), 1.0)
     return lambda graph, time_limit_s: _judged(graph, peer(graph, time_limit_s))
 

@@ -25,7 +25,6 @@ class Peer:
     """A row of the table: `where` is `module:function`, `distribution` the package that it adapts, if there is one."""
 
     name: str
-    summary: str
     where: str
     package: str
     distribution: str | None = None
@@ -45,30 +44,13 @@ class Peer:
         return cast(PeerSolver, imported(self.where))
 
 
+_HERE = "memplan.api.bench.peers"
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer(
-            "supermalloc",
-            "branch and bound of omnimalloc, with the 6 threads that it needs to ask for the bound",
-            "memplan.api.bench.peers.omnimalloc:supermalloc",
-            "omnimalloc",
-            "omnimalloc",
-        ),
-        Peer(
-            "omnimalloc",
-            "the default of omnimalloc: a portfolio of greedy orders",
-            "memplan.api.bench.peers.omnimalloc:default",
-            "omnimalloc",
-            "omnimalloc",
-        ),
-        Peer(
-            "vela-hillclimb",
-            "the hill climb of Arm's Vela compiler, until the time limit",
-            "memplan.api.bench.peers.vela:hill_climb",
-            "ethosu",
-            "ethos-u-vela",
-        ),
+        Peer("supermalloc", f"{_HERE}.omnimalloc:supermalloc", "omnimalloc", "omnimalloc"),
+        Peer("omnimalloc", f"{_HERE}.omnimalloc:default", "omnimalloc", "omnimalloc"),
+        Peer("vela-hillclimb", f"{_HERE}.vela:hill_climb", "ethosu", "ethos-u-vela"),
     )
 }
 
@@ -77,4 +59,4 @@ def find(name: str) -> Peer | None:
     """Return the peer of that name; for `module:function`, that function as a peer; None for any other name."""
     if ":" not in name or name.startswith(PREFIX):
         return PEERS.get(name)
-    return Peer(name, "a planner of your own", name, package=name.partition(":")[0].partition(".")[0])
+    return Peer(name, name, package=name.partition(":")[0].partition(".")[0])

@@ -7,7 +7,7 @@ counts as a geometric mean over the instances, and relative to the peers' where 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memplan.api.bench.peers import PEERS
@@ -21,8 +21,6 @@ TIME_TOLERANCE = 0.15
 """The fraction by which a solver may be slower in the geometric mean over its instances."""
 SHORTEST_S = 0.002
 """CPU times below this count as this: what is shorter is noise."""
-
-Column = Mapping[tuple[str, str, float], Cell]
 
 
 @dataclass(frozen=True)
@@ -41,20 +39,19 @@ def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
     common = [key for key in before if key in after]
     if not common:
         raise OptionError("compare: the two files must have instances, solvers and time limits in common")
-    drift = _peer_drift(before, after)
-    regressions: list[str] = []
-    improvements: list[str] = []
-    for key in common:
-        if key[1] not in PEERS:
-            _sort(_change_in_plans(key, before[key], after[key]), regressions, improvements)
-    for solver in dict.fromkeys(key[1] for key in common if key[1] not in PEERS):
-        keys = [key for key in common if key[1] == solver]
-        _sort(_change_in_time(solver, [(before[key], after[key]) for key in keys], drift), regressions, improvements)
+    drift = geometric_mean(_time_factor(before[key], after[key]) for key in common if key[1] in PEERS)
+    ours = [key for key in common if key[1] not in PEERS]
+    changes = [_change_in_plans(key, before[key], after[key]) for key in ours]
+    for solver in dict.fromkeys(solver for _, solver, _ in ours):
+        pairs = [(before[key], after[key]) for key in ours if key[1] == solver]
+        changes.append(_change_in_time(solver, pairs, drift))
+    regressions = tuple(change[0] for change in changes if change is not None and change[1])
+    improvements = tuple(change[0] for change in changes if change is not None and not change[1])
     notes = [f"only in the old file: {_name(key)}" for key in before if key not in after]
     notes += [f"only in the new file: {_name(key)}" for key in after if key not in before]
     if drift is not None:
         notes.append(f"the peers take {drift:.2f} times the CPU time of the old file; times are relative to that")
-    return Comparison(len(common), tuple(regressions), tuple(improvements), tuple(notes))
+    return Comparison(len(common), regressions, improvements, tuple(notes))
 
 
 Change = tuple[str, bool] | None
@@ -95,20 +92,8 @@ def _time_factor(before: Cell, after: Cell) -> float | None:
     return max(after.cpu_time_s, SHORTEST_S) / max(before.cpu_time_s, SHORTEST_S)
 
 
-def _peer_drift(before: Column, after: Column) -> float | None:
-    """Return how much slower the peers, which did not change, are in the new file."""
-    shared = [key for key in before if key in after and key[1] in PEERS]
-    return geometric_mean(_time_factor(before[key], after[key]) for key in shared)
-
-
 def _proved(cell: Cell) -> float:
     return sum(run.status in ("optimal", "infeasible") for run in cell.runs if run.is_valid) / len(cell.runs)
-
-
-def _sort(change: Change, regressions: list[str], improvements: list[str]) -> None:
-    if change is not None:
-        sentence, is_worse = change
-        (regressions if is_worse else improvements).append(sentence)
 
 
 def _cells(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,24 +53,27 @@ class Cell:
     @property
     def wall_time_s(self) -> float | None:
         """The median."""
-        return _median(run.wall_time_s for run in self.plans)
+        return self._median("wall_time_s")
 
     @property
     def cpu_time_s(self) -> float | None:
         """The median."""
-        return _median(run.cpu_time_s for run in self.plans)
+        return self._median("cpu_time_s")
 
     @property
     def peak_rss_bytes(self) -> float | None:
         """The median."""
-        return _median(run.peak_rss_bytes for run in self.plans)
+        return self._median("peak_rss_bytes")
+
+    def _median(self, field: str) -> float | None:
+        found = [value for run in self.plans if (value := getattr(run, field)) is not None]
+        return median(found) if found else None
 
     @property
     def outcomes(self) -> str:
         """The outcomes of the runs, such as `optimal`, or `2 optimal, 1 late`."""
-        found: dict[str, int] = defaultdict(int)
-        for run in self.runs:
-            found[run.status or "plan" if run.outcome == "plan" else run.outcome] += 1
+        words = (run.status or "plan" if run.outcome == "plan" else run.outcome for run in self.runs)
+        found = Counter(words)
         if len(found) == 1:
             return next(iter(found))
         return ", ".join(f"{count} {word}" for word, count in sorted(found.items()))
@@ -78,13 +81,12 @@ class Cell:
     @property
     def par2_s(self) -> float:
         """The mean wall time, where a run that is not solved counts twice its limit."""
-        return mean(_par2_s(self, run) for run in self.runs)
+        return mean(map(self.penalised_s, self.runs))
 
-
-def _par2_s(cell: Cell, run: Result) -> float:
-    if cell.is_solved(run) and run.wall_time_s is not None:
-        return max(run.wall_time_s, SHORTEST_S)
-    return 2 * run.time_limit_s
+    def penalised_s(self, run: Result) -> float:
+        """Return the wall time of a run, or twice its limit where it is not solved."""
+        is_solved = self.is_solved(run) and run.wall_time_s is not None
+        return max(run.wall_time_s or 0.0, SHORTEST_S) if is_solved else 2 * run.time_limit_s
 
 
 @dataclass(frozen=True)
@@ -166,41 +168,40 @@ class Summary:
             and all((instance, solver) in self.cells for solver in self.solvers)
         ]
 
+    def of(self, instance: str) -> list[Cell]:
+        """Return the cells of an instance."""
+        return [cell for (name, _), cell in self.cells.items() if name == instance]
+
     def lines(self) -> list[SolverLine]:
         """Return a line for each solver, the best PAR2 first."""
-        shared = self.shared()
-        lines = []
+        found = []
         for solver in self.solvers:
             cells = [cell for (_, name), cell in self.cells.items() if name == solver]
-            common = [self.cells[instance, solver] for instance in shared]
-            lines.append(
-                SolverLine(
-                    solver=solver,
-                    runs=sum(len(cell.runs) for cell in cells),
-                    plans=sum(len(cell.plans) for cell in cells),
-                    solved=sum(cell.n_solved for cell in cells),
-                    mean_ratio=geometric_mean([cell.ratio for cell in common]),
-                    par2_s=mean(_par2_s(cell, run) for cell in cells for run in cell.runs),
-                    wall_s=geometric_mean([cell.wall_time_s for cell in common], SHORTEST_S),
-                    cpu_s=geometric_mean([cell.cpu_time_s for cell in common], SHORTEST_S),
-                )
-            )
-        return sorted(lines, key=lambda line: line.par2_s)
+            runs, plans = sum(len(cell.runs) for cell in cells), sum(len(cell.plans) for cell in cells)
+            par2_s = mean(cell.penalised_s(run) for cell in cells for run in cell.runs)
+            counts = (runs, plans, sum(cell.n_solved for cell in cells))
+            found.append(self._line(solver, counts, par2_s, [[cell] for cell in cells]))
+        return sorted(found, key=lambda line: line.par2_s)
 
     def virtual_best(self) -> SolverLine | None:
         """Return the result of the best solver for each instance; None without a result."""
         if not self.cells:
             return None
-        columns = [[self.cells[key] for key in self.cells if key[0] == instance] for instance in self.of_instance]
+        columns = [self.of(instance) for instance in self.of_instance]
+        plans = sum(any(cell.plans for cell in column) for column in columns)
+        counts = (len(columns), plans, sum(any(cell.n_solved for cell in column) for column in columns))
+        par2_s = mean(min(cell.par2_s for cell in column) for column in columns)
+        return self._line("virtual best", counts, par2_s, columns)
+
+    def _line(self, solver: str, counts: tuple[int, int, int], par2_s: float, columns: list[list[Cell]]) -> SolverLine:
+        """Return the line of so many runs, plans and solved ones; means take the least of each column of cells."""
         shared = set(self.shared())
         common = [column for column in columns if column[0].instance in shared]
         return SolverLine(
-            solver="virtual best",
-            runs=len(columns),
-            plans=sum(any(cell.plans for cell in column) for column in columns),
-            solved=sum(any(cell.n_solved for cell in column) for column in columns),
+            solver,
+            *counts,
             mean_ratio=geometric_mean([_least(cell.ratio for cell in column) for column in common]),
-            par2_s=mean(min(cell.par2_s for cell in column) for column in columns),
+            par2_s=par2_s,
             wall_s=geometric_mean([_least(cell.wall_time_s for cell in column) for column in common], SHORTEST_S),
             cpu_s=geometric_mean([_least(cell.cpu_time_s for cell in column) for column in common], SHORTEST_S),
         )
@@ -214,11 +215,6 @@ def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> flo
     """Return the geometric mean of those that are there, each at least so much; None where there are none."""
     found = [max(value, at_least) for value in values if value is not None]
     return exp(mean(log(value) for value in found)) if found and min(found) > 0 else None
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    found = [value for value in values if value is not None]
-    return median(found) if found else None
 
 
 def _least(values: Iterable[float | None]) -> float | None:

@@ -44,7 +44,9 @@ def add(
         typer.Option("--scope", help="May be given again: plan solves, read looks, admin does all. [plan and read]"),
     ] = None,
     max_jobs: Annotated[int | None, typer.Option(min=0, help="How many of its jobs may be unfinished.")] = None,
-    max_requests_per_minute: Annotated[int | None, typer.Option(min=1, help="How often it may ask.")] = None,
+    max_requests_per_minute: Annotated[
+        int | None, typer.Option(min=1, help="How many requests it may send a minute.")
+    ] = None,
 ) -> None:
     """Make a key and write it to standard output: this once, since only its hash is kept."""
     from memplan.api.store.api_key import Key, new_secret

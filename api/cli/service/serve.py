@@ -14,7 +14,7 @@ def serve(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     without_keys: Annotated[
-        bool, typer.Option("--without-keys", help="Ask no caller for a key, whatever can reach the address.")
+        bool, typer.Option("--without-keys", help="Need no key of callers, whatever can reach the address.")
     ] = False,
 ) -> None:
     """Answer over HTTP until a signal says to stop.

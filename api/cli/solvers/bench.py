@@ -14,7 +14,6 @@ from memplan.planner.errors import OptionError, shown
 
 REGRESSED = 1
 FOUND_WRONG = 3
-MIN_GROWTH, MAX_GROWTH = 100, 10_000_000
 _SUITES = "Folders, files, or families such as tight:n=30,seeds=8; shuffled: or mirrored: before them."
 
 
@@ -35,9 +34,6 @@ def bench(
     reports: Annotated[
         list[Path] | None, typer.Option("--report", metavar="REPORT", help="Where the report goes: .html or .txt.")
     ] = None,
-    growth: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Measure how each step grows with the number of buffers.")
-    ] = None,
     compared: Annotated[
         tuple[Path, Path] | None, typer.Option("--compare", metavar="OLD NEW", help="Two files of results.")
     ] = None,
@@ -55,11 +51,8 @@ def bench(
         if not benchmarking.tell_comparison(*compared):
             raise typer.Exit(REGRESSED)
         return
-    if growth is not None:
-        benchmarking.tell_growth(_sizes(growth), reports or [])
-        return
     if not suites and output is None:
-        raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o), --growth or --compare")
+        raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
     for path in reports or []:
         benchmarking.refuse_unknown_report(path)
         refuse_unwritable(str(path))
@@ -78,17 +71,6 @@ def _seeds(text: str) -> list[int]:
         return [int(seed) for seed in text.split(",")]
     except ValueError:
         raise OptionError(f"seeds: must be integers with commas between, got {shown(text)}") from None
-
-
-def _sizes(text: str) -> list[int]:
-    try:
-        sizes = sorted({int(size) for size in text.split(",")})
-    except ValueError:
-        sizes = []
-    if len(sizes) < 2 or sizes[0] < MIN_GROWTH or sizes[-1] > MAX_GROWTH:
-        rule = f"must be at least two different numbers from {MIN_GROWTH} to {MAX_GROWTH} with commas between"
-        raise OptionError(f"growth: {rule}, got {shown(text)}")
-    return sizes
 
 
 def _bytes(text: str) -> int:

@@ -78,26 +78,6 @@ def _rendered(summary: Summary, path: Path) -> str:
     return html_report(summary, f"memplan bench: {path.stem}")
 
 
-def tell_growth(sizes: Sequence[int], reports: Sequence[Path]) -> None:
-    """Measure how each step grows, print a table, and draw charts (.svg, .png, .pdf)."""
-    # Other calls need neither the compiled kernels nor the library that draws.
-    from memplan.api.bench.growth import exponents, growth
-    from memplan.api.reports.growth_chart import growth_chart
-    from memplan.api.reports.picture import format_of_name
-
-    for path in reports:
-        format_of_name(path.name)
-    points = growth(sizes)
-    slopes = exponents(points)
-    rows = [f"{'CPU s at n =':<24}" + "".join(f"{n:>12,}" for n in sizes) + f"{'exponent':>10}"]
-    for step, slope in slopes.items():
-        times = {point.n: point.cpu_time_s for point in points if point.step == step}
-        rows.append(f"{step:<24}" + "".join(f"{times[n]:>12.5f}" for n in sizes) + f"{slope:>10.2f}")
-    write(None, "".join(f"{row}\n" for row in rows).encode())
-    for path in reports:
-        write(str(path), growth_chart(points, path.name))
-
-
 def tell_comparison(old: Path, new: Path) -> bool:
     """Say what changed between two files of results; return whether nothing became worse."""
     comparison = compare(read_results(old), read_results(new))

@@ -17,7 +17,7 @@ from memplan.solvers.kernels.groups import KernelGroup, kernel_groups
 
 
 def doctor() -> None:
-    """Tell which code runs and why, what is installed, and what would mend what is missing."""
+    """Report which code runs and why, what is installed, and what would mend what is missing."""
     write(None, "".join(f"{line}\n" for line in report()).encode())
 
 

@@ -77,7 +77,7 @@ def test_a_comparison_is_silent_unless_something_became_worse(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "bench: must have a SUITE to run, RESULTS to report on (-o), --growth or --compare"),
+        ([], "bench: must have a SUITE to run, RESULTS to report on (-o) or --compare"),
         (["nowhere"], "suite: must be a folder, a file or one of the families"),
         ([SUITE, "--solvers", "nobody"], "solvers: must be among auto, greedy,"),
         ([SUITE, "--seeds", "1,x"], 'seeds: must be integers with commas between, got "1,x"'),
@@ -95,19 +95,3 @@ def test_a_wrong_command_line_ends_with_status_2(
     out, err = capfd.readouterr()
     assert out == ""
     assert err.startswith(f"memplan: error: {message}")
-
-
-def test_growth_prints_a_table_and_draws_a_chart(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    chart = tmp_path / "growth.svg"
-    assert main(["bench", "--growth", "300,100", "--report", str(chart)]) == 0
-    lines = capfd.readouterr().out.splitlines()
-    assert lines[0].split()[-4:] == ["=", "100", "300", "exponent"]
-    assert [line[:11] for line in lines[1:]] == ["columns and", "lower bound", "one order, "]
-    assert "lower bound: n^" in chart.read_text()
-
-
-@pytest.mark.parametrize("sizes", ["100", "100,x", "1,100", "100,100000000"])
-def test_growth_needs_two_sizes_within_limits(sizes: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--growth", sizes]) == 2
-    rule = "growth: must be at least two different numbers from 100 to 10000000 with commas between"
-    assert f'{rule}, got "{sizes}"' in capfd.readouterr().err

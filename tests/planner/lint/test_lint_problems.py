@@ -10,15 +10,23 @@ from hypothesis import given
 from memplan.planner.lint.problems import MAX_LISTED, Finding, lint
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import best_score
-from tests.support.strategies import problems
+from tests.support.strategies import problems, tied_problems
 
 A: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 2}
 B: dict[str, Any] = {"id": "b", "size": 3, "start": 1, "end": 3}
 C: dict[str, Any] = {"id": "c", "size": 2, "start": 2, "end": 4}
 
 
+WIDE, TALL = A | {"size": 8}, B | {"size": 4}
+BANKED = [{"name": "x", "bank_size": 16}]
+
+
 def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
     return Problem.model_validate({"buffers": list(buffers), **fields})
+
+
+def view(name: str, offset: int, size: int, **rules: Any) -> dict[str, Any]:
+    return {"id": name, "size": size, "start": 0, "end": 2, "alias_of": "a", "alias_offset": offset, **rules}
 
 
 def chain(*lifetimes: tuple[int, int]) -> Problem:
@@ -39,6 +47,15 @@ def chain(*lifetimes: tuple[int, int]) -> Problem:
         chain((0, 2), (1, 3), (2, 4), (3, 5), (4, 6)),
         chain((0, 1), (1, 2), (2, 3)),
         problem({"id": "a", "size": 4, "lifetimes": [[0, 2], [2, 3], [7, 9]]}),
+        problem(WIDE, TALL, C, may_share=[["a", "b"], ["b", "c"], ["a", "c"]]),
+        problem(WIDE, TALL | {"start": 0}, C | {"start": 0}, may_share=[["a", "b"]]),
+        problem(WIDE, view("v", 0, 4), view("w", 4, 4), C),
+        problem(WIDE, view("v", 0, 6), view("w", 2, 4), C),
+        problem(WIDE, view("v", 0, 6), view("w", 2, 6, start=4, end=5), C),
+        problem(WIDE, TALL | {"relative": {"to": "a", "offset": 8}}, C),
+        problem(WIDE, TALL, bank=[{"buffers": ["a", "b"]}], pools=BANKED),
+        problem(WIDE, TALL, bank=[{"buffers": ["a", "b"], "weight": 1}], pools=BANKED, objective="cost"),
+        problem(WIDE, TALL, bank=[{"buffers": ["a", "b"], "weight": 0}], pools=BANKED),
     ],
 )
 def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
@@ -168,6 +185,47 @@ def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
                 ("a",),
             ),
         ),
+        (
+            problem(WIDE | {"end": 6}, TALL | {"end": 9}, C, may_share=[["b", "a"]]),
+            Finding(
+                "long-sharing",
+                'may_share[0]: ["b", "a"] are alive together in [1, 6), which is more than one step: '
+                "others are born at 2",
+                ("b", "a"),
+            ),
+        ),
+        (
+            problem(WIDE, view("v", 0, 5), view("w", 3, 5), C),
+            Finding(
+                "hidden-overlap",
+                'buffers "v" and "w": share 2 bytes while both are alive, which only a tie between them allows',
+                ("v", "w"),
+            ),
+        ),
+        (
+            problem(WIDE, TALL | {"relative": {"to": "a", "offset": 5}}, C),
+            Finding(
+                "hidden-overlap",
+                'buffers "a" and "b": share 3 bytes while both are alive, which only a tie between them allows',
+                ("a", "b"),
+            ),
+        ),
+        (
+            problem(WIDE, TALL, bank=[{"buffers": ["a", "b"]}]),
+            Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size"),
+        ),
+        (
+            problem(WIDE, TALL, bank=[{"buffers": ["a", "b"], "weight": 1}], pools=BANKED),
+            Finding("idle-weights", 'bank: weights are minimised with objective "cost" only, got "peak"'),
+        ),
+        (
+            problem(WIDE | {"no_cross": 4, "offset": 0}, C),
+            Finding(
+                "pins-collide",
+                'pinned: buffer "a": must not cross a multiple of 4 among its addresses, got offset 0 of "default"',
+                ("a",),
+            ),
+        ),
     ],
 )
 def test_what_was_surely_not_meant_is_said(value: Problem, finding: Finding) -> None:
@@ -179,7 +237,13 @@ def test_of_one_rule_some_findings_are_listed() -> None:
     assert len(lint(problem(*rows, pools=[{"size": 8}]))) == MAX_LISTED
 
 
-@given(value=problems(4))
+def test_pinned_buffers_that_may_share_do_not_collide() -> None:
+    pinned = [WIDE | {"offset": 4}, TALL | {"offset": 4}]
+    assert [finding.rule for finding in lint(problem(*pinned, C))] == ["pins-collide"]
+    assert lint(problem(*pinned, C, may_share=[["a", "b"]])) == ()
+
+
+@given(value=problems(4) | tied_problems(4))
 def test_where_a_buffer_has_no_room_or_pins_collide_nothing_fits(value: Problem) -> None:
     if any(finding.rule in ("too-large", "never-aligned", "pins-collide") for finding in lint(value)):
         assert best_score(value) is None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.certificate_agreement import of_buffers
+from lab.support.certified import of_buffers
 from memplan import Plan, Problem, certify, infeasible_core, solve
 from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError

@@ -1,4 +1,4 @@
-"""StableHLO as text: programs as JAX exports them with open sizes (`lab.compiler_dumps`), and small ones by hand."""
+"""StableHLO as text: programs as JAX 0.10.2 exports them with open sizes, and small ones by hand."""
 
 from __future__ import annotations
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from lab import page_questions as questions
 from lab.page_answers import differences
 from lab.places import loose
-from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, inspect, read_problem, solve, verify
+from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, inspect, solve, verify
 from memplan.api.reports.page.file_page import plan_page
 from memplan.planner.errors import InputError
 from memplan.planner.formats import minimalloc_csv
@@ -243,13 +242,6 @@ def test_the_answers_of_a_drawn_plan_are_those_of_the_verifier_audit_and_explain
     assert plan is not None
     found = [line for line in differences(shared, problem, plan, random.Random(4)) if line is not None]
     assert found == []
-
-
-def test_five_questions_of_a_model_are_answered_in_two_actions(shared: Tab) -> None:
-    problem = read_problem(Path(__file__).parents[4] / "examples" / "mobilenet_v2.csv")
-    found = set(questions.answers(shared, problem, random.Random(1)))
-    assert {question for question, _, _ in found} == set(questions.QUESTIONS)
-    assert [row for row in found if row[1] > questions.MOST_ACTIONS or not row[2]] == []
 
 
 def test_views_without_times_of_their_own_are_not_called_timeless(show: Any) -> None:
