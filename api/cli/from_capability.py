@@ -18,7 +18,7 @@ from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, TimeGiven
 from memplan.api.cli.reading import parameters_of_inputs, read_files
 from memplan.api.cli.streams import is_terminal, refuse_no_page, refuse_unwritable, say, wants_table, warnings, write
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control, due
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.files import named
@@ -167,8 +167,8 @@ def run(line: CommandLine, local: Local) -> int:
         sys.stderr if local.draws_progress and is_terminal(sys.stderr) and not given["quiet"] else None
     )
     # Reading is a part of the time, unless work is counted instead.
-    deadline = None if found.options.counts_work else due(found.options.time_limit_s, started)
-    if deadline is not None and files and is_ended:
+    deadline = found.options.due(started)
+    if files and is_ended:
         deadline = deadline.earlier(_FOR_FILES * found.options.time_limit_s)
     with graceful_interrupts() as cancelled:
         hear = _reporter(capability, drawn.take if local.draws_progress else _say_line, given["quiet"])
