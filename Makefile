@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN = $(abspath $(VENV))/bin
 # Not compiled: of what is installed, little is imported.
 INSTALL = $(BIN)/pip install -qq --disable-pip-version-check --no-compile
-BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/kernels -name '*.py')
+BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/kernels capabilities/*/kernels -name '*.py')
 
 .PHONY: demo serve test deep environment
 demo: $(VENV)/service.ready

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.capabilities.adapting import ProblemOptions
-from memplan.capabilities.plans.plan import PlanOptions
+from memplan.capabilities.plan.plan import PlanOptions
 from memplan.planner.errors import MAX_SHOWN, OptionError, path_of, sentences, shown
 
 if TYPE_CHECKING:

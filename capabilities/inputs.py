@@ -16,13 +16,13 @@ from memplan.capabilities.reading import ReadOptions
 from memplan.planner.errors import FormatError, InputError, OperationsError, PlanError, ProblemError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.formats.other_documents import refuse_unless_operations
-from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from
+from memplan.systems.imported import ModelOptions
 
 T = TypeVar("T")
 JSON, BYTES = "application/json", "application/octet-stream"
@@ -56,10 +56,10 @@ def read_problem_field(value: object) -> Problem:
     if "buffers" in content or not content.keys() & {"functions", "models"}:
         return Problem.model_validate(content)
     # Imported here: few bodies are programs, or several models.
-    from memplan.planner.importers.programs import problem_from
+    from memplan.systems.programs import problem_from
 
     check_expanded(extent_of(content), MOST_EXPANDED)
-    return problem_from(content, None)[0]
+    return problem_from(content)[0]
 
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:

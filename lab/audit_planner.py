@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from memplan import Problem, read_problem, solve
-from memplan.solvers.studies.audit.audit import audit
+from memplan.capabilities.verify.better import audit
 
 _LIMIT_S = 20.0
 

@@ -14,9 +14,9 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from memplan.solvers.bench.results import Result, appending, write_result
-from memplan.solvers.bench.running import jobs, run, still_to_do
-from memplan.solvers.bench.suites import instances
+from memplan.api.bench.results import Result, appending, write_result
+from memplan.api.bench.running import jobs, run, still_to_do
+from memplan.api.bench.suites import instances
 
 SIZES = (15, 20, 30, 40, 60, 80)
 SOLVERS = ("cbc", "highs", "cp-sat")

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from lab.support.litert_values import reference_interpreter, source_of
-from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
-from memplan.planner.importers.model_graph import read_model_graph
+from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.solve import cascade
+from memplan.systems.model_graph import read_model_graph
 from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
 from tests.support.networks import Network, mobilenet_v1, mobilenet_v2
 

@@ -16,13 +16,13 @@ import time
 from functools import partial
 from typing import Any
 
+from memplan.capabilities.cascade.regions.execution import check_by_value
+from memplan.capabilities.cascade.regions.regions import Cascade
+from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
+from memplan.capabilities.cascade.search.points import CascadePoint
+from memplan.capabilities.cascade.search.search import RegionSearch
+from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.errors import InvalidPlanError
-from memplan.planner.operations.cascade.execution import check_by_value
-from memplan.planner.operations.cascade.regions import Cascade
-from memplan.solvers.cascade.options import CascadeOptions, Delivery
-from memplan.solvers.cascade.points import CascadePoint
-from memplan.solvers.cascade.search import RegionSearch
-from memplan.solvers.cascade.solve import cascade
 from tests.support.cascade_baselines import fusion_blocks, patches
 from tests.support.cascade_fronts import beaten, fronts_differ
 from tests.support.networks import NETWORKS, Network

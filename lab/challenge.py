@@ -25,16 +25,16 @@ from urllib.parse import urlsplit
 import numpy as np
 import psutil
 
+from memplan.api.bench.generators import tight
+from memplan.api.bench.peers import find
+from memplan.api.bench.suites import pose
+from memplan.api.bench.variants import with_changes
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.bench.generators import tight
-from memplan.solvers.bench.peers import find
-from memplan.solvers.bench.suites import pose
-from memplan.solvers.bench.variants import with_changes
 
 _PEER = "supermalloc"
 _STRANGERS = 2

@@ -23,17 +23,17 @@ from typing import Any
 from lab.certificate_agreement import PROFILES, is_accepted
 from lab.checkers_agreement import is_true
 from lab.trust_rows import problems
-from memplan.capabilities.plans.verify import verify
+from memplan.capabilities.explain.reasons.explain import explain
+from memplan.capabilities.explain.repairs.repair import RepairOptions, repairs
+from memplan.capabilities.explain.repairs.values import Repair, RepairChange
+from memplan.capabilities.plan.replanning.replan import replan
+from memplan.capabilities.verify.verify import verify
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.studies.explanation.explain import explain
-from memplan.solvers.studies.repairs.repair import RepairOptions, repairs
-from memplan.solvers.studies.repairs.values import Repair, RepairChange
-from memplan.solvers.studies.replanning.replan import replan
 from tests.support import oracle, public_problems
 from tests.support.best_claims import best_goals, is_claim_of
 from tests.support.random_problems import random_problem

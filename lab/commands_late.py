@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lab.least_peaks import models
-from memplan.planner.importers import detect
+from memplan.systems.reading import detect
 
 _LATE_S = 0.5
 _STARTS = ("start_s", "start_cpu_s")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-from memplan.planner.importers.protobuf import ProtobufMessage
+from memplan.systems.protobuf import ProtobufMessage
 
 BATCH, WIDTHS = 256, (784, 1024, 1024, 512, 10)
 RAW, SHORT = ("zfnet512",), ("bvlc_alexnet", "densenet121", "inception_v2", "resnet50", "shufflenet")

@@ -25,7 +25,8 @@ from memplan.api.settings import Settings
 
 _REQUESTS = 5
 _ROOTS = tuple(
-    str(Path(memplan.__file__).parents[1] / name) for name in ("memplan", "planner", "solvers", "capabilities", "api")
+    str(Path(memplan.__file__).parents[1] / name)
+    for name in ("memplan", "planner", "solvers", "systems", "capabilities", "api")
 )
 
 Function = tuple[str, str]

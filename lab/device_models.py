@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from memplan.capabilities.files.deploy import DeployOptions, deploy
+from memplan.capabilities.convert.deploy import DeployOptions, deploy
 from memplan.planner.errors import InputError
-from memplan.solvers.processes.tflite_micro import measured
+from memplan.systems.tflite.interpreter import measured
 
 _TIME_LIMIT_S = 12.0
 _SHARES = (None, 0.7)

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memplan.api.bench.suites import pose
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
-from memplan.solvers.bench.suites import pose
 from memplan.solvers.exact.branch_and_bound import ComponentStates, SearchThread
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.search.incumbent import SearchState

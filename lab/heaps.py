@@ -6,7 +6,7 @@ import argparse
 import time
 
 from memplan import MemplanError, heaps, read_problem
-from memplan.capabilities.plans.heaps import HeapsOptions
+from memplan.capabilities.plan.heaps import HeapsOptions
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.instance.compile import compile_problem
 

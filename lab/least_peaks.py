@@ -21,15 +21,15 @@ from httpx import HTTPStatusError
 
 from lab.device_models import drawn_inputs, litert
 from memplan.api.settings import Settings
-from memplan.capabilities.files.compare import CompareOptions, compare
+from memplan.capabilities.cascade.writing import written_model
+from memplan.capabilities.compare.compare import CompareOptions, compare
 from memplan.capabilities.inputs import GRAPH
-from memplan.capabilities.operations.order import OrderOptions, order
-from memplan.capabilities.operations.reordering import reorder
-from memplan.capabilities.operations.writing import written_model
+from memplan.capabilities.order.order import OrderOptions, order
+from memplan.capabilities.order.reordering import reorder
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
-from memplan.planner.importers import detect
 from memplan.planner.operations.graph import OperationGraph
+from memplan.systems.reading import detect
 from tests.support.server import Running, running
 
 ENDINGS = (".tflite", ".onnx", ".pte", ".hlo.pb", ".relax", ".graph", ".json")

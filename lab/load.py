@@ -24,10 +24,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lab.support.served import Served, served
+from memplan.api.bench import generators
 from memplan.planner.formats import FORMATS
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
-from memplan.solvers.bench import generators
 from memplan.solvers.portfolio.solve import solve
 
 _WARM = 100

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from memplan import Plan, Problem, read_problem, solve
+from memplan.capabilities.explain.reasons.explain import explain
+from memplan.capabilities.explain.reasons.options import ExplainOptions
+from memplan.capabilities.explain.repairs.repair import RepairOptions, repairs
+from memplan.capabilities.explain.what_if.what_if import WhatIfOptions
+from memplan.capabilities.explain.what_if.what_if import what_if as ask
 from memplan.planner.errors import InputError
-from memplan.solvers.studies.explanation.explain import explain
-from memplan.solvers.studies.explanation.options import ExplainOptions
-from memplan.solvers.studies.repairs.repair import RepairOptions, repairs
-from memplan.solvers.studies.what_if.what_if import WhatIfOptions
-from memplan.solvers.studies.what_if.what_if import what_if as ask
 
 SHARES = (0.99, 0.8, 0.5)
 MOST_BUFFERS = 4_000

@@ -15,12 +15,12 @@ import time
 from collections import Counter
 from typing import Any
 
+from memplan.capabilities.order.search.certificate import certify_order
+from memplan.capabilities.order.search.searched import search_lines
+from memplan.capabilities.order.search.solve import order_operations
 from memplan.checkers import order as untyped
 from memplan.checkers import searched as untyped_too
 from memplan.planner.operations.graph import OperationGraph, write_graph
-from memplan.solvers.order.certificate import certify_order
-from memplan.solvers.order.searched import search_lines
-from memplan.solvers.order.solve import order_operations
 from tests.support.operation_graphs import least_peak, random_graph, with_pairs
 
 CHECKER: Any = untyped

@@ -22,7 +22,7 @@ from lab.places import Offsets, moved, plan_of, roots
 from memplan import Plan, Problem, diff, inspect, read_problem, solve
 from memplan.api.reports.page.comparison import PlanOf, comparison_page
 from memplan.api.reports.page.file_page import plan_page
-from memplan.capabilities.plans.baseline import Baseline
+from memplan.capabilities.plan.baseline import Baseline
 from memplan.planner.audit import verify
 from tests.support.browser import Tab, chromium, tab
 

@@ -13,15 +13,15 @@ import time
 from collections.abc import Sequence
 from multiprocessing import get_context
 
-from memplan.planner.schedules.graph import TileGraph
-from memplan.planner.schedules.simulator import simulate
-from memplan.planner.schedules.target import Target
-from memplan.solvers.schedules.bounds import LowerBounds
-from memplan.solvers.schedules.costs import StepCosts
-from memplan.solvers.schedules.downsets import PlannedStep
-from memplan.solvers.schedules.effort import ScheduleEffort
-from memplan.solvers.schedules.lowering import lowered
-from memplan.solvers.schedules.solve import ScheduleTask, solve_schedule
+from memplan.capabilities.schedule.model.graph import TileGraph
+from memplan.capabilities.schedule.model.simulator import simulate
+from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.search.bounds import LowerBounds
+from memplan.capabilities.schedule.search.costs import StepCosts
+from memplan.capabilities.schedule.search.downsets import PlannedStep
+from memplan.capabilities.schedule.search.effort import ScheduleEffort
+from memplan.capabilities.schedule.search.lowering import lowered
+from memplan.capabilities.schedule.search.solve import ScheduleTask, solve_schedule
 from tests.support.small_schedules import drawn_schedule, drawn_target, least_latency, with_alternatives
 
 _CLOSE = 1e-6

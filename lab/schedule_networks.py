@@ -22,8 +22,8 @@ from pathlib import Path
 from memplan import OperationGraph, ScheduleOptions, ScheduleProblem, Target, schedule
 from memplan.api.cli.main import main as memplan
 from memplan.capabilities.inputs import GRAPH
-from memplan.capabilities.operations.schedule import CAPABILITY
-from memplan.capabilities.operations.schedule_answer import ScheduleAnswer
+from memplan.capabilities.schedule.answer import ScheduleAnswer
+from memplan.capabilities.schedule.schedule import CAPABILITY
 from tests.support.networks import Network, inverted, mobilenet_v1, vgg16
 from tests.support.small_schedules import drawn_schedule
 

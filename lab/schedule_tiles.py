@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memplan import Target
-from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.solvers.schedules.costs import Objective
-from memplan.solvers.schedules.network_search import NetworkSearch
-from memplan.solvers.schedules.networks import network_of, schedule_network
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.schedule.search.costs import Objective
+from memplan.capabilities.schedule.search.network_search import NetworkSearch
+from memplan.capabilities.schedule.search.networks import network_of, schedule_network
 from tests.support.networks import Network, mobilenet_v1
 
 Tile = tuple[int, int, int, bool]

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from memplan import ScheduleOptions, ScheduleProblem, Target, schedule
-from memplan.planner.schedules.simulator import simulate
+from memplan.capabilities.schedule.model.simulator import simulate
 
 _LIMITS = ((4, 2.0), (8, 5.0), (12, 15.0), (16, 30.0), (20, 60.0), (24, 120.0))
 """The last problem of each class of the contest, and the seconds that the class has."""

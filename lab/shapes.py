@@ -16,13 +16,13 @@ from collections import Counter
 from pathlib import Path
 
 from memplan.capabilities.capability import Control
-from memplan.capabilities.symbols.for_all_values import planned
-from memplan.capabilities.symbols.shapes import ShapesAnswer, ShapesOptions, shapes
+from memplan.capabilities.shapes.for_all_values import planned
+from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
+from memplan.capabilities.shapes.search.limits import SymbolLimits, bound_at
+from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
+from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.offset_programs import Evaluator, OffsetPrograms
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
-from memplan.planner.symbols.verify import verify_programs
-from memplan.solvers.symbolic.limits import SymbolLimits, bound_at
 from tests.support.symbolic import demand_at, drawn_problem, every_value
 
 

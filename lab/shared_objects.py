@@ -10,7 +10,7 @@ import argparse
 import time
 
 from memplan import objects, read_problem
-from memplan.capabilities.plans.objects import ObjectsOptions
+from memplan.capabilities.plan.objects import ObjectsOptions
 from tests.support.partitions import drawn_objects, least_sum, rows_of
 
 

@@ -13,13 +13,13 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
-from memplan.capabilities.symbols.shapes import ShapesOptions, shapes
+from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
+from memplan.capabilities.shapes.shapes import ShapesOptions, shapes
+from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.checkers import all_values
 from memplan.planner.errors import MemplanError
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.offset_programs import Evaluator, OffsetPrograms
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
-from memplan.planner.symbols.verify import verify_programs
 from tests.support.symbolic import demand_at, drawn_problem, every_value
 
 WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)

@@ -26,10 +26,10 @@ from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from memplan import order_operations
+from memplan.api.bench.orders.table import ORDERERS
 from memplan.api.torch.graphs import graph_of
+from memplan.capabilities.order.kernels import GROUP as ORDER
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.bench.orders.table import ORDERERS
-from memplan.solvers.kernels.groups import ORDER
 from memplan.solvers.kernels.kernel import load_kernels
 
 PEERS = ("inductor-lpmf", "inductor-bfs", "inductor-dfs")

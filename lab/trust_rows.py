@@ -20,17 +20,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from memplan.capabilities.explain.reasons.explain import explain
+from memplan.capabilities.explain.reasons.options import ExplainOptions
+from memplan.capabilities.explain.what_if.values import BufferWorth
+from memplan.capabilities.explain.what_if.what_if import WhatIfOptions, what_if
+from memplan.capabilities.plan.replanning.replan import replan
 from memplan.checkers import check as untyped
 from memplan.planner.formats import FORMATS, read_problem
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.studies.explanation.explain import explain
-from memplan.solvers.studies.explanation.options import ExplainOptions
-from memplan.solvers.studies.replanning.replan import replan
-from memplan.solvers.studies.what_if.values import BufferWorth
-from memplan.solvers.studies.what_if.what_if import WhatIfOptions, what_if
 from tests.support import public_problems
 from tests.support.changed_problems import changed
 from tests.support.reasons import cut_down

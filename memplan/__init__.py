@@ -23,51 +23,51 @@ from memplan.capabilities import MODULES, python_name
 _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MODULES.items()} | {
     "Control": "capabilities.capability",
     "Application": "planner.together",
-    "Audit": "capabilities.plans.audit",
-    "AuditOptions": "capabilities.plans.audit",
-    "CertificateOptions": "capabilities.plans.certificate",
-    "CheckOptions": "capabilities.plans.check",
-    "PlanOptions": "capabilities.plans.plan",
-    "ReplanOptions": "capabilities.plans.replan",
-    "ReplayOptions": "capabilities.plans.replay",
-    "SweepOptions": "capabilities.plans.sweep",
-    "Scenarios": "capabilities.reasons.scenarios",
-    "ScenariosOptions": "capabilities.reasons.scenarios",
-    "ExplainOptions": "capabilities.reasons.explain",
-    "Repairs": "capabilities.reasons.repairs",
-    "RepairsOptions": "capabilities.reasons.repairs",
-    "WhatIfOptions": "capabilities.reasons.what_if",
-    "CascadeAnswer": "capabilities.operations.cascade_answer",
-    "CascadeOptions": "capabilities.operations.cascade",
-    "CompareOptions": "capabilities.files.compare",
-    "ConvertOptions": "capabilities.files.convert",
-    "Converted": "capabilities.files.convert",
-    "DeployOptions": "capabilities.files.deploy",
-    "Deployment": "capabilities.files.deploy",
-    "ExportOptions": "capabilities.files.export",
-    "Exported": "capabilities.files.export",
-    "ImportAnswer": "capabilities.files.import_",
-    "ImportCallOptions": "capabilities.files.import_",
-    "Inspection": "capabilities.plans.inspect",
-    "HeapsAnswer": "capabilities.plans.heaps",
-    "HeapsOptions": "capabilities.plans.heaps",
-    "LimitsAnswer": "capabilities.symbols.limits",
-    "LimitsOptions": "capabilities.symbols.limits",
-    "LivenessAnswer": "capabilities.operations.liveness",
-    "LivenessOptions": "capabilities.operations.liveness",
-    "ModelComparison": "capabilities.files.compare",
-    "OrderAnswer": "capabilities.operations.order",
-    "OrderOptions": "capabilities.operations.order",
-    "RecomputeAnswer": "capabilities.operations.recompute",
-    "RecomputeOptions": "capabilities.operations.recompute",
-    "ScheduleAnswer": "capabilities.operations.schedule_answer",
-    "ScheduleOptions": "capabilities.operations.schedule",
-    "Shadow": "capabilities.operations.shadow",
-    "ShapesAnswer": "capabilities.symbols.shapes",
-    "ShapesOptions": "capabilities.symbols.shapes",
-    "SymbolicOffsets": "capabilities.symbols.verify_shapes",
-    "VerifiedShapes": "capabilities.symbols.verify_shapes",
-    "VerifyShapesOptions": "capabilities.symbols.verify_shapes",
+    "Audit": "capabilities.verify.audit",
+    "AuditOptions": "capabilities.verify.audit",
+    "CertificateOptions": "capabilities.certify.certify",
+    "CheckOptions": "capabilities.check.check",
+    "PlanOptions": "capabilities.plan.plan",
+    "ReplanOptions": "capabilities.plan.replan",
+    "ReplayOptions": "capabilities.verify.replay.replay",
+    "SweepOptions": "capabilities.sweep.sweep",
+    "Scenarios": "capabilities.sweep.scenarios",
+    "ScenariosOptions": "capabilities.sweep.scenarios",
+    "ExplainOptions": "capabilities.explain.explain",
+    "Repairs": "capabilities.explain.repairs.answer",
+    "RepairsOptions": "capabilities.explain.repairs.answer",
+    "WhatIfOptions": "capabilities.explain.what_if.answer",
+    "CascadeAnswer": "capabilities.cascade.answer",
+    "CascadeOptions": "capabilities.cascade.cascade",
+    "CompareOptions": "capabilities.compare.compare",
+    "ConvertOptions": "capabilities.convert.convert",
+    "Converted": "capabilities.convert.convert",
+    "DeployOptions": "capabilities.convert.deploy",
+    "Deployment": "capabilities.convert.deploy",
+    "ExportOptions": "capabilities.convert.export",
+    "Exported": "capabilities.convert.export",
+    "ImportAnswer": "capabilities.convert.import_",
+    "ImportCallOptions": "capabilities.convert.import_",
+    "Inspection": "capabilities.verify.inspect",
+    "HeapsAnswer": "capabilities.plan.heaps",
+    "HeapsOptions": "capabilities.plan.heaps",
+    "LimitsAnswer": "capabilities.shapes.limits",
+    "LimitsOptions": "capabilities.shapes.limits",
+    "LivenessAnswer": "capabilities.liveness.liveness",
+    "LivenessOptions": "capabilities.liveness.liveness",
+    "ModelComparison": "capabilities.compare.compare",
+    "OrderAnswer": "capabilities.order.order",
+    "OrderOptions": "capabilities.order.order",
+    "RecomputeAnswer": "capabilities.order.recompute.recompute",
+    "RecomputeOptions": "capabilities.order.recompute.recompute",
+    "ScheduleAnswer": "capabilities.schedule.answer",
+    "ScheduleOptions": "capabilities.schedule.schedule",
+    "Shadow": "capabilities.liveness.shadow",
+    "ShapesAnswer": "capabilities.shapes.shapes",
+    "ShapesOptions": "capabilities.shapes.shapes",
+    "SymbolicOffsets": "capabilities.shapes.verify_shapes",
+    "VerifiedShapes": "capabilities.shapes.verify_shapes",
+    "VerifyShapesOptions": "capabilities.shapes.verify_shapes",
     "BankUse": "planner.model.problem_fields",
     "Buffer": "planner.model.rows",
     "Certificate": "solvers.certificates.certify",
@@ -80,12 +80,12 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "OffsetMod": "planner.model.rows",
     "OperationGraph": "planner.operations.graph",
     "OperationsError": "planner.errors",
-    "ObjectsAnswer": "capabilities.plans.objects",
-    "ObjectsOptions": "capabilities.plans.objects",
-    "ObjectsProblem": "planner.objects.problem",
+    "ObjectsAnswer": "capabilities.plan.objects",
+    "ObjectsOptions": "capabilities.plan.objects",
+    "ObjectsProblem": "planner.objects",
     "OptionError": "planner.errors",
-    "OrderResult": "solvers.order.solve",
-    "PlacedOrder": "solvers.order.placement.joint",
+    "OrderResult": "capabilities.order.search.solve",
+    "PlacedOrder": "capabilities.order.placement.joint",
     "Placement": "planner.model.rows",
     "Plan": "planner.model.plan",
     "PlanError": "planner.errors",
@@ -93,26 +93,26 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Problem": "planner.model.problem",
     "ProblemError": "planner.errors",
     "Progress": "solvers.search.result",
-    "RecomputeFrontier": "solvers.order.recompute.frontier",
+    "RecomputeFrontier": "capabilities.order.recompute.frontier",
     "Relative": "planner.model.rows",
-    "ScheduleProblem": "planner.schedules.contest",
+    "ScheduleProblem": "capabilities.schedule.model.contest",
     "SolveControl": "solvers.portfolio.options",
     "SymbolicProblem": "planner.symbols.problem",
-    "Target": "planner.schedules.target",
+    "Target": "capabilities.schedule.model.target",
     "Violation": "planner.verify.violation",
-    "WhatIf": "solvers.studies.what_if.values",
+    "WhatIf": "capabilities.explain.what_if.values",
     "__version__": "planner",
     "certify": "solvers.certificates.certify",
-    "certify_order": "solvers.order.certificate",
+    "certify_order": "capabilities.order.search.certificate",
     "infeasible_core": "solvers.certificates.certify",
-    "order_and_place": "solvers.order.placement.joint",
-    "order_operations": "solvers.order.solve",
+    "order_and_place": "capabilities.order.placement.joint",
+    "order_operations": "capabilities.order.search.solve",
     "read_graph": "files",
     "read_plan": "files",
     "read_problem": "files",
-    "recompute_frontier": "solvers.order.recompute.frontier",
+    "recompute_frontier": "capabilities.order.recompute.frontier",
     "select_fields": "capabilities.selection",
-    "solve": "capabilities.plans.plan",
+    "solve": "capabilities.plan.plan",
     "verify": "planner.audit",
     "write_plan": "files",
     "write_problem": "files",
@@ -121,84 +121,94 @@ __all__ = sorted(_MODULE_OF)
 
 if TYPE_CHECKING:
     from memplan.capabilities.capability import Control as Control
-    from memplan.capabilities.files.compare import CompareOptions as CompareOptions
-    from memplan.capabilities.files.compare import ModelComparison as ModelComparison
-    from memplan.capabilities.files.compare import compare as compare
-    from memplan.capabilities.files.convert import Converted as Converted
-    from memplan.capabilities.files.convert import ConvertOptions as ConvertOptions
-    from memplan.capabilities.files.convert import convert as convert
-    from memplan.capabilities.files.deploy import Deployment as Deployment
-    from memplan.capabilities.files.deploy import DeployOptions as DeployOptions
-    from memplan.capabilities.files.deploy import deploy as deploy
-    from memplan.capabilities.files.export import Exported as Exported
-    from memplan.capabilities.files.export import ExportOptions as ExportOptions
-    from memplan.capabilities.files.export import export as export
-    from memplan.capabilities.files.import_ import ImportAnswer as ImportAnswer
-    from memplan.capabilities.files.import_ import ImportCallOptions as ImportCallOptions
-    from memplan.capabilities.files.import_ import import_ as import_
-    from memplan.capabilities.operations.cascade import CascadeOptions as CascadeOptions
-    from memplan.capabilities.operations.cascade import cascade as cascade
-    from memplan.capabilities.operations.cascade_answer import CascadeAnswer as CascadeAnswer
-    from memplan.capabilities.operations.liveness import LivenessAnswer as LivenessAnswer
-    from memplan.capabilities.operations.liveness import LivenessOptions as LivenessOptions
-    from memplan.capabilities.operations.liveness import liveness as liveness
-    from memplan.capabilities.operations.order import OrderAnswer as OrderAnswer
-    from memplan.capabilities.operations.order import OrderOptions as OrderOptions
-    from memplan.capabilities.operations.order import order as order
-    from memplan.capabilities.operations.recompute import RecomputeAnswer as RecomputeAnswer
-    from memplan.capabilities.operations.recompute import RecomputeOptions as RecomputeOptions
-    from memplan.capabilities.operations.recompute import recompute as recompute
-    from memplan.capabilities.operations.schedule import ScheduleOptions as ScheduleOptions
-    from memplan.capabilities.operations.schedule import schedule as schedule
-    from memplan.capabilities.operations.schedule_answer import ScheduleAnswer as ScheduleAnswer
-    from memplan.capabilities.operations.shadow import Shadow as Shadow
-    from memplan.capabilities.operations.shadow import shadow as shadow
-    from memplan.capabilities.plans.audit import Audit as Audit
-    from memplan.capabilities.plans.audit import AuditOptions as AuditOptions
-    from memplan.capabilities.plans.audit import audit as audit
-    from memplan.capabilities.plans.certificate import CertificateOptions as CertificateOptions
-    from memplan.capabilities.plans.certificate import certificate as certificate
-    from memplan.capabilities.plans.check import CheckOptions as CheckOptions
-    from memplan.capabilities.plans.check import check as check
-    from memplan.capabilities.plans.diff import diff as diff
-    from memplan.capabilities.plans.heaps import HeapsAnswer as HeapsAnswer
-    from memplan.capabilities.plans.heaps import HeapsOptions as HeapsOptions
-    from memplan.capabilities.plans.heaps import heaps as heaps
-    from memplan.capabilities.plans.inspect import Inspection as Inspection
-    from memplan.capabilities.plans.inspect import inspect as inspect
-    from memplan.capabilities.plans.objects import ObjectsAnswer as ObjectsAnswer
-    from memplan.capabilities.plans.objects import ObjectsOptions as ObjectsOptions
-    from memplan.capabilities.plans.objects import objects as objects
-    from memplan.capabilities.plans.plan import PlanOptions as PlanOptions
-    from memplan.capabilities.plans.plan import plan as plan
-    from memplan.capabilities.plans.plan import solve as solve
-    from memplan.capabilities.plans.replan import ReplanOptions as ReplanOptions
-    from memplan.capabilities.plans.replan import replan as replan
-    from memplan.capabilities.plans.replay import ReplayOptions as ReplayOptions
-    from memplan.capabilities.plans.replay import replay as replay
-    from memplan.capabilities.plans.sweep import SweepOptions as SweepOptions
-    from memplan.capabilities.plans.sweep import sweep as sweep
-    from memplan.capabilities.reasons.explain import ExplainOptions as ExplainOptions
-    from memplan.capabilities.reasons.explain import explain as explain
-    from memplan.capabilities.reasons.repairs import Repairs as Repairs
-    from memplan.capabilities.reasons.repairs import RepairsOptions as RepairsOptions
-    from memplan.capabilities.reasons.repairs import repairs as repairs
-    from memplan.capabilities.reasons.scenarios import Scenarios as Scenarios
-    from memplan.capabilities.reasons.scenarios import ScenariosOptions as ScenariosOptions
-    from memplan.capabilities.reasons.scenarios import scenarios as scenarios
-    from memplan.capabilities.reasons.what_if import WhatIfOptions as WhatIfOptions
-    from memplan.capabilities.reasons.what_if import what_if as what_if
+    from memplan.capabilities.cascade.answer import CascadeAnswer as CascadeAnswer
+    from memplan.capabilities.cascade.cascade import CascadeOptions as CascadeOptions
+    from memplan.capabilities.cascade.cascade import cascade as cascade
+    from memplan.capabilities.certify.certify import CertificateOptions as CertificateOptions
+    from memplan.capabilities.certify.certify import certificate as certificate
+    from memplan.capabilities.check.check import CheckOptions as CheckOptions
+    from memplan.capabilities.check.check import check as check
+    from memplan.capabilities.check.diff import diff as diff
+    from memplan.capabilities.compare.compare import CompareOptions as CompareOptions
+    from memplan.capabilities.compare.compare import ModelComparison as ModelComparison
+    from memplan.capabilities.compare.compare import compare as compare
+    from memplan.capabilities.convert.convert import Converted as Converted
+    from memplan.capabilities.convert.convert import ConvertOptions as ConvertOptions
+    from memplan.capabilities.convert.convert import convert as convert
+    from memplan.capabilities.convert.deploy import Deployment as Deployment
+    from memplan.capabilities.convert.deploy import DeployOptions as DeployOptions
+    from memplan.capabilities.convert.deploy import deploy as deploy
+    from memplan.capabilities.convert.export import Exported as Exported
+    from memplan.capabilities.convert.export import ExportOptions as ExportOptions
+    from memplan.capabilities.convert.export import export as export
+    from memplan.capabilities.convert.import_ import ImportAnswer as ImportAnswer
+    from memplan.capabilities.convert.import_ import ImportCallOptions as ImportCallOptions
+    from memplan.capabilities.convert.import_ import import_ as import_
+    from memplan.capabilities.explain.explain import ExplainOptions as ExplainOptions
+    from memplan.capabilities.explain.explain import explain as explain
+    from memplan.capabilities.explain.repairs.answer import Repairs as Repairs
+    from memplan.capabilities.explain.repairs.answer import RepairsOptions as RepairsOptions
+    from memplan.capabilities.explain.repairs.answer import repairs as repairs
+    from memplan.capabilities.explain.what_if.answer import WhatIfOptions as WhatIfOptions
+    from memplan.capabilities.explain.what_if.answer import what_if as what_if
+    from memplan.capabilities.explain.what_if.values import WhatIf as WhatIf
+    from memplan.capabilities.liveness.liveness import LivenessAnswer as LivenessAnswer
+    from memplan.capabilities.liveness.liveness import LivenessOptions as LivenessOptions
+    from memplan.capabilities.liveness.liveness import liveness as liveness
+    from memplan.capabilities.liveness.shadow import Shadow as Shadow
+    from memplan.capabilities.liveness.shadow import shadow as shadow
+    from memplan.capabilities.order.order import OrderAnswer as OrderAnswer
+    from memplan.capabilities.order.order import OrderOptions as OrderOptions
+    from memplan.capabilities.order.order import order as order
+    from memplan.capabilities.order.placement.joint import PlacedOrder as PlacedOrder
+    from memplan.capabilities.order.placement.joint import order_and_place as order_and_place
+    from memplan.capabilities.order.recompute.frontier import RecomputeFrontier as RecomputeFrontier
+    from memplan.capabilities.order.recompute.frontier import recompute_frontier as recompute_frontier
+    from memplan.capabilities.order.recompute.recompute import RecomputeAnswer as RecomputeAnswer
+    from memplan.capabilities.order.recompute.recompute import RecomputeOptions as RecomputeOptions
+    from memplan.capabilities.order.recompute.recompute import recompute as recompute
+    from memplan.capabilities.order.search.certificate import certify_order as certify_order
+    from memplan.capabilities.order.search.solve import OrderResult as OrderResult
+    from memplan.capabilities.order.search.solve import order_operations as order_operations
+    from memplan.capabilities.plan.heaps import HeapsAnswer as HeapsAnswer
+    from memplan.capabilities.plan.heaps import HeapsOptions as HeapsOptions
+    from memplan.capabilities.plan.heaps import heaps as heaps
+    from memplan.capabilities.plan.objects import ObjectsAnswer as ObjectsAnswer
+    from memplan.capabilities.plan.objects import ObjectsOptions as ObjectsOptions
+    from memplan.capabilities.plan.objects import objects as objects
+    from memplan.capabilities.plan.plan import PlanOptions as PlanOptions
+    from memplan.capabilities.plan.plan import plan as plan
+    from memplan.capabilities.plan.plan import solve as solve
+    from memplan.capabilities.plan.replan import ReplanOptions as ReplanOptions
+    from memplan.capabilities.plan.replan import replan as replan
+    from memplan.capabilities.schedule.answer import ScheduleAnswer as ScheduleAnswer
+    from memplan.capabilities.schedule.model.contest import ScheduleProblem as ScheduleProblem
+    from memplan.capabilities.schedule.model.target import Target as Target
+    from memplan.capabilities.schedule.schedule import ScheduleOptions as ScheduleOptions
+    from memplan.capabilities.schedule.schedule import schedule as schedule
     from memplan.capabilities.selection import select_fields as select_fields
-    from memplan.capabilities.symbols.limits import LimitsAnswer as LimitsAnswer
-    from memplan.capabilities.symbols.limits import LimitsOptions as LimitsOptions
-    from memplan.capabilities.symbols.limits import limits as limits
-    from memplan.capabilities.symbols.shapes import ShapesAnswer as ShapesAnswer
-    from memplan.capabilities.symbols.shapes import ShapesOptions as ShapesOptions
-    from memplan.capabilities.symbols.shapes import shapes as shapes
-    from memplan.capabilities.symbols.verify_shapes import SymbolicOffsets as SymbolicOffsets
-    from memplan.capabilities.symbols.verify_shapes import VerifiedShapes as VerifiedShapes
-    from memplan.capabilities.symbols.verify_shapes import VerifyShapesOptions as VerifyShapesOptions
-    from memplan.capabilities.symbols.verify_shapes import verify_shapes as verify_shapes
+    from memplan.capabilities.shapes.limits import LimitsAnswer as LimitsAnswer
+    from memplan.capabilities.shapes.limits import LimitsOptions as LimitsOptions
+    from memplan.capabilities.shapes.limits import limits as limits
+    from memplan.capabilities.shapes.shapes import ShapesAnswer as ShapesAnswer
+    from memplan.capabilities.shapes.shapes import ShapesOptions as ShapesOptions
+    from memplan.capabilities.shapes.shapes import shapes as shapes
+    from memplan.capabilities.shapes.verify_shapes import SymbolicOffsets as SymbolicOffsets
+    from memplan.capabilities.shapes.verify_shapes import VerifiedShapes as VerifiedShapes
+    from memplan.capabilities.shapes.verify_shapes import VerifyShapesOptions as VerifyShapesOptions
+    from memplan.capabilities.shapes.verify_shapes import verify_shapes as verify_shapes
+    from memplan.capabilities.sweep.scenarios import Scenarios as Scenarios
+    from memplan.capabilities.sweep.scenarios import ScenariosOptions as ScenariosOptions
+    from memplan.capabilities.sweep.scenarios import scenarios as scenarios
+    from memplan.capabilities.sweep.sweep import SweepOptions as SweepOptions
+    from memplan.capabilities.sweep.sweep import sweep as sweep
+    from memplan.capabilities.verify.audit import Audit as Audit
+    from memplan.capabilities.verify.audit import AuditOptions as AuditOptions
+    from memplan.capabilities.verify.audit import audit as audit
+    from memplan.capabilities.verify.inspect import Inspection as Inspection
+    from memplan.capabilities.verify.inspect import inspect as inspect
+    from memplan.capabilities.verify.replay.replay import ReplayOptions as ReplayOptions
+    from memplan.capabilities.verify.replay.replay import replay as replay
     from memplan.files import read_graph as read_graph
     from memplan.files import read_plan as read_plan
     from memplan.files import read_problem as read_problem
@@ -224,26 +234,16 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import OffsetMod as OffsetMod
     from memplan.planner.model.rows import Placement as Placement
     from memplan.planner.model.rows import Relative as Relative
-    from memplan.planner.objects.problem import ObjectsProblem as ObjectsProblem
+    from memplan.planner.objects import ObjectsProblem as ObjectsProblem
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
-    from memplan.planner.schedules.contest import ScheduleProblem as ScheduleProblem
-    from memplan.planner.schedules.target import Target as Target
     from memplan.planner.symbols.problem import SymbolicProblem as SymbolicProblem
     from memplan.planner.together import Application as Application
     from memplan.planner.verify.violation import Violation as Violation
     from memplan.solvers.certificates.certify import Certificate as Certificate
     from memplan.solvers.certificates.certify import certify as certify
     from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
-    from memplan.solvers.order.certificate import certify_order as certify_order
-    from memplan.solvers.order.placement.joint import PlacedOrder as PlacedOrder
-    from memplan.solvers.order.placement.joint import order_and_place as order_and_place
-    from memplan.solvers.order.recompute.frontier import RecomputeFrontier as RecomputeFrontier
-    from memplan.solvers.order.recompute.frontier import recompute_frontier as recompute_frontier
-    from memplan.solvers.order.solve import OrderResult as OrderResult
-    from memplan.solvers.order.solve import order_operations as order_operations
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.search.result import Progress as Progress
-    from memplan.solvers.studies.what_if.values import WhatIf as WhatIf
 else:  # type checkers would take any name for one of these
 
     def __getattr__(name: str) -> object:

@@ -15,7 +15,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from memplan.solvers.kernels import built
-from memplan.solvers.kernels.groups import GROUPS
+from memplan.solvers.kernels.groups import kernel_groups
 from tests.support.depth import DEPTH
 
 _EXAMPLES = 50
@@ -38,7 +38,7 @@ def pytest_sessionstart() -> None:
     A fault of a solver is an error in all processes that tests start, as it is in theirs (`filterwarnings`).
     """
     os.environ.setdefault("PYTHONWARNINGS", "error:a fault of solver")
-    if built.folder() != built.OF_PACKAGE or all(map(built.find, GROUPS)):
+    if built.folder() != built.OF_PACKAGE or all(map(built.find, kernel_groups())):
         return
     folder = os.open(built.OF_PACKAGE.parent, os.O_RDONLY)
     try:
@@ -56,7 +56,7 @@ _WAITING = {
         *("tests/api/cluster", "tests/packaging/test_deployment.py", "tests/api/cli/test_cli_keys.py"),
         *("tests/solvers/portfolio/test_subprocess_solver.py", "tests/solvers/portfolio/test_watchdog.py"),
         *("tests/api/cli/test_cli_process.py", "tests/api/http/test_limits.py"),
-        "tests/solvers/bench/test_bench_measuring.py",
+        "tests/api/bench/test_bench_measuring.py",
     ),
 }
 """Tests with clocks or many processes, which wait more than they work: one process runs all of a group, at first."""

@@ -13,7 +13,7 @@ import pytest
 TESTS = Path(__file__).parent
 ROOMS = sorted(
     folder.relative_to(TESTS)
-    for package in ("planner", "solvers", "capabilities", "api")
+    for package in ("planner", "solvers", "systems", "capabilities", "api")
     for folder in (TESTS / package).rglob("*")
     if any(folder.glob("test_*.py"))
 )

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("api", "capabilities", "checkers", "memplan", "planner", "solvers")
+ROOMS = ("api", "capabilities", "checkers", "memplan", "planner", "solvers", "systems")
 MOST_IMPORTS = 20
 MOST_MIXED = 3
 """The values of different types that a tuple may have as a parameter: more of them are a class without a name."""
@@ -25,19 +25,19 @@ MANY_IMPORTS = {
     "api/http/routes/jobs.py",
     "api/http/routes/plan.py",
     "api/http/routes/questions.py",
-    "api/jobs/webhooks.py",
     "api/service/plan_service.py",
     "api/service/reasoned_plans.py",
     "api/service/search_runner.py",
     # Models, graphs and access maps are read, searched, planned and listed in one answer.
-    "capabilities/operations/cascade.py",
+    "capabilities/cascade/cascade.py",
+    "capabilities/cascade/writing.py",
     # Studies put searches, bounds, verifier and engines together, which are rooms of their own.
-    "solvers/bench/worker.py",
+    "api/bench/worker.py",
     "solvers/certificates/certify.py",
-    "solvers/studies/explanation/reasoning.py",
-    "solvers/studies/replanning/replan.py",
-    "solvers/studies/replay/bundle.py",
-    "solvers/studies/what_if/one_pool.py",
+    "capabilities/explain/reasons/reasoning.py",
+    "capabilities/plan/replanning/replan.py",
+    "capabilities/verify/replay/bundle.py",
+    "capabilities/explain/what_if/one_pool.py",
 }
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from memplan.capabilities.plans.check import RULES, Check, Failure, Rule
+from memplan.capabilities.check.check import RULES, Check, Failure, Rule
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from memplan.api.checks.junit import junit
 from memplan.api.checks.markdown import markdown
 from memplan.api.checks.sarif import sarif
-from memplan.capabilities.plans.check import CAPABILITY, Check
+from memplan.capabilities.check.check import CAPABILITY, Check
 
 REPORTS: Mapping[str, Callable[..., bytes]] = {
     ".md": markdown,

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from memplan.api.cluster.task import WorkAnswer
 from memplan.api.store.job import PackedPlan
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.plans.planning import write_plan
+from memplan.capabilities.plan.planning import write_plan
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from memplan.planner.operations.cascade.regions import CascadeRegion, Span
-from memplan.solvers.cascade.points import CascadePoint
-from memplan.solvers.cascade.solve import CascadeResult
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span
+from memplan.capabilities.cascade.search.points import CascadePoint
+from memplan.capabilities.cascade.search.solve import CascadeResult
 
 _WIDTH, _FRONT, _LANE, _LEFT, _GAP = 900, 260, 44, 150, 40
 _MOST_STEPS, _MOST_LANES = 400, 40

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.planner.operations.cascade.regions import CascadeRegion, Mode
-from memplan.solvers.cascade.points import CascadePoint
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Mode
+from memplan.capabilities.cascade.search.points import CascadePoint
 
 
 def schedule(point: CascadePoint) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
+from memplan.api.bench.growth import GrowthPoint, exponents
 from memplan.api.reports.picture import format_of_name
-from memplan.solvers.bench.growth import GrowthPoint, exponents
 
 _STYLE = {"svg.hashsalt": "memplan", "svg.fonttype": "none", "font.size": 9}
 _COLOURS = ("#4878a8", "#e49444", "#6a9f58", "#d1615d")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
 from memplan.api.reports.cascade_picture import text_at
-from memplan.capabilities.operations.cascade_sweep import SweptPoint, SweptRow, value_text
+from memplan.capabilities.cascade.sweep import SweptPoint, SweptRow, value_text
 
 _WIDTH, _CHART, _LEFT, _RIGHT, _GAP, _LINE = 900, 200, 110, 40, 56, 16
 _COLOURS = ("#4878a8", "#c9742a", "#6a9f58", "#b2182b", "#7b5ea7", "#888888")

@@ -22,7 +22,7 @@ from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.plan_service import PlanService
 from memplan.api.service.work_service import WorkRequest, WorkService
 from memplan.capabilities.capability import Control
-from memplan.capabilities.plans.planning import LEAST_REASON_S, with_reason
+from memplan.capabilities.plan.planning import LEAST_REASON_S, with_reason
 from memplan.planner.errors import MemplanError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Explanation, Plan

@@ -13,13 +13,13 @@ from fractions import Fraction
 from typing import Any
 
 from memplan.capabilities.capability import Control
-from memplan.capabilities.symbols.for_all_values import Planned, planned
-from memplan.capabilities.symbols.shapes import ShapesOptions
+from memplan.capabilities.shapes.for_all_values import Planned, planned
+from memplan.capabilities.shapes.search.certificate import within
+from memplan.capabilities.shapes.shapes import ShapesOptions
 from memplan.planner.errors import InputError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange
 from memplan.planner.symbols.reading import read
-from memplan.solvers.symbolic.certificate import within
 
 MOST_PARTS = 20_000
 """The most terms of all offsets, written out; what inductor writes repeats those of the offsets beneath."""

@@ -10,10 +10,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from memplan.api.torch.graphs import SAME_STORAGE, ModuleGraph, graph_of
+from memplan.capabilities.order.recompute.frontier import RecomputePoint
+from memplan.capabilities.order.search.solve import TIME_LIMIT_S, order_operations
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.order.recompute.frontier import RecomputePoint
-from memplan.solvers.order.solve import TIME_LIMIT_S, order_operations
 
 
 def reordered(

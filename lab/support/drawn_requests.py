@@ -9,7 +9,7 @@ from typing import Any
 
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.planner.importers import IMPORTERS
+from memplan.systems.reading import IMPORTERS
 
 Drawn = tuple[str, bytes]
 """The method with the path, and the bytes of a request."""
@@ -56,7 +56,6 @@ _NAMES = (
 )
 _MORE_NAMES = (
     "deadline_s",
-    "webhook",
     "state",
     "name",
     "problem_hash",

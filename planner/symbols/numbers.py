@@ -125,7 +125,7 @@ class SymbolicNumber(int):
         """True where both are equal for all values.
 
         Where they are equal at some values only, they are taken as different: what is read is compared with what is
-        read at corners of the ranges (`memplan.planner.importers.symbolic`).
+        read at corners of the ranges (`memplan.systems.symbolic`).
         """
         return isinstance(other, int) and not minus(self.form, _form(other))
 

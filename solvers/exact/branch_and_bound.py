@@ -3,8 +3,7 @@
 An instance falls into independent components. The one with the highest peak is worked on, for it alone makes the peak,
 until none is above the bound. Search threads query the kernel for placements under one capacity after the other, see
 `restarts`. A run that exhausts the search proves a new bound. In turn with that they search what is easier: nearly full
-components with their slack filled (`dummy_rounds`), which finds placements, and cores of components
-(`infeasible_core`), which proves.
+components with their slack filled (`dummy_rounds`).
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.exact.components import split
 from memplan.solvers.exact.dummy_rounds import DummyRounds
-from memplan.solvers.exact.infeasible_core import InfeasibleCore
 from memplan.solvers.exact.restarts import ENDLESS, ORDERS, RestartSchedule
 from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND
 from memplan.solvers.packing.packer import Packer
@@ -34,7 +33,6 @@ long.
 """
 NODE_WORK = 4
 """The units of Search.work_limit that a node counts."""
-MAX_LIFETIMES = 10_000
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -146,7 +144,9 @@ def _ceiling(instance: Instance) -> int:
     """Return an end that nothing need pass: the capacity, or what stacking all on everything fixed takes."""
     pool = instance.pools[0]
     fixed = max(int(pool.reserved.max(initial=0)), int((instance.pin + instance.size).max(initial=0)))
-    stacked = fixed + int((instance.size + instance.alignment[0] + instance.residue[0]).sum())
+    start = instance.lowest[0] % instance.alignment[0]
+    fixed = max(fixed, int((instance.lowest[0] - start).max(initial=0)))
+    stacked = fixed + int((instance.size + instance.alignment[0] + start).sum())
     return min(pool.capacity, stacked)
 
 
@@ -157,7 +157,6 @@ class SearchThread:
         self.states, self.seed = states, seed
         self.schedules: dict[int, RestartSchedule] = {}
         self.dummy_rounds: dict[int, DummyRounds] = {}
-        self.core_rounds: dict[int, InfeasibleCore] = {}
         self.nodes = 0
 
     def run_nodes(self, nodes: int) -> None:
@@ -173,12 +172,9 @@ class SearchThread:
                 self.schedules[k] = RestartSchedule(self.states.components[k], rng, self.seed == 0)
                 self.schedules[k].start_descent(self.states.offset[k], self.states.peak[k])
                 self.dummy_rounds[k] = DummyRounds(self.schedules[k])
-                self.core_rounds[k] = InfeasibleCore(self.schedules[k])
             self._choose_descent(k, self.schedules[k])
             if self.dummy_rounds[k].is_due(self.states.bound, self.states.search.flag):
                 self._round_with_dummies(k, self.dummy_rounds[k], end)
-            elif self.core_rounds[k].is_due:
-                self._round_on_core(k, self.core_rounds[k], end)
             else:
                 self._round(k, self.schedules[k], end)
 
@@ -226,13 +222,3 @@ class SearchThread:
         self.nodes += rounds.nodes - before
         if offset is not None:
             self.states.take(component, offset)
-
-    def _round_on_core(self, component: int, cores: InfeasibleCore, end: int) -> None:
-        """Look for a core of the component that needs its peak, and so proves it, until `end` nodes are spent."""
-        states, before = self.states, cores.nodes
-        need, offset = cores.round(states.peak[component] - 1, end - self.nodes, states.search.flag)
-        self.nodes += cores.nodes - before
-        if need > 0:
-            states.rule_out(need)
-        if offset is not None:
-            states.take(component, offset)

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from pydantic_core import to_json
 
 from memplan.solvers.kernels import abi, built
-from memplan.solvers.kernels.groups import GROUPS, KernelGroup, source_digest
+from memplan.solvers.kernels.groups import KernelGroup, kernel_groups, source_digest
 from memplan.solvers.kernels.kernel import kernel_named
 
 BASELINES = {"x86_64": "x86-64-v2", "AMD64": "x86-64-v2"}
@@ -38,7 +38,7 @@ def build(folder: Path, checks_bounds: bool = False) -> None:
     no linker, CalledProcessError where it fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    left = [group for group in GROUPS if checks_bounds or not _is_there(group, folder)]
+    left = [group for group in kernel_groups() if checks_bounds or not _is_there(group, folder)]
     if not left:
         return
     made_by, linker = abi.made_by(), compiler_driver()

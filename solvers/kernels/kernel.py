@@ -57,9 +57,9 @@ def load_kernels(group: KernelGroup = PLANNING) -> None:
 
 
 def kernel_named(name: str) -> Kernel:
-    """Return a kernel by its `module.function` in this package."""
+    """Return a kernel by its `module.function` below memplan."""
     module, _, function = name.rpartition(".")
-    kernel: Kernel = getattr(import_module(f"memplan.solvers.kernels.{module}"), function)
+    kernel: Kernel = getattr(import_module(f"memplan.{module}"), function)
     return kernel
 
 

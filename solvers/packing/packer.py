@@ -81,6 +81,7 @@ class Packer:
             start=instance.start,
             end=instance.end,
             lowest=bodies.lowest,
+            highest=bodies.highest,
             step=bodies.step,
             page=np.ascontiguousarray(instance.page[q]),
             page_shift=np.ascontiguousarray(instance.page_shift[q]),

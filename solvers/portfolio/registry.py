@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import cast
 
 from memplan.planner.errors import OptionError
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import imported, is_installed, require
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.reference import table
@@ -97,7 +97,7 @@ SOLVERS = (
         "lemmas",
         "learns lemmas about few buffers, which certificates are made of; one memory, mixed alignments",
         "memplan.solvers.certificates.solver:solve",
-        can=EVERYTHING - {"pools", "cost", "pins"},
+        can=EVERYTHING - {"pools", "cost", "pins", "ranges"},
         is_trusted=True,
         proves=True,
         at_most=60,
@@ -139,34 +139,30 @@ SOLVERS = (
 )
 
 BY_NAME = {row.name: row for row in SOLVERS}
-_MEANT = {
-    **dict.fromkeys(("milp", "mip", "ilp", "pulp", "coin-or", "cbc"), "cbc"),
-    "highspy": "highs",
-    **dict.fromkeys(("cpsat", "ortools", "or-tools", "constraint-programming", "sat"), "cp-sat"),
-    **dict.fromkeys(("first-fit", "best-fit"), "greedy"),
-    **dict.fromkeys(("simulated-annealing", "genetic", "tabu"), "local-search"),
-    **dict.fromkeys(("branch-and-bound", "minimalloc", "telamalloc", "optimal"), "exact"),
-    **dict.fromkeys(("default", "best", "portfolio"), "auto"),
-    **dict.fromkeys(("greedy-by-size", "tvm-greedy-by-size", "usmp", "tvm"), "reference:tvm-greedy-by-size"),
-    **dict.fromkeys(("greedy-by-conflicts", "tvm-greedy-by-conflicts"), "reference:tvm-greedy-by-conflicts"),
-    **dict.fromkeys(("hill-climb", "tvm-hill-climb"), "reference:tvm-hill-climb"),
-    **dict.fromkeys(("graphplanmemory", "relay", "storage-tokens"), "reference:relay-storage-tokens"),
-    **dict.fromkeys(("tflm", "tflite", "tflite-micro"), "reference:tflite-micro-greedy"),
-    **dict.fromkeys(("executorch", "exir"), "reference:executorch-greedy"),
-    **dict.fromkeys(("xla", "best-fit-by-size"), "reference:xla-best-fit"),
-    **dict.fromkeys(("vela", "ethos-u"), "reference:vela-hill-climb"),
-    **dict.fromkeys(("cplex", "gurobi", "scip", "glpk"), "highs"),
+_OTHER_WORDS = {
+    "cbc": "milp mip ilp pulp coin-or cbc",
+    "highs": "highspy cplex gurobi scip glpk",
+    "cp-sat": "cpsat ortools or-tools constraint-programming sat",
+    "greedy": "first-fit best-fit",
+    "local-search": "simulated-annealing genetic tabu",
+    "exact": "branch-and-bound minimalloc telamalloc optimal",
+    "auto": "default best portfolio",
+    "reference:tvm-greedy-by-size": "greedy-by-size tvm-greedy-by-size usmp tvm",
+    "reference:tvm-greedy-by-conflicts": "greedy-by-conflicts tvm-greedy-by-conflicts",
+    "reference:tvm-hill-climb": "hill-climb tvm-hill-climb",
+    "reference:relay-storage-tokens": "graphplanmemory relay storage-tokens",
+    "reference:tflite-micro-greedy": "tflm tflite tflite-micro",
+    "reference:executorch-greedy": "executorch exir",
+    "reference:xla-best-fit": "xla best-fit-by-size",
+    "reference:vela-hill-climb": "vela ethos-u",
 }
-"""Solvers by the words of others."""
 
 
 def find(name: str) -> SolverRow:
     """Return the row of a solver that is installed; raises OptionError."""
     if name not in BY_NAME:
         known = ", ".join(BY_NAME)
-        word = name[:60].lower().replace("_", "-")
-        meant = _MEANT.get(word, next(iter(get_close_matches(word, (*BY_NAME, *table.BY_NAME), n=1)), None))
-        hint = "" if meant is None else f" (did you mean {meant}?)"
+        hint = did_you_mean(name.replace("_", "-"), (*BY_NAME, *table.BY_NAME), _OTHER_WORDS)
         rule = f"must be one of auto, {known}, or reference: and a planner's name"
         raise OptionError(f"solver: {rule}, got {name!r}{hint}")
     row = BY_NAME[name]

@@ -11,7 +11,7 @@ import pytest
 import memplan
 from lab.weights import differs
 from memplan.api.cli.main import main
-from memplan.capabilities.files.import_ import ImportCallOptions, import_
+from memplan.capabilities.convert.import_ import ImportCallOptions, import_
 from memplan.planner.errors import OptionError
 from memplan.planner.liveness.weights import Weight, weights_of
 from memplan.planner.model.problem import Problem

@@ -147,17 +147,17 @@ def changed(path: Path, before: str, after: str) -> None:
 
 
 def test_the_guides_list_few_files() -> None:
-    assert files_of("How to add a capability") == {"capabilities/ROOM/NAME.py", "capabilities/__init__.py"}
+    assert files_of("How to add a capability") == {"capabilities/NAME.py", "capabilities/__init__.py"}
     assert files_of("How to add an option for reading models") == {
-        "planner/importers/imported.py",
-        "planner/importers/FORMAT.py",
+        "systems/imported.py",
+        "systems/FORMAT.py",
     }
 
 
 def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
-    (tmp_path / "capabilities/plans/count.py").write_text(COUNT)
-    changed(tmp_path / "capabilities/__init__.py", "MODULES = {\n", 'MODULES = {\n    "count": "plans.count",\n')
+    (tmp_path / "capabilities/count.py").write_text(COUNT)
+    changed(tmp_path / "capabilities/__init__.py", "MODULES = {\n", 'MODULES = {\n    "count": "count",\n')
     done = run_beside(tmp_path, CALLS, str(tmp_path))
     assert done.stdout == "answered\n", done.stderr
 
@@ -165,13 +165,13 @@ def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
 def test_a_toy_option_for_models_is_taken_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     changed(
-        tmp_path / "planner/importers/imported.py",
+        tmp_path / "systems/imported.py",
         '    views: Views = Field(\n        "alias"',
         '    padding: int = Field(0, ge=0, description="Bytes behind each buffer.")\n'
         '    views: Views = Field(\n        "alias"',
     )
     changed(
-        tmp_path / "planner/importers/dump.py",
+        tmp_path / "systems/dump.py",
         "    if options.alignment is not None:\n",
         "    size += options.padding\n    if options.alignment is not None:\n",
     )

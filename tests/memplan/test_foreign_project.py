@@ -44,7 +44,7 @@ assert algorithm.planned
 def their_project(tmp_path: Path) -> Path:
     (tmp_path / "api").mkdir()
     (tmp_path / "api" / "__init__.py").write_text("NAME = 'their api'\n")
-    for name in ("capabilities", "planner", "solvers"):
+    for name in ("capabilities", "planner", "solvers", "systems"):
         (tmp_path / f"{name}.py").write_text(f"NAME = 'their {name}'\n")
     return tmp_path
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memplan.planner.errors.extras import PACKAGES
-from memplan.solvers.kernels.groups import GROUPS
+from memplan.solvers.kernels.groups import kernel_groups
 
 pytestmark = pytest.mark.slow
 
@@ -131,7 +131,7 @@ def test_without_any_machine_code_a_search_runs_as_python_and_says_so(tmp_path: 
 
 def test_the_doctor_tells_which_code_runs_and_what_installs_the_rest(tmp_path: Path) -> None:
     lines = base("doctor", MEMPLAN_KERNELS_FOLDER=str(tmp_path)).stdout.splitlines()
-    for group in GROUPS:
+    for group in kernel_groups():
         (line,) = (line for line in lines if line.startswith(f"  {group.name}: "))
         assert f"Python, a hundred times slower, as none were built in {tmp_path}" in line
     assert {f"  pip install 'memplan[{extra}]'" for extra in PACKAGES} <= set(lines)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import typer
 
+from memplan.api.bench.suites import instances
 from memplan.api.cli.commands import app
 from memplan.api.cli.main import main
 from memplan.planner.formats import read_problem
@@ -21,7 +22,6 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
 from memplan.planner.operations.operations import operations_from
-from memplan.solvers.bench.suites import instances
 from memplan.solvers.portfolio.solve import solve
 from tests.support import image_models, networks, onnx_models, public_problems
 from tests.support.server import Running

@@ -101,26 +101,22 @@ print("used")
 """
 IMPORTER = '''"""Dumps of a toy compiler: a line of id, first and last step, and bytes for each tensor."""
 
-from memplan.planner.importers.dump import problem_of, refuse_dims
-from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.systems.dump import problem_of, refuse_dims
+from memplan.systems.imported import Imported, ModelOptions
+from memplan.planner.systems import FileReader, System, begins_with
+
+READER = FileReader("toy", begins_with(b"TOY"), "memplan.systems.reading.toy", suffixes=(".toy",))
+SYSTEM = System(name="toy", title="toy", readers=(READER,))
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a dump."""
     refuse_dims(options, "toy dumps")
     rows = [line.split() for line in data.decode().splitlines()[1:]]
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
     return Imported(problem_of(buffers, ["ram"]))
 '''
-IN_IMPORTERS = {
-    "planner/importers/__init__.py": [
-        (
-            '    "idealloc": Importer(',
-            '    "toy": Importer((".toy",), begins_with(b"TOY"), "memplan.planner.importers.toy"),\n'
-            '    "idealloc": Importer(',
-        )
-    ]
-}
+IN_IMPORTERS = {"planner/systems.py": [('    "vela":', '    "toy": "memplan.systems.reading.toy",\n    "vela":')]}
 USE_IMPORTER = """
 from pathlib import Path
 
@@ -142,7 +138,7 @@ print("used")
         ("a two-way format", {"planner/formats/NAME.py", *IN_TABLE, "tests/planner/formats/test_formats_NAME.py"}),
         (
             "an importer",
-            {"planner/importers/NAME.py", *IN_IMPORTERS, "tests/planner/importers/test_importers_NAME.py"},
+            {"systems/NAME.py", *IN_IMPORTERS, "tests/systems/test_importers_NAME.py"},
         ),
     ],
 )
@@ -159,7 +155,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     ("module", "text", "edits", "use"),
     [
         ("planner/formats/lines.py", FORMAT, IN_TABLE, USE_FORMAT),
-        ("planner/importers/toy.py", IMPORTER, IN_IMPORTERS, USE_IMPORTER),
+        ("systems/toy.py", IMPORTER, IN_IMPORTERS, USE_IMPORTER),
     ],
     ids=["format", "importer"],
 )

@@ -135,14 +135,14 @@ print("held")
 STUDIES = """
 import numpy as np
 from memplan import Explanation, Plan, Problem, certify, solve, verify
-from memplan.solvers.studies.explanation.explain import explain
-from memplan.solvers.studies.explanation.options import ExplainOptions
-from memplan.solvers.studies.questions.parts import part
-from memplan.solvers.studies.questions.rules import rules_of
-from memplan.solvers.studies.repairs.changed import ChangedProblems
-from memplan.solvers.studies.repairs.repair import RepairOptions, repairs
-from memplan.solvers.studies.replanning.replan import replan
-from memplan.solvers.studies.what_if.what_if import WhatIfOptions, what_if
+from memplan.capabilities.explain.reasons.explain import explain
+from memplan.capabilities.explain.reasons.options import ExplainOptions
+from memplan.capabilities.explain.questions.parts import part
+from memplan.capabilities.explain.questions.rules import rules_of
+from memplan.capabilities.explain.repairs.changed import ChangedProblems
+from memplan.capabilities.explain.repairs.repair import RepairOptions, repairs
+from memplan.capabilities.plan.replanning.replan import replan
+from memplan.capabilities.explain.what_if.what_if import WhatIfOptions, what_if
 from tests.support import oracle
 from tests.support.depth import seeds
 from tests.support.tied_problems import tied_problem

@@ -71,10 +71,10 @@ def test_each_model_gets_its_own_part_of_a_plan() -> None:
 
 
 def test_models_may_be_operations() -> None:
-    from memplan.planner.importers.programs import problem_from
+    from memplan.systems.programs import problem_from
 
     program = {"functions": {"main": {"body": [{"op": "a", "outputs": ["t"]}], "buffers": [{"id": "t", "size": 8}]}}}
-    problem, _ = problem_from({"models": {"p": program, "b": TWO}}, None)
+    problem, _ = problem_from({"models": {"p": program, "b": TWO}})
     assert [str(name) for name in problem.buffers.ids] == ["p/main/t", "b/0"]
 
 

@@ -7,10 +7,10 @@ overlaps made again, and all others layer by layer.
 
 from __future__ import annotations
 
-from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.search import RegionSearch
-from memplan.solvers.kernels.cascade.found import FOUND_PEAK, KIND_ROWS, KIND_TILES
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.kernels.found import FOUND_PEAK, KIND_ROWS, KIND_TILES
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.search import RegionSearch
 from tests.support.cascade_twin import peak_of_region
 
 LONGEST = 14

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
+from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
+from memplan.capabilities.cascade.search.points import CascadePoint
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
-from memplan.solvers.cascade.points import CascadePoint
 
 Array: TypeAlias = npt.NDArray[Any]
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.planner.operations.cascade.regions import Span
-from memplan.planner.operations.cascade.values import (
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.regions.regions import Span
+from memplan.capabilities.cascade.regions.values import (
     Bytes8,
     finished,
     pattern_of,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.planner.operations.cascade.regions import (
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.regions.regions import (
     Cascade,
     CascadeRegion,
     is_accumulated,
@@ -14,9 +14,9 @@ from memplan.planner.operations.cascade.regions import (
     sums_of,
     traffic_of,
 )
-from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.schedule import region_of
-from memplan.solvers.cascade.tables import last_uses, rounded_up, streamed_tensors
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.schedule import region_of
+from memplan.capabilities.cascade.search.tables import last_uses, rounded_up, streamed_tensors
 
 
 def peak_of_region(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -> tuple[int, tuple[int, int, int]]:

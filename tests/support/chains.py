@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.planner.operations.access.from_graph import access_graph
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.planner.operations.graph import graph_from
 
 

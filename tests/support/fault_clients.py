@@ -12,10 +12,10 @@ from typing import Any
 
 import httpx
 
+from memplan.api.bench.generators import tight
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.bench.generators import tight
 from tests.support.machines import Machine, request
 
 ENDED = ("succeeded", "cancelled", "failed", "expired")

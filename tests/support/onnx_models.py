@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from memplan.planner.importers.onnx.model import graphs_of
+from memplan.systems.onnx.model import graphs_of
 
 Value = tuple[str, Sequence[int | str | None] | None]
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from memplan.api.bench.generators import tight
 from memplan.api.cluster.task import Task
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
@@ -22,7 +23,6 @@ from memplan.api.store.store import Store
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.bench.generators import tight
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve_request
 from memplan.solvers.search.deadline import Deadline

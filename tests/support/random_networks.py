@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.planner.operations.access.from_graph import access_graph
-from memplan.planner.operations.access.repeated import repeated
-from memplan.planner.operations.access.splits import split_apart
-from memplan.planner.operations.cascade.regions import (
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.capabilities.cascade.access.repeated import repeated
+from memplan.capabilities.cascade.access.splits import split_apart
+from memplan.capabilities.cascade.regions.regions import (
     Cascade,
     CascadeRegion,
     held_name,
@@ -19,9 +19,9 @@ from memplan.planner.operations.cascade.regions import (
     sums_of,
     whole_name,
 )
-from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.schedule import region_of
-from memplan.solvers.cascade.tables import streamed_tensors
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.schedule import region_of
+from memplan.capabilities.cascade.search.tables import streamed_tensors
 from memplan.solvers.kernels.tables import Rows
 from tests.support.networks import Network, Pads, inverted
 from tests.support.newer_networks import excited, halves, shuffled

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
 
-from memplan.planner.schedules.contest import ScheduleProblem
-from memplan.planner.schedules.graph import Alternative, TileGraph, TileOperation
-from memplan.planner.schedules.schedule import ScheduleStep
-from memplan.planner.schedules.simulator import simulate_step
-from memplan.planner.schedules.target import Target
+from memplan.capabilities.schedule.model.contest import ScheduleProblem
+from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation
+from memplan.capabilities.schedule.model.schedule import ScheduleStep
+from memplan.capabilities.schedule.model.simulator import simulate_step
+from memplan.capabilities.schedule.model.target import Target
 
 SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
 

@@ -12,7 +12,7 @@ from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.order import PAGE, load_writing, refuse_no_model, title_of, write_if_gained
 from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
-from memplan.capabilities.operations.cascade import CAPABILITY
+from memplan.capabilities.cascade.cascade import CAPABILITY
 from memplan.planner.errors import OptionError, shown
 
 
@@ -38,9 +38,7 @@ _FORMS = (CascadeDisplay.c, CascadeDisplay.schedule, CascadeDisplay.svg)
 _FORMAT = "A table on a terminal, else JSON; c, schedule, svg."
 _ALIGNMENT = "Round buffers up to multiples of so many bytes, a power of two; 1 by default."
 _OUTPUT = "Write here what --format says, JSON without; C in a folder."
-_MEASURING_S = 60.0
-"""For two runs of a model in a runtime, where no limit was given."""
-_WRITE = "Write the model, ONNX or TFLite, in parts: the point that needs least so, or --point."
+_WRITE = "Write the TFLite model in parts: the point that needs least so, or --point."
 
 
 def _prepare(given: Given) -> None:
@@ -54,10 +52,10 @@ def _prepare(given: Given) -> None:
     if written is not None:
         # No model in parts has steps along channels; a runtime has memory of its own for each run, more than finer
         # steps save.
-        given.change(channels=False, finer=False)
+        given.change(channels=False)
         refuse_no_model(given)
         # Imported here: few models are written.
-        from memplan.capabilities.operations.writing import model_in_parts
+        from memplan.capabilities.cascade.writing import model_in_parts
 
         model = model_in_parts(given.reader, source, given.options)
         given.prepared, given.question = _Prepared(source, model), {"graph": model.access}
@@ -79,10 +77,9 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
         write(given.flags["page"], cascade_page(title_of(given, answer.name), answer.result))
     if given.prepared.model is None or not answer.points:
         return ()
-    from memplan.capabilities.operations.writing import written_in_parts
+    from memplan.capabilities.cascade.writing import written_in_parts
 
-    limit_s = given.time.left_s(_MEASURING_S)
-    return write_if_gained(given, written_in_parts(given.prepared.model, answer.result, given.reader.data, limit_s))
+    return write_if_gained(given, written_in_parts(given.prepared.model, answer.result, given.reader.data))
 
 
 def _shows(given: Given, answer: Any) -> bool:
@@ -111,7 +108,7 @@ def _write_form(form: CascadeDisplay, path: str | None, given: Given, answer: An
     elif form is CascadeDisplay.schedule:
         write(path, "".join(f"{line}\n" for line in schedule(answer.result.points[-1])).encode())
     elif path is not None:
-        from memplan.capabilities.operations.writing import c_files
+        from memplan.capabilities.cascade.writing import c_files
 
         files = c_files(answer.result, given.prepared.source, Path(path).resolve().name)
         try:

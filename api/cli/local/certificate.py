@@ -36,7 +36,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
         write(output, answer.text.encode())
         return ()
     # Imported here: few certificates are for VeriPB.
-    from memplan.capabilities.plans.certificate import for_veripb
+    from memplan.capabilities.certify.certify import for_veripb
 
     for suffix, text in zip(_VERIPB, for_veripb(given.question["problem"], answer), strict=True):
         write(f"{output}{suffix}", text.encode())

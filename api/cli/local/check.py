@@ -14,9 +14,9 @@ from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.check_folder import check_many
 from memplan.api.cli.streams import format_for, refuse_unwritable, write
 from memplan.api.reports.plan_formats import write_plan
-from memplan.capabilities.plans.baseline import write_baseline
-from memplan.capabilities.plans.budgets import read_budgets
-from memplan.capabilities.plans.check import lines
+from memplan.capabilities.check.budgets import read_budgets
+from memplan.capabilities.check.check import lines
+from memplan.capabilities.plan.baseline import write_baseline
 from memplan.planner.errors import OptionError, shown
 
 _BUDGETS = "What each model of a folder may use, and how it is read: a table for each by its path, and [default]."

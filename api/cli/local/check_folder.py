@@ -14,8 +14,8 @@ from memplan.api.cli.flags import flags_of, options_given, spelled
 from memplan.api.cli.from_capability import Given, Local, run
 from memplan.api.cli.interrupts import INTERRUPTED
 from memplan.api.cli.streams import STANDARD, read_as, say, wants_table, write
-from memplan.capabilities.plans.budgets import Tolerance
-from memplan.capabilities.plans.check import CAPABILITY, Check, CheckOptions, lines
+from memplan.capabilities.check.budgets import Tolerance
+from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines
 from memplan.capabilities.reading import MODEL_SUFFIXES, ReadOptions
 from memplan.capabilities.sizes import named_size
 from memplan.planner.errors import FormatError, InputError, OptionError, shown

@@ -8,7 +8,7 @@ from typing import Any
 from memplan.api.cli.flags import argument, flag
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.streams import format_for, refuse_unwritable, write
-from memplan.capabilities.files.convert import graph_of, operations_of
+from memplan.capabilities.convert.convert import graph_of, operations_of
 from memplan.capabilities.sizes import size_text
 
 _OUT = "The file to write, or - for standard output; without one, the answer."

@@ -9,7 +9,7 @@ from typing import Any
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
-from memplan.capabilities.files.deploy import CAPABILITY
+from memplan.capabilities.convert.deploy import CAPABILITY
 from memplan.planner.errors import OptionError, shown
 
 _OUTPUT = "The model to write; with --c-array, a source and a header are beside it. Its name begins the names in them."
@@ -37,7 +37,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
     for file in answer.files:
         write(output if file.suffix == ".tflite" else str(Path(output).with_suffix(file.suffix)), file.data)
     # Imported here: few models are written.
-    from memplan.solvers.processes.tflite_micro import measured
+    from memplan.systems.tflite.interpreter import measured
 
     return (f"{output}: {measured(answer.files[0].data, answer.arena.least)}",)
 

@@ -11,8 +11,8 @@ from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.streams import wants_table, write
 from memplan.capabilities.capability import Control
-from memplan.capabilities.reasons import repairs
-from memplan.capabilities.reasons.explain import lines
+from memplan.capabilities.explain.explain import lines
+from memplan.capabilities.explain.repairs import answer as repairs
 from memplan.planner.errors import OptionError
 
 

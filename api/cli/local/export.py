@@ -45,7 +45,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
     if answer.arena is None:
         return ()
     # Imported here: few plans are for TFLite Micro.
-    from memplan.solvers.processes.tflite_micro import measured
+    from memplan.systems.tflite.interpreter import measured
 
     gain = "as large as" if answer.arena.used == answer.given.used else "instead of"
     whole = f"{answer.arena.text}, {gain} {answer.given.used:,} without the plan"

@@ -8,7 +8,7 @@ from typing import Any
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.streams import format_for, refuse_unwritable, wants_table, write
-from memplan.capabilities.operations.liveness import lines
+from memplan.capabilities.liveness.liveness import lines
 from memplan.files import write_problem
 
 _PROBLEM = "Write the problem alone: .json or .csv."

@@ -12,7 +12,7 @@ from memplan.api.cli.streams import write
 from memplan.planner.errors import OptionError, shown
 
 if TYPE_CHECKING:
-    from memplan.capabilities.operations.writing import Written
+    from memplan.capabilities.cascade.writing import Written
 
 PAGE = flag("page", str | None, None, "--page", metavar="FILE", help="Write a page to look into it: one HTML file.")
 _ALIGNMENT = "Place tensors at multiples of so many bytes; a model's are rounded up to them, too."
@@ -23,7 +23,7 @@ _CERTIFICATE = "Write what proves the bound, if it can be checked."
 def load_writing(given: Mapping[str, Any]) -> None:
     """Import what writes models, where one is to be written."""
     if given["write"] is not None:
-        import memplan.capabilities.operations.writing  # noqa: F401
+        import memplan.capabilities.cascade.writing  # noqa: F401
 
 
 def _prepare(given: Given) -> None:
@@ -42,7 +42,7 @@ def refuse_no_model(given: Given) -> None:
         raise OptionError("--write: must be given for a model, got a graph or a program")
     if written is not None:
         # Imported here, and below: few models are written.
-        from memplan.capabilities.operations.writing import refuse_other_format
+        from memplan.capabilities.cascade.writing import refuse_other_format
 
         refuse_other_format(given.reader, written)
 
@@ -75,7 +75,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
 
 def _write_model(given: Given, answer: Any) -> list[str]:
     # Imported here: few models are written.
-    from memplan.capabilities.operations.writing import written_model
+    from memplan.capabilities.cascade.writing import written_model
 
     return write_if_gained(given, written_model(given.reader, answer))
 
@@ -89,7 +89,7 @@ def write_if_gained(given: Given, found: Written) -> list[str]:
     said = [f"{given.flags['write']}: {sentence}" for sentence in found.sentences]
     if found.data is not None and found.arena is not None:
         # Imported here: few models are written.
-        from memplan.solvers.processes.tflite_micro import measured
+        from memplan.systems.tflite.interpreter import measured
 
         said[-1] += f"; {measured(found.data, found.arena.least)}"
     return said

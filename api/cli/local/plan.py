@@ -14,7 +14,7 @@ from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.plan_output import FILES, FLAGS, refuse_outputs, show_plan
 from memplan.api.cli.streams import read_as, write
 from memplan.capabilities.capability import Control
-from memplan.capabilities.plans.planning import is_own_planner
+from memplan.capabilities.plan.planning import is_own_planner
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, TogetherOptions, joined
 from memplan.planner.errors import FileError, OptionError
@@ -69,7 +69,7 @@ def _shows(given: Given, answer: Any) -> bool:
     show_plan(given, answer)
     if given.flags["bundle_file"] is not None:
         # Imported here: few plans are to be replayed.
-        from memplan.capabilities.plans.replay import bundle_of
+        from memplan.capabilities.verify.replay.replay import bundle_of
 
         options: Any = given.options
         write(given.flags["bundle_file"], bundle_of(given.reader, given.question["problem"], options, answer))
@@ -79,7 +79,7 @@ def _shows(given: Given, answer: Any) -> bool:
             write(str(path), write_plan(application.plan_of(name, answer), model))
     if answer.status == "infeasible" and not given.flags["quiet"]:
         # Imported here: most problems fit.
-        from memplan.capabilities.plans.cascade_hint import LIMIT_S, cascade_hint
+        from memplan.capabilities.cascade.hint import LIMIT_S, cascade_hint
 
         problem, limit_s = given.question["problem"], given.time.left_s(LIMIT_S)
         hint = given.time.run(lambda: cascade_hint(problem, given.reader, limit_s), [None], is_answered=True)

@@ -12,7 +12,7 @@ from memplan.api.cli.from_capability import Given
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import format_for, is_terminal, refuse_unwritable, warnings, write
 from memplan.api.reports.plan_formats import write_plan
-from memplan.capabilities.plans.planning import kept_lines
+from memplan.capabilities.plan.planning import kept_lines
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -72,7 +72,7 @@ def _certified(given: Given, problem: Problem, answer: Plan) -> Plan:
     if file is None:
         return answer
     # Imported here: few plans are to be proved.
-    from memplan.capabilities.plans.certificate import certified
+    from memplan.capabilities.certify.certify import certified
 
     with graceful_interrupts() as cancelled:
         limit_s = given.time.left_s(given.options.time_limit_s)
@@ -93,11 +93,11 @@ def _draw(given: Given, problem: Problem, answer: Any) -> None:
         write(target, picture.draw(problem, answer, picture.format_of_name(target)))
     if file is not None:
         from memplan.api.reports.page.file_page import plan_page
-        from memplan.capabilities.files.program_names import names_in, names_of_models
+        from memplan.systems.program_names import names_in, names_of_models
 
         title = problem.name or reader.file_name or ""
         if (application := reader.application) is not None:
             title, names = ", ".join(application.models), names_of_models(application)
         else:
-            names = names_in(reader.data, reader.name, problem, reader.options.of_model())
+            names = names_in(reader.data, reader.name, problem, reader.options)
         write(file, plan_page(problem, answer, title=title, names=names))

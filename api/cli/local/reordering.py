@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from memplan.api.cli.from_capability import Given
 from memplan.api.cli.streams import format_for, named_as, refuse_unwritable, say, write
 from memplan.capabilities.capability import Control
-from memplan.capabilities.operations.reordering import reorder
+from memplan.capabilities.order.reordering import reorder
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
@@ -41,7 +41,7 @@ def reordered(given: Given, control: Control) -> Mapping[str, Any]:
         found = reorder(
             reader.data,
             path,
-            options=reader.options.of_model(),
+            options=reader.options,
             time_limit_s=_SHARE * control.begun(given.options).left_s,
             deterministic=given.options.counts_work,
             cancelled=control.cancelled,

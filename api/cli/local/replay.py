@@ -10,7 +10,7 @@ from memplan.api.cli.flags import keyword
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.streams import refuse_unwritable, write
 from memplan.api.reports.plan_formats import write_plan
-from memplan.capabilities.plans.replay import problem_in
+from memplan.capabilities.verify.replay.replay import problem_in
 
 
 def _prepare(given: Given) -> None:

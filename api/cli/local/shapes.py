@@ -8,7 +8,7 @@ from pathlib import Path
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.order import PAGE
 from memplan.api.cli.streams import write
-from memplan.capabilities.symbols.shapes import ShapesAnswer
+from memplan.capabilities.shapes.shapes import ShapesAnswer
 
 
 def _finish(given: Given, answer: ShapesAnswer) -> Sequence[str]:

@@ -11,7 +11,7 @@ from memplan.api.cli.arguments import StudyPage
 from memplan.api.cli.flags import flag, keyword
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.streams import format_for, write
-from memplan.capabilities.plans.sweep import Sweep
+from memplan.capabilities.sweep.sweep import Sweep
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 

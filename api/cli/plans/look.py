@@ -17,10 +17,10 @@ from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import STANDARD, read_as, read_plan, refuse_unwritable, say, write
 from memplan.api.reports.page.file_page import plan_page
 from memplan.capabilities.capability import Control
-from memplan.capabilities.files.program_names import names_read
-from memplan.capabilities.plans.plan import PlanOptions
-from memplan.capabilities.plans.planning import planned
+from memplan.capabilities.plan.plan import PlanOptions
+from memplan.capabilities.plan.planning import planned
 from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.systems.program_names import names_read
 
 LOOK_S = 5.0
 
@@ -33,7 +33,7 @@ def _look(**given: Any) -> None:
     """
     source, quiet = given["file"], given["quiet"]
     refuse_unwritable(given["output"])
-    reader = Reader(options_given(ReadOptions, given), facts=True)
+    reader = Reader(options_given(ReadOptions, given))
     problem = read_as(source, lambda data: reader.problem(data, source))
     own_plan = None if reader.imported is None else reader.imported.own_plan
     if given["plan"] is not None:

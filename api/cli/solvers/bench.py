@@ -48,8 +48,8 @@ def bench(
     Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong.
     """
     # Imported here, because no other command should wait for it.
+    from memplan.api.bench.running import jobs
     from memplan.api.cli.solvers import benchmarking
-    from memplan.solvers.bench.running import jobs
 
     if compared is not None:
         if not benchmarking.tell_comparison(*compared):

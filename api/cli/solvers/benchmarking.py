@@ -9,15 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+from memplan.api.bench.reports.comparison import compare
+from memplan.api.bench.reports.summary import Summary
+from memplan.api.bench.reports.text_report import text_report
+from memplan.api.bench.results import Result, appending, read_results, write_result
+from memplan.api.bench.running import run, still_to_do
+from memplan.api.bench.worker import BenchTask
 from memplan.api.cli.streams import say, write
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.extras import require
-from memplan.solvers.bench.reports.comparison import compare
-from memplan.solvers.bench.reports.summary import Summary
-from memplan.solvers.bench.reports.text_report import text_report
-from memplan.solvers.bench.results import Result, appending, read_results, write_result
-from memplan.solvers.bench.running import run, still_to_do
-from memplan.solvers.bench.worker import BenchTask
 
 
 def run_all(
@@ -73,7 +73,7 @@ def _rendered(summary: Summary, path: Path) -> str:
     if path.suffix == ".txt":
         return text_report(summary)
     # Other reports do not need the library that draws pages.
-    from memplan.solvers.bench.reports.html_report import html_report
+    from memplan.api.bench.reports.html_report import html_report
 
     return html_report(summary, f"memplan bench: {path.stem}")
 
@@ -81,9 +81,9 @@ def _rendered(summary: Summary, path: Path) -> str:
 def tell_growth(sizes: Sequence[int], reports: Sequence[Path]) -> None:
     """Measure how each step grows, print a table, and draw charts (.svg, .png, .pdf)."""
     # Other calls need neither the compiled kernels nor the library that draws.
+    from memplan.api.bench.growth import exponents, growth
     from memplan.api.reports.growth_chart import growth_chart
     from memplan.api.reports.picture import format_of_name
-    from memplan.solvers.bench.growth import exponents, growth
 
     for path in reports:
         format_of_name(path.name)

@@ -13,7 +13,7 @@ from memplan.api.cli.streams import write
 from memplan.planner import __version__
 from memplan.planner.errors.extras import PACKAGES, install_line, is_installed
 from memplan.solvers.kernels import built
-from memplan.solvers.kernels.groups import GROUPS, KernelGroup
+from memplan.solvers.kernels.groups import KernelGroup, kernel_groups
 
 
 def doctor() -> None:
@@ -26,7 +26,7 @@ def report() -> Iterator[str]:
     yield f"memplan {__version__}, in {Path(__file__).parents[2]}"
     yield f"Python {platform.python_version()}, {built.machine()}, {os.cpu_count()} cores, {sys.executable}"
     yield "kernels:"
-    for group in GROUPS:
+    for group in kernel_groups():
         yield f"  {group.name}: {_code(group)}"
     yield "installed:"
     for extra, packages in PACKAGES.items():

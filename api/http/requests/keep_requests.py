@@ -14,7 +14,7 @@ from memplan.api.options import Options, read_options
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import read_object
 from memplan.capabilities.inputs import read_plan_field, read_problem_field
-from memplan.capabilities.plans.replan import ReplanOptions
+from memplan.capabilities.plan.replan import ReplanOptions
 from memplan.planner.errors import InputError, OptionError, sentences, shown
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.rows import WireValue

@@ -11,9 +11,9 @@ from importlib.resources.abc import Traversable
 
 from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.plan_view import add_plan
-from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.systems.program_names import NO_NAMES, ProgramNames
 
 STATIC: Traversable = files("memplan.api.reports.page") / "static"
 """The folder of the page's modules, styles and template."""

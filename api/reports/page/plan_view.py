@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from memplan.api.reports.page.document import PageDocument
-from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames
-from memplan.capabilities.plans.inspect import Inspection, inspected
-from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, BufferTable
+from memplan.capabilities.verify.inspect import Inspection, inspected
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import MOST_PAIRS
+from memplan.systems.program_names import NO_NAMES, ProgramNames
 
 _NAMED_AT_MOST = 10_000
 _IN_COLUMNS = {"id", "size", "start", "end", "lifetimes", "alignment", "traffic", "alias_of", "alias_offset"}
@@ -181,7 +182,7 @@ def _optional(document: PageDocument, problem: Problem) -> dict[str, Any]:
     if (table.traffic != ABSENT).any():
         found["traffic"] = document.column(table.traffic)
     some = np.flatnonzero((table.offset != ABSENT) | (table.hint != ABSENT) | (table.pool_choice != 0)).tolist()
-    rows = sorted({*some, *(i for mapping, _ in RARE_FIELDS.values() for i in getattr(table, mapping))})
+    rows = sorted({*some, *chain.from_iterable(table.rules.values())})
     found["rest"] = {
         "problem": problem.model_dump_json(exclude_defaults=True, exclude={"buffers", "interval"}),
         "of": document.column(rows),

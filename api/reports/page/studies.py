@@ -9,19 +9,19 @@ from typing import Any
 from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.file_page import file_page
 from memplan.api.reports.page.plan_view import MOST_PAIRS_OF_MANY, plan_view
-from memplan.capabilities.files.program_names import NO_NAMES, NamedTime, ProgramNames
-from memplan.capabilities.operations.schedule_answer import ScheduleAnswer
-from memplan.capabilities.symbols.for_all_values import Curve
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes, held_name
+from memplan.capabilities.cascade.search.lowering import FUNCTION
+from memplan.capabilities.cascade.search.points import CascadePoint
+from memplan.capabilities.cascade.search.solve import CascadeResult
+from memplan.capabilities.order.placement.joint import PlacedOrder
+from memplan.capabilities.order.recompute.frontier import RecomputeFrontier
+from memplan.capabilities.schedule.answer import ScheduleAnswer
+from memplan.capabilities.shapes.for_all_values import Curve
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.cascade.regions import CascadeRegion, Stripes, held_name
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_along
-from memplan.solvers.cascade.lowering import FUNCTION
-from memplan.solvers.cascade.points import CascadePoint
-from memplan.solvers.cascade.solve import CascadeResult
-from memplan.solvers.order.placement.joint import PlacedOrder
-from memplan.solvers.order.recompute.frontier import RecomputeFrontier
+from memplan.systems.program_names import NO_NAMES, NamedTime, ProgramNames
 
 _MOST_BUFFERS = 2_000_000
 _MOST_STEPS = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memplan.capabilities.plans.any_plan import read_audited
+from memplan.capabilities.plan.any_plan import read_audited
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
@@ -61,14 +61,9 @@ READ: dict[str, tuple[int, int | None, bool | None]] = {
     "told_by_calls.relax": (3, None, None),
     "in_a_test.relax": (3, None, None),
     "memories.json": (2, None, None),
-    "malloc.csv": (4, None, None),
-    "calls.csv": (2, None, None),
-    "idealloc.in.csv": (3, 164, True),
     "minimalloc.csv": (2, None, None),
     "minimalloc_solved.csv": (2, None, True),
     "closed.csv": (2, None, None),
-    "log.txt": (2, 192, True),
-    "log_old.txt": (1, 80, True),
     "snapshot.json": (3, 1536, True),
     "snapshot.pickle": (3, 1536, True),
 }
@@ -103,9 +98,7 @@ REFUSED = {
     "broken.relax": "must be TVMScript: ",
     "without_shapes.graph": "attrs.shape: is required",
     "memories_without_sizes.json": "memory_sizes: is required",
-    "free_twice.csv": "line 4, column 'id': must be allocated before it is freed, got \"1\"",
     "other_columns.csv": "first line, column 'buffer_id': must be one of id, lower, upper, start, end, size,",
-    "log_contradicts.txt": "line 4: must say the same of buffer 1 as before: give one plan, not two",
     "snapshot_without_history.pickle": "device_traces: must have events: record the history before the",
     "snapshot_that_runs.pickle": 'must hold plain values only, got an object of "builtins.print"',
 }

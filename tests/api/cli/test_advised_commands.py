@@ -19,7 +19,7 @@ from tests.support import networks, onnx_models
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "tests" / "models"
 ADVISED = re.compile(r"`memplan ([a-z-]+)([^`]*)`")
-PRODUCT = ("planner", "solvers", "capabilities", "api")
+PRODUCT = ("planner", "solvers", "systems", "capabilities", "api")
 
 TWO = json.dumps(
     {
@@ -53,7 +53,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
         ["explain two.json --capacity 64", "repairs two.json --capacity 64"],
     ),
     (
-        "cascade_hint",
+        "hint",
         "plan chain.onnx --dim N=1 --capacity 9KiB --format table",
         1,
         [
@@ -62,21 +62,13 @@ CASES: list[tuple[str, str, int, list[str]]] = [
             "cascade chain.onnx --dim N=1 --fit 9216",
         ],
     ),
-    ("repairs", "repairs graph.json --capacity 12KiB --format table", 1, ["cascade graph.json"]),
+    ("answer", "repairs graph.json --capacity 12KiB --format table", 1, ["cascade graph.json"]),
     (
         "tflm",
         "export vela.tflite vela.json --to tflm -o out.tflite",
         2,
         ["export vela.tflite vela.json --output out.tflite --to tflm --scratch ethos-u=0 --scratch my_op=0"],
     ),
-    ("former", "plan two.json --keep plan.json", 0, ["replan two.json plan.json"]),
-    (
-        "former",
-        "plan two.json --sweep 128:256:64",
-        0,
-        ["sweep --each-limit=10 --time-limit=604800 two.json --size 128:256:64"],
-    ),
-    ("former", "order graph.json --recompute", 0, ["recompute graph.json"]),
     ("explain", "explain two.json --repairs 1 --capacity 64", 1, ["repairs two.json --capacity 64"]),
 ]
 ELSEWHERE = {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from memplan.api.bench.results import Result, read_results
 from memplan.api.cli.main import main
-from memplan.solvers.bench.results import Result, read_results
 
 ROOT = Path(__file__).resolve().parents[3]
 SUITE = "tight:n=8"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from memplan.api.bench.results import read_results
 from memplan.api.cli.main import main
 from memplan.api.cluster import dask
-from memplan.solvers.bench.results import read_results
 from tests.support.clusters import NOWHERE
 from tests.support.ports import free_port, listening
 from tests.support.processes import command

@@ -89,12 +89,3 @@ def test_an_old_plan_that_is_none_is_wrong_input(files: Path, capfd: Captured) -
     (files / "bad.json").write_text('{"placements": [{"id": "a"}]}')
     assert main(["replan", str(files / "new.csv"), str(files / "bad.json")]) == 2
     assert "bad.json" in capfd.readouterr().err
-
-
-def test_the_former_way_to_keep_places_works_with_a_word(files: Path, capfd: Captured) -> None:
-    made = files / "new.json"
-    command = ["plan", "--keep", str(files / "old.csv"), str(files / "new.csv"), "--eps=1%", "-o", str(made)]
-    assert main(command) == 0
-    assert json.loads(made.read_text())["kept"]["eps"] == 0.01
-    word = "memplan: warning: plan --keep goes with the next release, and is `memplan replan "
-    assert capfd.readouterr().err.startswith(word)

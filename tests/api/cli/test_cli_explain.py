@@ -13,8 +13,8 @@ from memplan.api.cli.local.explain import LOCAL
 from memplan.api.cli.main import main
 from memplan.api.cli.progress import TimeGiven
 from memplan.capabilities.capability import Control
+from memplan.capabilities.explain.explain import ExplainOptions
 from memplan.capabilities.reading import Reader
-from memplan.capabilities.reasons.explain import ExplainOptions
 from memplan.planner.model.problem import Problem
 from memplan.solvers.search.deadline import Deadline
 

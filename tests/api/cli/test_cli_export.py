@@ -9,9 +9,9 @@ from typing import get_args
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.capabilities.files.export import Target
-from memplan.planner.exporters import EXPORTERS
-from memplan.planner.importers import read_model
+from memplan.capabilities.convert.export import Target
+from memplan.systems.reading import read_model
+from memplan.systems.writing import EXPORTERS
 
 Captured = pytest.CaptureFixture[str]
 VIEW = str(Path(__file__).parents[2] / "models" / "view.tflite")

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from memplan.solvers.kernels import built
-from memplan.solvers.kernels.groups import GROUPS
+from memplan.solvers.kernels.groups import kernel_groups
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,8 +23,8 @@ def test_the_command_that_went_still_sees_that_there_are_kernels_and_says_that_i
     status, said = warm_up(tmp_path / "kernels")
     assert status == 0
     assert "no longer needed" in said[0]
-    assert said[1:] == [f"memplan: {group.name} kernels are in {tmp_path / 'kernels'}" for group in GROUPS]
-    assert all(built.look(group, tmp_path / "kernels")[1] for group in GROUPS)
+    assert said[1:] == [f"memplan: {group.name} kernels are in {tmp_path / 'kernels'}" for group in kernel_groups()]
+    assert all(built.look(group, tmp_path / "kernels")[1] for group in kernel_groups())
 
 
 def test_where_nothing_can_be_written_the_command_says_so(tmp_path: Path) -> None:

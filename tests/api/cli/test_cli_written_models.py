@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.planner.importers.tflite.tflm_tail import arena_of
+from memplan.systems.tflite.tflm_tail import arena_of
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from memplan.api.executorch.algorithm import MemplanAlgorithm, OverwrittenWarning, OwnPlannerWarning, Source
-from memplan.planner.importers import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
+from memplan.systems.reading import read_model
 from tests.support import public_problems
 from tests.support.server import Running
 

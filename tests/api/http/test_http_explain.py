@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memplan.api.settings import Settings
-from memplan.capabilities.plans.plan import CAPABILITY, PlanOptions, plan
+from memplan.capabilities.plan.plan import CAPABILITY, PlanOptions, plan
 from memplan.planner.model.problem import Problem
 from tests.support.server import Running, running
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memplan.api.settings import Settings
-from memplan.capabilities.operations.liveness import CAPABILITY
+from memplan.capabilities.liveness.liveness import CAPABILITY
 from tests.support.programs import call, function, op
 from tests.support.server import Running, running
 

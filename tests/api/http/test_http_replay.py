@@ -11,10 +11,10 @@ from pydantic_core import from_json
 from memplan import Plan, Problem, solve, verify
 from memplan.api.settings import Settings
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.verify.replay.bundle import write_bundle
+from memplan.capabilities.verify.replay.source_file import SourceFile
 from memplan.planner.formats import read_problem
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.studies.replay.bundle import write_bundle
-from memplan.solvers.studies.replay.source_file import SourceFile
 from tests.support.server import Running, running
 
 ASKED: dict[str, Any] = dict(CAPABILITIES["replay"].example)

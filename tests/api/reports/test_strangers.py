@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.capabilities.operations.cascade import CascadeOptions, cascade
+from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
+from memplan.capabilities.cascade.search.options import Delivery
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.cascade.options import Delivery
 from tests.support import reference_operations
 from tests.support.networks import Network
 from tests.support.stranger import Values, run_point

@@ -8,10 +8,11 @@ import zipfile
 
 import pytest
 
-from memplan.planner import formats, importers
+from memplan.planner import formats
 from memplan.planner.errors import FormatError
 from memplan.planner.formats.other_files import READ, other_kind
-from memplan.planner.importers.model_graph import read_model_graph
+from memplan.systems import reading as importers
+from memplan.systems.model_graph import read_model_graph
 
 
 def archive(*names: str) -> bytes:

@@ -7,12 +7,12 @@ import random
 
 import pytest
 
+from memplan.capabilities.shapes.verify_programs import value_of
 from memplan.planner.errors import ProblemError
 from memplan.planner.symbols.comparing import Comparer, samples
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
 from memplan.planner.symbols.reading import read
 from memplan.planner.symbols.space import Space, Symbol
-from memplan.planner.symbols.verify import value_of
 from tests.support.symbolic import drawn_size, drawn_symbols, every_value
 
 SPACE = [Symbol("b", 1, 64), Symbol("n", 2, 2048), Symbol("w", 32, 1024, 32)]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from memplan.api.bench.variants import with_changes
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Pool, Problem
-from memplan.solvers.bench.variants import with_changes
 from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, solve
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Progress
@@ -141,7 +141,7 @@ def test_a_search_that_is_stopped_returns() -> None:
 
 @pytest.mark.slow
 def test_several_climbers_prove_what_one_proves() -> None:
-    instance = compile_problem(full_load(24, n=40, live=6))
+    instance = compile_problem(full_load(1, n=40, live=6))
     alone = solved(instance, work_limit=NODE_WORK * ALONE_NODES)
     assert alone.stop_reason is None  # so that the others join
     together, longer = solved(instance, deterministic=False), solved(instance, work_limit=10**9)

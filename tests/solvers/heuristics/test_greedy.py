@@ -5,11 +5,11 @@ import time
 import numpy as np
 import pytest
 
+from memplan.api.bench.generators import random, tight
 from memplan.planner.formats import read_problem
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.objective import total_cost
 from memplan.planner.model.problem import Problem
-from memplan.solvers.bench.generators import random, tight
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.packing.orders import RULES
 from memplan.solvers.search.incumbent import SearchState

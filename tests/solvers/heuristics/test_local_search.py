@@ -6,12 +6,12 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from memplan.api.bench.generators import random
+from memplan.api.bench.variants import with_changes
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.bench.generators import random
-from memplan.solvers.bench.variants import with_changes
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.heuristics.moves import MoveSearch
 from memplan.solvers.packing.orders import Rule

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from memplan.capabilities.cascade.kernels import GROUP as CASCADE
+from memplan.capabilities.order.kernels import GROUP as ORDER
 from memplan.solvers.kernels import built, groups
-from memplan.solvers.kernels.groups import CASCADE, GROUPS, ORDER, PLANNING, STABLE
+from memplan.solvers.kernels.groups import PLANNING, STABLE, kernel_groups
 
 ROOT = Path(__file__).parents[3]
 NOTICE = "memplan: kernels run as Python, a hundred times slower"
@@ -69,28 +71,36 @@ def test_what_no_loader_takes_is_not_used(copied: Path) -> None:
     assert built.look(PLANNING, copied)[0].startswith("they cannot be loaded: ")
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
+@pytest.mark.parametrize("group", kernel_groups(), ids=lambda group: group.name)
 def test_a_digest_covers_all_that_the_kernels_of_a_group_import(group: groups.KernelGroup) -> None:
     imports = f"from memplan.solvers.kernels.kernel import kernel_named; [*map(kernel_named, {group.kernels})]"
     words, _ = answer(f"import sys; {imports}; print(*sys.modules)")
-    prefix = "memplan.solvers.kernels."
-    folders = {name.removeprefix(prefix).partition(".")[0] for name in words if name.startswith(prefix)}
-    assert folders - {"abi", "built", "groups", "kernel", "tables"} == {*group.folders}
+    modules = [name.split(".")[1:-1] for name in words if name.startswith("memplan.")]
+    folders = {groups._PACKAGE.joinpath(*parts) for parts in modules if "kernels" in parts}
+    assert folders - {groups._HERE} == {*group.folders}
 
 
 @pytest.mark.parametrize(
-    ("source", "group"), [("abi.py", STABLE), ("order/moves.py", ORDER), ("cascade/rows.py", CASCADE)]
+    ("source", "group"),
+    [
+        ("solvers/kernels/abi.py", STABLE),
+        ("capabilities/order/kernels/moves.py", ORDER),
+        ("capabilities/cascade/kernels/rows.py", CASCADE),
+    ],
 )
 def test_a_changed_source_changes_the_digest_of_the_groups_that_depend_on_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, group: groups.KernelGroup
 ) -> None:
     before = groups.source_digest(group), groups.source_digest(PLANNING)
-    here = shutil.copytree(groups._HERE, tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__", "built"))
-    monkeypatch.setattr(groups, "_HERE", here)
-    with (here / source).open("a") as file:
+    for folder in {source.rpartition("/")[0], "solvers/kernels"}:
+        ignored = shutil.ignore_patterns("__pycache__", "built")
+        shutil.copytree(groups._PACKAGE / folder, tmp_path / folder, ignore=ignored)
+    monkeypatch.setattr(groups, "_HERE", tmp_path / "solvers/kernels")
+    monkeypatch.setattr(groups, "_PACKAGE", tmp_path)
+    with (tmp_path / source).open("a") as file:
         file.write("# changed\n")
     assert groups.source_digest(group) != before[0]
-    assert (groups.source_digest(PLANNING) == before[1]) == ("/" in source)
+    assert (groups.source_digest(PLANNING) == before[1]) == source.startswith("capabilities")
 
 
 def test_without_machine_code_searches_find_the_same_and_say_once_that_they_take_long(tmp_path: Path) -> None:

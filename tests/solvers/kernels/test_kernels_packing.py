@@ -23,7 +23,7 @@ def naive_pack(instance: Instance, q: int, order: I64, best_fit: bool) -> list[i
     memory, placed, offsets = instance.pools[q], dict[int, int](), []
     for i in order.tolist():
         size, pin = int(instance.size[i]), int(instance.pin[i])
-        lowest, step = int(instance.residue[q, i]), int(instance.alignment[q, i])
+        lowest, step = int(instance.lowest[q, i]), int(instance.alignment[q, i])
         blocked = [(low, high) for low, high in memory.reserved.tolist()]
         blocked += [(at, at + int(instance.size[j])) for j, at in placed.items() if conflict(instance, i, j)]
         starts = [lowest + max(0, -(-(high - lowest) // step)) * step for high in [0, *(b for _, b in blocked)]]

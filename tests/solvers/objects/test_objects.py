@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from memplan import Problem, objects, read_problem, solve
-from memplan.capabilities.plans.objects import EXAMPLE, ObjectsOptions, lines
+from memplan.capabilities.plan.objects import EXAMPLE, ObjectsOptions, lines
 from memplan.planner.errors import ProblemError
-from memplan.planner.objects.problem import ObjectsProblem, SharedObject, violations
+from memplan.planner.objects import ObjectsProblem, SharedObject, violations
 from tests.support.partitions import drawn_objects, least_sum, rows_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -11,9 +11,9 @@ import pytest
 
 from memplan import Buffer, Plan, Pool, Problem, solve
 from memplan.api.reports.page.file_page import plan_page
-from memplan.capabilities.files.program_names import NamedTime, ProgramNames, Span
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.instance.canonical import problem_hash
+from memplan.systems.program_names import NamedTime, ProgramNames, Span
 from tests.support.browser import Tab, chromium, tab
 
 pytestmark = pytest.mark.slow

@@ -14,9 +14,9 @@ from memplan.api.cli.main import main
 from memplan.api.reports.page.comparison import PlanOf, comparison_page
 from memplan.api.reports.page.file_page import plan_page
 from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
-from memplan.capabilities.plans.baseline import Baseline
-from memplan.capabilities.plans.diff import diff
-from memplan.capabilities.symbols.symbolic_input import EXAMPLE
+from memplan.capabilities.check.diff import diff
+from memplan.capabilities.plan.baseline import Baseline
+from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.planner.formats.memplan_json import write_problem
 from tests.support.browser import DROP, Tab, chromium, tab
 

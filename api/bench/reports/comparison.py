@@ -1,0 +1,124 @@
+"""Two files of results, an old and a new one: what became worse.
+
+Medians over the seeds are compared, for what both files ran. Machines differ and are shared with others, so the time
+counts as a geometric mean over the instances, and relative to the peers' where both files hold the same peers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from memplan.api.bench.peers import PEERS
+from memplan.api.bench.reports.summary import Cell, geometric_mean
+from memplan.api.bench.results import Result, latest
+from memplan.planner.errors import OptionError
+
+PEAK_TOLERANCE = 0.001
+"""The fraction by which a median peak may be larger: searches with a time limit vary that much."""
+TIME_TOLERANCE = 0.15
+"""The fraction by which a solver may be slower in the geometric mean over its instances."""
+SHORTEST_S = 0.002
+"""CPU times below this count as this: what is shorter is noise."""
+
+Column = Mapping[tuple[str, str, float], Cell]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The changes between two files, a sentence each; `compared` is the number of instances x solvers in both."""
+
+    compared: int
+    regressions: tuple[str, ...]
+    improvements: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
+    """Compare two lists of results; raises OptionError where they have nothing in common."""
+    before, after = _cells(old), _cells(new)
+    common = [key for key in before if key in after]
+    if not common:
+        raise OptionError("compare: the two files must have instances, solvers and time limits in common")
+    drift = _peer_drift(before, after)
+    regressions: list[str] = []
+    improvements: list[str] = []
+    for key in common:
+        if key[1] not in PEERS:
+            _sort(_change_in_plans(key, before[key], after[key]), regressions, improvements)
+    for solver in dict.fromkeys(key[1] for key in common if key[1] not in PEERS):
+        keys = [key for key in common if key[1] == solver]
+        _sort(_change_in_time(solver, [(before[key], after[key]) for key in keys], drift), regressions, improvements)
+    notes = [f"only in the old file: {_name(key)}" for key in before if key not in after]
+    notes += [f"only in the new file: {_name(key)}" for key in after if key not in before]
+    if drift is not None:
+        notes.append(f"the peers take {drift:.2f} times the CPU time of the old file; times are relative to that")
+    return Comparison(len(common), tuple(regressions), tuple(improvements), tuple(notes))
+
+
+Change = tuple[str, bool] | None
+"""A sentence, and whether it is for the worse."""
+
+
+def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
+    """Compare the plans of one solver on one instance, the gravest difference first."""
+    shares = [
+        ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
+        ("proofs", _proved(before), _proved(after)),
+    ]
+    for what, old, new in shares:
+        if new != old:
+            return f"{_name(key)}: {what} {old:.0%} -> {new:.0%}", new < old
+    if before.peak is None or after.peak is None:
+        return None
+    factor = after.peak / before.peak if before.peak else 1.0
+    if abs(factor - 1) <= PEAK_TOLERANCE:
+        return None
+    return f"{_name(key)}: peak {before.peak} -> {after.peak} ({factor - 1:+.2%})", factor > 1
+
+
+def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | None) -> Change:
+    """Compare the CPU time of one solver over all instances that it planned both times."""
+    factor = geometric_mean(_time_factor(*pair) for pair in pairs)
+    if factor is None:
+        return None
+    factor /= drift or 1.0
+    if 1 / (1 + TIME_TOLERANCE) <= factor <= 1 + TIME_TOLERANCE:
+        return None
+    return f"{solver}: {factor:.2f} times the CPU time, geometric mean of {len(pairs)} instances", factor > 1
+
+
+def _time_factor(before: Cell, after: Cell) -> float | None:
+    if before.cpu_time_s is None or after.cpu_time_s is None:
+        return None
+    return max(after.cpu_time_s, SHORTEST_S) / max(before.cpu_time_s, SHORTEST_S)
+
+
+def _peer_drift(before: Column, after: Column) -> float | None:
+    """Return how much slower the peers, which did not change, are in the new file."""
+    shared = [key for key in before if key in after and key[1] in PEERS]
+    return geometric_mean(_time_factor(before[key], after[key]) for key in shared)
+
+
+def _proved(cell: Cell) -> float:
+    return sum(run.status in ("optimal", "infeasible") for run in cell.runs if run.is_valid) / len(cell.runs)
+
+
+def _sort(change: Change, regressions: list[str], improvements: list[str]) -> None:
+    if change is not None:
+        sentence, is_worse = change
+        (regressions if is_worse else improvements).append(sentence)
+
+
+def _cells(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
+    grouped: dict[tuple[str, str, float], list[Result]] = defaultdict(list)
+    for row in latest(results):
+        if row.outcome != "skipped":
+            grouped[row.instance, row.solver, row.time_limit_s].append(row)
+    return {key: Cell(key[0], key[1], None, tuple(runs)) for key, runs in grouped.items()}
+
+
+def _name(key: tuple[str, str, float]) -> str:
+    instance, solver, limit = key
+    return f"{solver} on {instance} ({limit:g} s)"

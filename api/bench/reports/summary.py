@@ -1,0 +1,225 @@
+"""Summaries of rows of results: per instance and solver, per solver, and over time. Numbers only; reports draw them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, log
+from statistics import mean, median, median_low
+
+from memplan.api.bench.results import Result, latest
+
+SHORTEST_S = 1e-4
+"""Times are distinguished down to this; what is shorter is noise of the clock and the pipes."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A solver on an instance: the runs with its seeds, of which medians are shown."""
+
+    instance: str
+    solver: str
+    bound: int | None
+    runs: tuple[Result, ...]
+
+    @cached_property
+    def plans(self) -> list[Result]:
+        """The runs that gave a valid plan."""
+        return [run for run in self.runs if run.outcome == "plan"]
+
+    @property
+    def peak(self) -> int | None:
+        """The median peak; None where no run has one."""
+        return median_low([run.peak for run in self.plans if run.peak is not None]) if self.plans else None
+
+    @property
+    def ratio(self) -> float | None:
+        """The median peak as a multiple of the bound."""
+        return self.peak / self.bound if self.peak is not None and self.bound else None
+
+    @property
+    def n_solved(self) -> int:
+        """The number of solved runs."""
+        return sum(self.is_solved(run) for run in self.runs)
+
+    def is_solved(self, run: Result) -> bool:
+        """Return True if a run ended at the best bound of all runs, or proved its plan optimal in another way."""
+        if run.outcome != "plan" or run.peak is None or self.bound is None:
+            return False
+        return run.peak <= self.bound or (run.status == "optimal" and (run.lower_bound or 0) <= self.bound)
+
+    @property
+    def wall_time_s(self) -> float | None:
+        """The median."""
+        return _median(run.wall_time_s for run in self.plans)
+
+    @property
+    def cpu_time_s(self) -> float | None:
+        """The median."""
+        return _median(run.cpu_time_s for run in self.plans)
+
+    @property
+    def peak_rss_bytes(self) -> float | None:
+        """The median."""
+        return _median(run.peak_rss_bytes for run in self.plans)
+
+    @property
+    def outcomes(self) -> str:
+        """The outcomes of the runs, such as `optimal`, or `2 optimal, 1 late`."""
+        found: dict[str, int] = defaultdict(int)
+        for run in self.runs:
+            found[run.status or "plan" if run.outcome == "plan" else run.outcome] += 1
+        if len(found) == 1:
+            return next(iter(found))
+        return ", ".join(f"{count} {word}" for word, count in sorted(found.items()))
+
+    @property
+    def par2_s(self) -> float:
+        """The mean wall time, where a run that is not solved counts twice its limit."""
+        return mean(_par2_s(self, run) for run in self.runs)
+
+
+def _par2_s(cell: Cell, run: Result) -> float:
+    if cell.is_solved(run) and run.wall_time_s is not None:
+        return max(run.wall_time_s, SHORTEST_S)
+    return 2 * run.time_limit_s
+
+
+@dataclass(frozen=True)
+class SolverLine:
+    """A solver over the instances: `mean_ratio`, `cpu_s` and `wall_s` are geometric means over the shared ones.
+
+    An instance is shared where every solver planned it in every run; None where there is no such instance.
+    """
+
+    solver: str
+    runs: int
+    plans: int
+    solved: int
+    mean_ratio: float | None
+    par2_s: float
+    wall_s: float | None
+    cpu_s: float | None
+
+
+class Summary:
+    """Rows of results, grouped. Runs that were skipped are in `skipped` and counted nowhere else."""
+
+    def __init__(self, results: Iterable[Result]) -> None:
+        rows = latest(results)
+        limits = {row.time_limit_s for row in rows}
+        self.skipped = [row for row in rows if row.outcome == "skipped"]
+        self.rows = [row for row in rows if row.outcome != "skipped"]
+        self.of_instance: dict[str, list[Result]] = defaultdict(list)
+        grouped: dict[tuple[str, str], list[Result]] = defaultdict(list)
+        for row in self.rows:
+            label = row.solver if len(limits) == 1 else f"{row.solver} ({row.time_limit_s:g} s)"
+            self.of_instance[row.instance].append(row)
+            grouped[row.instance, label].append(row)
+        self.solvers = list(dict.fromkeys(solver for _, solver in grouped))
+        self.cells = {key: Cell(*key, self.bound(key[0]), tuple(runs)) for key, runs in grouped.items()}
+
+    def bound(self, instance: str) -> int | None:
+        """Return the best bound that a run proved, those left out which a valid plan contradicts."""
+        peaks = [row.peak for row in self.of_instance[instance] if row.outcome == "plan" and row.peak is not None]
+        bounds = [row.lower_bound for row in self.of_instance[instance] if row.lower_bound is not None]
+        return max((bound for bound in bounds if bound <= min(peaks, default=bound)), default=None)
+
+    def best_peak(self, instance: str) -> int | None:
+        """Return the smallest peak of a valid plan, or what was known to be reachable beforehand."""
+        rows = self.of_instance[instance]
+        peaks = [row.peak for row in rows if row.outcome == "plan"] + [row.known_peak for row in rows]
+        return min((peak for peak in peaks if peak is not None), default=None)
+
+    def false_claims(self) -> list[Result]:
+        """Return the runs whose bound is above a valid plan's peak, or whose "infeasible" a valid plan contradicts."""
+        wrong = []
+        for rows in self.of_instance.values():
+            best = min((row.peak for row in rows if row.outcome == "plan" and row.peak is not None), default=None)
+            wrong += [
+                row
+                for row in rows
+                if best is not None and (row.status == "infeasible" or (row.lower_bound or 0) > best)
+            ]
+        return wrong
+
+    def overruns(self) -> list[Result]:
+        """Return the runs that broke the promise to answer within half a second of the time limit."""
+        return [row for row in self.rows if row.outcome != "late" and (row.wall_time_s or 0.0) > row.time_limit_s + 0.5]
+
+    def above_known_peak(self, solver: str) -> list[str]:
+        """Return the instances where a solver's median peak is above one that is known to be reachable."""
+        return [
+            instance
+            for (instance, name), cell in self.cells.items()
+            if name == solver and cell.peak is not None and cell.peak > min(_known(cell), default=cell.peak)
+        ]
+
+    def shared(self) -> list[str]:
+        """Return the instances that every solver planned in every run."""
+        return [
+            instance
+            for instance, rows in self.of_instance.items()
+            if all(row.outcome == "plan" for row in rows)
+            and all((instance, solver) in self.cells for solver in self.solvers)
+        ]
+
+    def lines(self) -> list[SolverLine]:
+        """Return a line for each solver, the best PAR2 first."""
+        shared = self.shared()
+        lines = []
+        for solver in self.solvers:
+            cells = [cell for (_, name), cell in self.cells.items() if name == solver]
+            common = [self.cells[instance, solver] for instance in shared]
+            lines.append(
+                SolverLine(
+                    solver=solver,
+                    runs=sum(len(cell.runs) for cell in cells),
+                    plans=sum(len(cell.plans) for cell in cells),
+                    solved=sum(cell.n_solved for cell in cells),
+                    mean_ratio=geometric_mean([cell.ratio for cell in common]),
+                    par2_s=mean(_par2_s(cell, run) for cell in cells for run in cell.runs),
+                    wall_s=geometric_mean([cell.wall_time_s for cell in common], SHORTEST_S),
+                    cpu_s=geometric_mean([cell.cpu_time_s for cell in common], SHORTEST_S),
+                )
+            )
+        return sorted(lines, key=lambda line: line.par2_s)
+
+    def virtual_best(self) -> SolverLine | None:
+        """Return the result of the best solver for each instance; None without a result."""
+        if not self.cells:
+            return None
+        columns = [[self.cells[key] for key in self.cells if key[0] == instance] for instance in self.of_instance]
+        shared = set(self.shared())
+        common = [column for column in columns if column[0].instance in shared]
+        return SolverLine(
+            solver="virtual best",
+            runs=len(columns),
+            plans=sum(any(cell.plans for cell in column) for column in columns),
+            solved=sum(any(cell.n_solved for cell in column) for column in columns),
+            mean_ratio=geometric_mean([_least(cell.ratio for cell in column) for column in common]),
+            par2_s=mean(min(cell.par2_s for cell in column) for column in columns),
+            wall_s=geometric_mean([_least(cell.wall_time_s for cell in column) for column in common], SHORTEST_S),
+            cpu_s=geometric_mean([_least(cell.cpu_time_s for cell in column) for column in common], SHORTEST_S),
+        )
+
+
+def _known(cell: Cell) -> list[int]:
+    return [run.known_peak for run in cell.runs if run.known_peak is not None]
+
+
+def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> float | None:
+    """Return the geometric mean of those that are there, each at least so much; None where there are none."""
+    found = [max(value, at_least) for value in values if value is not None]
+    return exp(mean(log(value) for value in found)) if found and min(found) > 0 else None
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    found = [value for value in values if value is not None]
+    return median(found) if found else None
+
+
+def _least(values: Iterable[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)

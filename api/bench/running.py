@@ -1,0 +1,72 @@
+"""Many runs: which are still to do, and their rows as they come."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from itertools import product
+
+from memplan.api.bench import peers
+from memplan.api.bench.measuring import measure
+from memplan.api.bench.orders.table import ORDERERS
+from memplan.api.bench.peers import PEERS
+from memplan.api.bench.results import Result
+from memplan.api.bench.suites import instances
+from memplan.api.bench.worker import BenchTask
+from memplan.planner.errors import OptionError, shown
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
+from memplan.solvers.reference import table
+
+
+def jobs(
+    suites: Sequence[str],
+    solvers: Sequence[str],
+    seeds: Sequence[int],
+    time_limit_s: float,
+    memory_limit_bytes: int,
+    is_warm: bool = True,
+) -> list[BenchTask]:
+    """Return every instance x seed x solver; raises OptionError for a suite or a solver that is none.
+
+    The solvers take turns on an instance, so that what disturbs the machine for a while disturbs them alike.
+    """
+    if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
+        raise OptionError(
+            f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
+        )
+    known = ("auto", *registry.BY_NAME, *table.BY_NAME, *PEERS, *ORDERERS)
+    for solver in solvers:
+        if solver not in known and peers.find(solver) is None:
+            raise OptionError(f"solvers: must be among {', '.join(known)}, or module:function, got {shown(solver)}")
+    names = dict.fromkeys(name for suite in suites for name in instances(suite))
+    every = product(names, dict.fromkeys(seeds), dict.fromkeys(solvers))
+    return [BenchTask(name, solver, seed, time_limit_s, memory_limit_bytes, is_warm) for name, seed, solver in every]
+
+
+def still_to_do(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
+    """Leave out the jobs that have a row already; what was skipped is tried again."""
+    keys = {result.key for result in done if result.outcome != "skipped"}
+    return [job for job in wanted if job.key not in keys]
+
+
+def run(
+    wanted: Iterable[BenchTask], executor: Executor, cancelled: threading.Event | None = None
+) -> Generator[Result, None, None]:
+    """Measure the jobs on an executor and yield their results as they come.
+
+    The work sent to it is `measure(job)`, which can be pickled: threads that each watch a process will do, and so will
+    a cluster's client. Where the caller stops early, what has not started never does; what has is killed where the
+    executor's work is in this process, which sees `cancelled`.
+    """
+    watch = () if cancelled is None else (cancelled,)
+    futures: list[Future[Result]] = [executor.submit(measure, job, *watch) for job in wanted]
+    try:
+        for future in as_completed(futures):
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+        if cancelled is not None:
+            cancelled.set()

@@ -1,0 +1,220 @@
+"""The process in which one run happens. It reads a job, gets ready, waits for the start, solves, and reports.
+
+Its messages: `ready` and `done` with the CPU time used so far, `moment` for each improvement, and last the facts that a
+Result needs. What is not the solver's work (imports, reading, compiled kernels) comes before `ready`; the check of the
+plan comes after `done`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memplan.api.bench import peers
+from memplan.api.bench.generators import random, tight
+from memplan.api.bench.orders.table import ORDERERS, prepared, read_instance
+from memplan.api.bench.results import Key
+from memplan.api.bench.suites import pose
+from memplan.planner import __version__
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.kernels.kernel import load_kernels
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.processes.parent import Parent
+from memplan.solvers.reference.own import rows_of
+from memplan.solvers.search.result import Progress
+
+OnProgress = Callable[[Progress], None]
+Planner = Callable[[Problem, OnProgress | None], Plan]
+
+
+@dataclass(frozen=True)
+class BenchTask:
+    """One run: a solver (or peer) on an instance, by name. The memory limit is that of each process, in bytes."""
+
+    instance: str
+    solver: str
+    seed: int
+    time_limit_s: float
+    memory_limit_bytes: int
+    is_warm: bool = True
+
+    @property
+    def key(self) -> Key:
+        """The key that its result's row is found by."""
+        return (self.instance, self.solver, self.seed, self.time_limit_s)
+
+
+def main() -> None:
+    """Run the process: its task is a job, its answers are messages."""
+    parent = Parent()
+    say = parent.send
+    sys.path.append(str(Path.cwd()))  # where planners of a caller's own may be
+    try:
+        _run(parent.task, parent)
+    except OptionError as error:
+        say({"outcome": "skipped", "message": str(error)})
+    except InvalidPlanError as error:
+        say({"outcome": "invalid", "message": str(error)})
+    except MemplanError as error:
+        say({"outcome": "failed", "message": str(error)})
+    except TimeoutError:
+        say({"outcome": "none", "message": "no plan in time"})
+    except MemoryError:
+        say({"outcome": "memory", "message": "the memory limit was reached"})
+
+
+def _run(job: BenchTask, parent: Parent) -> None:
+    if job.solver in ORDERERS:
+        _run_order(job, parent)
+        return
+    generated = pose(job.instance)
+    problem = generated.problem
+    planner, version = find_planner(job.solver, job.time_limit_s, job.seed)
+    if job.is_warm:
+        _warm(job.solver)
+
+    def say_moment(now: Progress) -> None:
+        parent.send({"moment": [now.elapsed_s, now.peak, now.lower_bound]})
+
+    with _measured(job, parent):
+        plan = planner(problem, say_moment)
+    parent.send({"known_peak": generated.known_peak, "version": version, **judged(problem, plan)})
+
+
+def _run_order(job: BenchTask, parent: Parent) -> None:
+    """Order a graph of operations; only our own search has something to be warmed for."""
+    graph = read_instance(job.instance)
+    order = prepared(job.solver)
+    with _measured(job, parent):
+        facts = order(graph, job.time_limit_s)
+    parent.send({"version": f"memplan {__version__}", **facts})
+
+
+@contextmanager
+def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
+    """Say what was used before the block and at its end, which has the memory of the job; begin as the parent says."""
+    # Imported here: there is none on Windows, where bench runs nothing but must be importable.
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = job.memory_limit_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
+    try:
+        parent.send({"ready": cpu_time_s()})
+        parent.wait_for_start()
+        yield
+        parent.send({"done": cpu_time_s(), "peak_rss_bytes": peak_rss_bytes()})
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
+    """Return a solver or peer as a function, imported, and what version it is; raises OptionError."""
+    peer = peers.find(solver)
+    if peer is None:
+        return lambda problem, on_progress: solve(
+            problem,
+            time_limit_s=time_limit_s,
+            solver=solver,
+            seed=seed,
+            control=SolveControl(on_progress=on_progress),
+        ), f"memplan {__version__}"
+    if not peer.is_installed:
+        raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")
+    offsets = peer.load()
+    return lambda problem, on_progress: _placed(problem, offsets(problem, time_limit_s)), peer.version
+
+
+def _placed(problem: Problem, answer: object) -> Plan:
+    """Return the plan of an answer: an array of offsets, or what a planner of a caller's own may return."""
+    names = tuple(pool.name for pool in problem.pools)
+    if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.shape == (len(problem.buffers),):
+        return Plan(placements=PlacementTable(problem.buffers.ids, names, column(np.zeros(len(answer))), answer))
+    try:
+        rows = rows_of(problem, answer)
+    except OptionError as error:
+        raise FormatError(f"the planner {error}") from None
+    ids = tuple(problem.buffers.ids[i] for i, _, _ in rows)
+    pools, offsets = column([pool for _, pool, _ in rows]), column([offset for _, _, offset in rows])
+    return Plan(placements=PlacementTable(ids, names, pools, offsets))
+
+
+def _warm(solver: str) -> None:
+    """Solve a few problems, so that what is imported or loaded on demand is there.
+
+    One is small and hard, for the searches; one is large, for what small problems do not need, and ours alone: some
+    peers would take long.
+    """
+    is_ours = peers.find(solver) is None
+    if is_ours:
+        load_kernels()
+    planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
+    planner(tight(seed=0, n=12, height=32, live=4, turnover=2.0).problem, None)
+    if is_ours:
+        planner(random(seed=0, n=2500, alpha=0.1, sigma=0.7).problem, None)
+
+
+def cpu_time_s() -> float:
+    """Return what this process and its ended children have used, by the kernel's account."""
+    import resource
+
+    usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def peak_rss_bytes() -> int:
+    """Return the most memory that this process, or a child that ended, had in use at a time."""
+    import resource
+
+    mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    # Not RUSAGE_SELF: that counts what the parent had in use when it forked.
+    return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+
+
+def judged(problem: Problem, plan: Plan) -> dict[str, Any]:
+    """Say what a plan is worth, whoever made it: verified, its peak counted anew, claims held against it."""
+    instance = compile_problem(problem)
+    bound = lower_bound(instance).total * instance.unit
+    if len(problem.pools) == 1:  # with more, the best plan need not have the least sum of peaks
+        bound = max(bound, plan.lower_bound or 0)
+    facts = {
+        "buffers": len(problem.buffers),
+        "lower_bound": bound,
+        "status": plan.status,
+        "stop_reason": plan.stop_reason,
+        "solved_by": plan.solver,
+    }
+    if plan.status in ("infeasible", "unknown"):
+        return {"outcome": "none", "message": plan.explanation and plan.explanation.message, **facts}
+    if violations := verify(problem, plan):
+        return {"outcome": "invalid", "message": f"{len(violations)} violations: {violations[0].message}", **facts}
+    peak = _peak(problem, plan)
+    if plan.peak not in (None, peak):
+        return {"outcome": "invalid", "message": f"the plan says peak {plan.peak}, it is {peak}", **facts}
+    if peak < bound:
+        return {"outcome": "invalid", "message": f"the plan says bound {bound}, its peak is {peak}", **facts}
+    return {"outcome": "plan", "peak": peak, **facts}
+
+
+def _peak(problem: Problem, plan: Plan) -> int:
+    """Return the sum over the pools of the largest end offset."""
+    ends = plan.placements.offset + problem.buffers.size
+    return sum(int(ends[plan.placements.pool == q].max(initial=0)) for q in range(len(plan.placements.pool_names)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Operations with their access maps: tensors as rows x columns of pixels, operations that read ranges of them.
+
+A tensor lies row by row, each row pixel by pixel; a pixel is all channels at one place. The operations are in the order
+in which they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from memplan.capabilities.cascade.access.window import Window, whole
+from memplan.planner.errors import OperationsError
+
+Role = Literal["striped", "sum", "barrier"]
+Channels = Literal["all", "same"]
+AXES = (0, 1)
+MOST_BYTES = 2**42
+MOST_MACS = 2**43
+"""The limits of a graph that is cut in up to 2^20 steps and counted in 64 bits."""
+
+
+@dataclass(frozen=True)
+class PixelTensor:
+    """A tensor: rows x columns of pixels of so many bytes; `bytes` is the size of the whole where that is larger.
+
+    A pixel has `channels` of equally many bytes each; 0 where that is not known.
+    """
+
+    rows: int
+    columns: int
+    pixel: int
+    name: str = ""
+    bytes_: int | None = None
+    channels: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the whole tensor."""
+        return self.rows * self.columns * self.pixel if self.bytes_ is None else self.bytes_
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The sizes of the two axes."""
+        return self.rows, self.columns
+
+
+@dataclass(frozen=True)
+class Read:
+    """A tensor that an operation reads, with the access map of each axis.
+
+    For a range of the channels of its output an operation reads the `same` channels, or `all` of them.
+    """
+
+    tensor: int
+    rows: Window
+    columns: Window
+    channels: Channels = "all"
+
+    @property
+    def windows(self) -> tuple[Window, Window]:
+        """The access maps of rows and columns."""
+        return self.rows, self.columns
+
+
+@dataclass(frozen=True)
+class AccessOperation:
+    """An operation: what it reads and makes, and what it costs.
+
+    A `striped` operation may run for a part of its one output. A `sum` is accumulated over its one input, in `sums`
+    bytes, and may end a region. A `barrier` reads all and makes all; `reason` says why it is one. `macs` is the number
+    of multiplications for a pixel of the output (for a barrier, for all of it), `weights` the bytes of constants that
+    each run reads, `work` bytes it needs beside its tensors. `partial` are the bytes of sums in which it may be
+    accumulated over ranges of the channels of what it reads; 0 where it may not. Operations of different labels do not
+    run together.
+    """
+
+    kind: str
+    reads: tuple[Read, ...]
+    outputs: tuple[int, ...]
+    role: Role = "striped"
+    macs: int = 0
+    weights: int = 0
+    sums: int = 0
+    work: int = 0
+    name: str = ""
+    reason: str = ""
+    partial: int = 0
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class AccessGraph:
+    """Tensors and operations in the order in which they run; `kept` tensors are alive to the end.
+
+    Where operations run again, `origins` and `tensor_origins` name the operation and the tensor of the graph that was
+    given for each of these; empty where each is itself.
+    """
+
+    tensors: tuple[PixelTensor, ...]
+    operations: tuple[AccessOperation, ...]
+    kept: tuple[int, ...]
+    name: str = ""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    origins: tuple[int, ...] = ()
+    tensor_origins: tuple[int, ...] = ()
+    layout: str = "NHWC"
+
+    def __post_init__(self) -> None:
+        made: set[int] = set()
+        for position, row in enumerate(self.operations):
+            where = f"ops[{position}]"
+            for tensor in (*row.outputs, *(read.tensor for read in row.reads)):
+                if not 0 <= tensor < len(self.tensors):
+                    raise OperationsError(f"{where}: must name one of {len(self.tensors)} tensors, got {tensor}")
+            for read in row.reads:
+                if read.tensor not in made and self.maker[read.tensor] is not None:
+                    raise OperationsError(f"{where}: must read what is made before it, got tensor {read.tensor}")
+            if row.role != "barrier" and (len(row.outputs) != 1 or row.outputs[0] in made):
+                raise OperationsError(f"{where}: must make one new tensor, unless it is a barrier")
+            made.update(row.outputs)
+        weights = sum(row.weights for row in self.operations)
+        for what, found in (("bytes", sum(row.bytes for row in self.tensors)), ("bytes of constants", weights)):
+            if found > MOST_BYTES:
+                raise OperationsError(f"graph: must have at most {MOST_BYTES} {what} to be cut in stripes, got {found}")
+        if self.macs > MOST_MACS:
+            raise OperationsError(f"graph: must have at most {MOST_MACS} multiplications, got {self.macs}")
+
+    @cached_property
+    def maker(self) -> tuple[int | None, ...]:
+        """For each tensor, the operation that makes it first; None for an input."""
+        found: list[int | None] = [None] * len(self.tensors)
+        for position, row in enumerate(self.operations):
+            for tensor in row.outputs:
+                if found[tensor] is None:
+                    found[tensor] = position
+        return tuple(found)
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """For each tensor, the operations that read it, ascending."""
+        found: list[dict[int, None]] = [{} for _ in self.tensors]
+        for position, row in enumerate(self.operations):
+            for read in row.reads:
+                found[read.tensor][position] = None
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def last(self) -> tuple[int, ...]:
+        """For each tensor, the last operation that reads or makes it; the number of operations for a kept one.
+
+        -1 for an input that nothing reads.
+        """
+        found = [-1] * len(self.tensors)
+        for position, row in enumerate(self.operations):
+            for tensor in (*row.outputs, *(read.tensor for read in row.reads)):
+                found[tensor] = position
+        for tensor in self.kept:
+            found[tensor] = len(self.operations)
+        return tuple(found)
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The tensors that no operation makes and some use or keep."""
+        return tuple(t for t, maker in enumerate(self.maker) if maker is None and self.last[t] >= 0)
+
+    def origin(self, position: int) -> int:
+        """Return which operation of the graph that was given one is."""
+        return self.origins[position] if self.origins else position
+
+    def tensor_origin(self, tensor: int) -> int:
+        """Return which tensor of the graph that was given one is."""
+        return self.tensor_origins[tensor] if self.tensor_origins else tensor
+
+    def macs_of(self, position: int) -> int:
+        """Return the multiplications of an operation that runs whole."""
+        row = self.operations[position]
+        if row.role != "striped":
+            return row.macs
+        made = self.tensors[row.outputs[0]]
+        return row.macs * made.rows * made.columns
+
+    @property
+    def macs(self) -> int:
+        """The multiplications of all operations, layer by layer."""
+        return sum(map(self.macs_of, range(len(self.operations))))
+
+
+def driven(graph: AccessGraph, position: int) -> PixelTensor:
+    """Return the tensor along which a region is cut that ends with an operation: its output, or the input of a sum."""
+    row = graph.operations[position]
+    return graph.tensors[row.reads[0].tensor if row.role == "sum" else row.outputs[0]]
+
+
+def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
+    """Return an operation as one that runs whole: a barrier, for a reason if it is none by itself."""
+    row, tensors = graph.operations[position], graph.tensors
+    if row.role == "barrier":
+        return row
+    reads = tuple(
+        Read(read.tensor, whole(tensors[read.tensor].rows), whole(tensors[read.tensor].columns)) for read in row.reads
+    )
+    macs = graph.macs_of(position)
+    return replace(row, reads=reads, role="barrier", macs=macs, sums=0, partial=0, reason=reason)
+
+
+def padded(channels: int, brick: int, element_bits: int) -> int:
+    """Return the bytes of a pixel whose channels are padded to a multiple of `brick`."""
+    return (-(-channels // brick) * brick * element_bits + 7) // 8
+
+
+def reordered(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
+    """Return the graph whose k-th operation is `order[k]`; `origins` say which operation of the given graph each is.
+
+    Raises OperationsError for an order in which something is read before it is made.
+    """
+    return replace(
+        graph,
+        operations=tuple(graph.operations[v] for v in order),
+        origins=tuple(map(graph.origin, order)),
+        tensor_origins=tuple(map(graph.tensor_origin, range(len(graph.tensors)))),
+    )

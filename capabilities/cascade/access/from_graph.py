@@ -1,0 +1,187 @@
+"""Access maps for a graph of operations: from kinds, attributes and shapes, where the graph has these facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from memplan.capabilities.cascade.access.access_graph import (
+    AccessGraph,
+    AccessOperation,
+    Channels,
+    PixelTensor,
+    Read,
+    Role,
+    padded,
+)
+from memplan.capabilities.cascade.access.facts import Facts, Pixels, UnknownAccess, pixels_of
+from memplan.capabilities.cascade.access.kinds import ACCUMULATED, MOST_ALONG, KindAccess, access_of
+from memplan.capabilities.cascade.access.layouts import (
+    family_of,
+    layouts_of,
+    named_layout,
+    permutation_of,
+    reshaped_layout,
+)
+from memplan.capabilities.cascade.access.window import whole
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.graph import GraphOperation, OperationGraph
+from memplan.planner.operations.graph_facts import bits_of
+
+SUM_BYTES = 4
+"""The bytes of a sum of elements of at most four bytes, for each channel."""
+
+
+def access_graph(graph: OperationGraph, *, brick: int = 1) -> AccessGraph:
+    """Return the access maps of a graph whose operations run in their given order.
+
+    An operation whose maps do not follow from its facts is a barrier. Channels are padded to a multiple of `brick`.
+    Raises OperationsError for a brick below 1.
+    """
+    if not 1 <= brick <= 1 << 20:
+        raise OperationsError(f"brick: must be from 1 to {1 << 20} channels, got {brick}")
+    return _Reading(graph, brick).run()
+
+
+class _Reading:
+    """Reads a graph, operation by operation."""
+
+    def __init__(self, graph: OperationGraph, brick: int) -> None:
+        self.graph, self.brick = graph, brick
+        self.layouts = layouts_of(graph)
+        self.resident = frozenset(graph.resident)
+        writers: dict[int, int] = {}
+        for row in graph.ops:
+            for tensor in row.outputs:
+                writers[tensor] = writers.get(tensor, 0) + 1
+        self.rewritten = {tensor for tensor, count in writers.items() if count > 1} | set(graph.given)
+
+    def run(self) -> AccessGraph:
+        tensors = tuple(map(self._tensor, range(len(self.graph.size))))
+        operations = tuple(
+            replace(self._operation(row, tensors), label=str(row.attributes.get("label", ""))) for row in self.graph.ops
+        )
+        kept = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
+        return AccessGraph(tensors, operations, kept, self.graph.name or "", layout=self._layout(tensors))
+
+    def _layout(self, tensors: tuple[PixelTensor, ...]) -> str:
+        """Return the layout of all images that are cut; that they have several, or that they come in batches."""
+        images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape(t) or ()) > 2]
+        if any((self._shape(t) or (1,))[0] > 1 for t in images):
+            return "batches"
+        # What has no channels lies so in every layout.
+        found = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
+        return found.pop() if len(found) == 1 else "several layouts" if found else "NHWC"
+
+    def _bits(self, tensor: int) -> int:
+        facts = self.graph.tensors[tensor] if self.graph.tensors else None
+        return (bits_of(facts.dtype) if facts is not None and facts.dtype is not None else None) or 8
+
+    def _shape(self, tensor: int) -> tuple[int, ...] | None:
+        return self.graph.tensors[tensor].shape if self.graph.tensors else None
+
+    def _tensor(self, tensor: int) -> PixelTensor:
+        size = 0 if tensor in self.resident else self.graph.size[tensor]
+        name = (self.graph.tensors[tensor].name if self.graph.tensors else None) or f"tensor {tensor}"
+        shape = self._shape(tensor)
+        seen = None if shape is None or prod(shape) == 0 else pixels_of(shape, self.layouts[tensor])
+        if seen is None:
+            return PixelTensor(1, 1, size, name)
+        pixel = padded(seen.channels, self.brick, self._bits(tensor) * seen.batch)
+        needed = seen.rows * seen.columns * pixel
+        # Importers round sizes up to an alignment, which is an option here.
+        exact = tensor not in self.resident and (needed <= size or self.brick > 1)
+        if not exact:
+            return PixelTensor(1, 1, size, name)
+        channels = padded(seen.channels, self.brick, 8)
+        is_even = seen.batch == 1 and pixel % max(1, channels) == 0
+        return PixelTensor(seen.rows, seen.columns, pixel, name, channels=channels if is_even else 0)
+
+    def _operation(self, row: GraphOperation, tensors: tuple[PixelTensor, ...]) -> AccessOperation:
+        read = [k for k, tensor in enumerate(row.inputs) if tensor not in self.resident]
+        weights = sum(self.graph.size[tensor] for tensor in row.inputs if tensor in self.resident)
+        name, kind = row.name or "", row.kind or ""
+        try:
+            facts = self._facts(row, read, tensors)
+            found = access_of(facts)
+            if len(found.windows) < len(read):
+                raise UnknownAccess(
+                    f"reads {len(read)} tensors that are no weights, where {len(found.windows)} are known"
+                )
+        except UnknownAccess as unknown:
+            windows = [(whole(tensors[row.inputs[k]].rows), whole(tensors[row.inputs[k]].columns)) for k in read]
+            reads = tuple(Read(row.inputs[k], *windows[i]) for i, k in enumerate(read))
+            macs = self._macs_of_barrier(row, read)
+            outputs = tuple(tensor for tensor in row.outputs if tensor not in self.resident)
+            return AccessOperation(kind, reads, outputs, "barrier", macs, weights, 0, row.work, name, str(unknown))
+        out = tensors[row.outputs[0]]
+        reads = tuple(
+            Read(row.inputs[k], *found.windows[i], _channels(found, tensors[row.inputs[k]], out))
+            for i, k in enumerate(read)
+        )
+        each = max(SUM_BYTES, self._bits(row.outputs[0]) // 8)
+        sums = facts.output.channels * facts.output.batch * each if found.is_sum else 0
+        role: Role = "sum" if found.is_sum else "striped"
+        is_accumulated = kind in ACCUMULATED and found.mixes and len(read) == 1 and facts.integer("groups", 1) == 1
+        partial = out.rows * out.columns * out.channels * each if is_accumulated else 0
+        return AccessOperation(kind, reads, row.outputs, role, found.macs, weights, sums, 0, name, partial=partial)
+
+    def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
+        """Return the multiplications of a matrix product that runs whole; other barriers count none."""
+        if row.kind not in ("fully_connected", "matmul") or not read or len(row.outputs) != 1:
+            return 0
+        into, out = (self._elements(tensor) for tensor in (row.inputs[read[0]], row.outputs[0]))
+        return into * out if row.kind == "fully_connected" else 0
+
+    def _elements(self, tensor: int) -> int:
+        return self.graph.size[tensor] * 8 // self._bits(tensor)
+
+    def _facts(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
+        """Return what is known of an operation; raises UnknownAccess where that is not enough to run it in parts."""
+        if row.regions or row.after or row.work:
+            raise UnknownAccess("runs other graphs, has an order of its own, or needs memory of its own")
+        if len(row.outputs) != 1 or not read:
+            raise UnknownAccess(f"has {len(row.outputs)} outputs and {len(read)} inputs")
+        around = (*(row.inputs[k] for k in read), row.outputs[0])
+        if self.rewritten.intersection(around) or row.outputs[0] in self.resident:
+            raise UnknownAccess("changes a tensor where it lies")
+        shapes = [row.in_shapes[k] if row.in_shapes else None for k in read]
+        shapes.append(row.out_shapes[0] if row.out_shapes else None)
+        seen, full, layouts = list[Pixels](), list[tuple[int, ...]](), list[str]()
+        for tensor, shape in zip(around, shapes, strict=True):
+            own, layout = self._shape(tensor), self.layouts[tensor]
+            used = own if shape is None else shape
+            if own is not None and used is not None and own != used and layout is not None:
+                layout = reshaped_layout(layout, own, used)
+                if layout is None:
+                    raise UnknownAccess("sees a tensor in another shape than it has")
+            pixels = None if used is None else pixels_of(used, layout)
+            if used is None or pixels is None or layout is None or prod(used) == 0:
+                raise UnknownAccess("has tensors that are not known to be images or sequences")
+            if max(pixels[:2]) > MOST_ALONG:
+                raise UnknownAccess(f"has more than {MOST_ALONG} rows or columns")
+            if pixels[:2] != tensors[tensor].sizes:
+                raise UnknownAccess("sees a tensor in another shape than it has")
+            seen.append(pixels)
+            full.append(used)
+            layouts.append(layout)
+        *into, layout = layouts
+        if named_layout(str(row.attributes.get("layout")), len(layout)) not in (layout, None):
+            raise UnknownAccess("has another layout than its output")
+        attributes = row.attributes
+        if row.kind == "transpose":
+            attributes = {**attributes, "axes": permutation_of(row)}
+        elif row.kind != "reshape":
+            # All of a second operand is read, whatever its axes are.
+            alike = into[:1] if row.kind == "matmul" else into
+            if any(len(other) == len(layout) > 2 and other != layout for other in alike):
+                raise UnknownAccess("has tensors of two layouts")
+        return Facts(
+            row.kind or "", attributes, tuple(seen[:-1]), tuple(full[:-1]), seen[-1], full[-1], layout, into[0]
+        )
+
+
+def _channels(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
+    """Return which channels of an input some of the output's depend on."""
+    is_same = out.channels > 0 and (seen.pixel, seen.channels) == (out.pixel, out.channels)
+    return "same" if is_same and not found.mixes else "all"

@@ -1,0 +1,39 @@
+"""The hint that a model whose plan does not fit would fit as a cascade."""
+
+from __future__ import annotations
+
+from memplan.capabilities.cascade.kernels import GROUP
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.solve import cascade
+from memplan.capabilities.reading import Reader
+from memplan.planner.errors import InputError
+from memplan.planner.model.problem import Problem
+from memplan.solvers.kernels import built
+from memplan.systems.model_graph import read_model_graph
+from memplan.systems.reading import detect
+
+LIMIT_S = 5.0
+
+
+def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> str | None:
+    """Return the sentence that tells the cascade with the fewest multiplications that fits, a verified plan.
+
+    None where the file is no model, its problem has several memories or one without a size, none is found in time, or
+    the kernels for it would run as Python.
+    """
+    size = problem.pools[0].size if len(problem.pools) == 1 else None
+    if size is None or detect(reader.data, reader.name) is None:
+        return None
+    if built.find(GROUP) is None:
+        return None
+    alignment = int(problem.buffers.alignment.max(initial=1))
+    try:
+        graph = read_model_graph(reader.data, reader.name, reader.options).graph
+        found = cascade(graph, CascadeOptions(fit=size, alignment=alignment), time_limit_s=limit_s)
+    except InputError:
+        return None
+    if not found.points:
+        return None
+    point = found.points[0]
+    more = f"{100 * (point.macs_ratio - 1):+.1f} % MACs"
+    return f"with cascades {point.peak:,} bytes at {more}: `memplan cascade --fit {size}`"

@@ -1,0 +1,14 @@
+"""Kernels of the search for cascades: ranges, growing of regions, fronts."""
+
+from memplan.solvers.kernels.groups import KernelGroup
+
+GROUP = KernelGroup(
+    "cascade",
+    (
+        "capabilities.cascade.kernels.rows.grow_rows",
+        "capabilities.cascade.kernels.tiles.grow_tiles",
+        "capabilities.cascade.kernels.front.cull",
+        "capabilities.cascade.kernels.front.best_chain",
+        "capabilities.cascade.kernels.front.undominated_of_three",
+    ),
+)

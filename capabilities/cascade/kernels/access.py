@@ -1,0 +1,234 @@
+"""The tables of a graph with access maps, and the ranges of rows or columns that its operations make, step by step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.tables import Rows, step
+
+ROLL, RECOMPUTE, FULL = range(3)
+NEVER = 1 << 60
+FARTHEST = 1 << 40
+"""As far as ranges are followed beyond borders; further ones are cut, so that no product overflows."""
+STRIPED, SUM, BARRIER = range(3)
+SCALE, DIVISOR, LOW, HIGH, USED_FIRST, USED_END = range(6)
+N_WINDOW = 6
+
+
+class Access(NamedTuple):
+    """A graph: operations in order, tensors, and an edge for each tensor that an operation reads.
+
+    The edges are sorted by operation. Bytes are rounded up to the alignment where they are those of a buffer.
+    """
+
+    role: I64  # (ops,): STRIPED, SUM or BARRIER
+    out: I64  # (ops,): the tensor that it makes
+    macs: I64  # (ops,): for a pixel of the output; for all of it where it is not striped
+    weights: I64  # (ops,)
+    sums: I64  # (ops,): bytes of a sum while it is accumulated, rounded
+    edge_first: I64  # (ops + 1,)
+    source: I64  # (edges,): the tensor read
+    reader: I64  # (edges,): the operation that reads
+    window: Rows  # (edges, 12): scale, divisor, low, high, first and end that read anything, of rows and of columns
+    size: Rows  # (tensors, 2): rows, columns
+    pixel: I64  # (tensors,)
+    whole: I64  # (tensors,): bytes of the tensor, rounded
+    maker: I64  # (tensors,): -1 for an input
+    last: I64  # (tensors,): the last reader; the number of operations for a kept one
+    is_streamed: I64  # (tensors,): 1 for an input that is delivered, or an output that is taken, in pieces
+    reader_first: I64  # (tensors + 1,)
+    reading: I64  # (edges,): for each tensor the edges that read it, ascending
+    live: I64  # (ops + 1,): bytes of tensors made before, with a use at or behind
+    alignment: int
+
+
+class Ranges(NamedTuple):
+    """Ranges in every step, a slot for each; (0, 0) or an empty range where nothing is made."""
+
+    first: Rows  # (slots, steps)
+    end: Rows  # (slots, steps)
+    reach: Rows  # (slots, steps): how far the end would be without borders, in parts of a row
+    total: I64  # (slots,): of the lengths
+    runs: I64  # (slots,): the steps in which something is made
+    low: I64  # (steps,): scratch
+    high: I64  # (steps,)
+    up: I64  # (steps,)
+    parts: I64  # (1,): the parts of a row in which reaches are counted
+
+
+@step
+def rounded(bytes_: int, alignment: int) -> int:
+    """Round bytes up to the alignment."""
+    return (bytes_ + alignment - 1) // alignment * alignment
+
+
+@step
+def first_read(access: Access, edge: int, axis: int, first: int) -> int:
+    """Return where the range begins that an output from `first` reads, cut to the input."""
+    at = N_WINDOW * axis
+    window = access.window
+    first = max(first, window[edge, at + USED_FIRST])
+    a = (first * window[edge, at + SCALE] + window[edge, at + LOW]) // window[edge, at + DIVISOR]
+    return int(min(max(a, 0), access.size[access.source[edge], axis]))
+
+
+@step
+def end_read(access: Access, edge: int, axis: int, end: int) -> int:
+    """Return where the range ends that an output up to `end` reads, cut to the input."""
+    at = N_WINDOW * axis
+    window = access.window
+    end = min(end, window[edge, at + USED_END])
+    b = ((end - 1) * window[edge, at + SCALE] + window[edge, at + HIGH]) // window[edge, at + DIVISOR] + 1
+    return int(min(max(b, 0), access.size[access.source[edge], axis]))
+
+
+@step
+def end_made(access: Access, edge: int, axis: int, read: int) -> int:
+    """Return the most rows of an output that read no more than the first `read` rows of a tensor."""
+    at = N_WINDOW * axis
+    scale, size = access.window[edge, at + SCALE], access.size[access.out[access.reader[edge]], axis]
+    if scale == 0 or read >= access.size[access.source[edge], axis]:
+        return int(size)
+    end = (read * access.window[edge, at + DIVISOR] - 1 - access.window[edge, at + HIGH]) // scale + 1
+    return int(min(max(end, 0), size))
+
+
+@step
+def cut_in_steps(ranges: Ranges, slot: int, size: int, stride: int, warm_up: int, steps: int) -> None:
+    """Write the ranges of what drives a region: `stride` more in each step, none in the steps of the warm-up.
+
+    A stride of -n is a part of n of one row.
+    """
+    total, runs, parts = 0, 0, max(1, -stride)
+    stride, ranges.parts[0] = max(1, stride), parts
+    for y in range(steps):
+        up = (y - warm_up + 1) * stride
+        a, b = min(max((up - stride) // parts, 0), size), min(max(up // parts, 0), size)
+        ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y] = a, b, min(up, size * parts)
+        total += b - a
+        if b > a:
+            runs += 1
+    ranges.total[slot], ranges.runs[slot] = total, runs
+
+
+@step
+def start_need(ranges: Ranges, steps: int) -> None:
+    """Begin the hull of what is read of a tensor in each step: nothing."""
+    for y in range(steps):
+        ranges.low[y], ranges.high[y], ranges.up[y] = NEVER, -1, -NEVER
+
+
+@step
+def add_need(access: Access, ranges: Ranges, edge: int, slot: int, axis: int, steps: int) -> None:
+    """Add the reads of one edge, whose operation makes the ranges of a slot."""
+    is_sum, parts, at = access.role[access.reader[edge]] == SUM, ranges.parts[0], N_WINDOW * axis
+    scale, divisor = access.window[edge, at + SCALE], access.window[edge, at + DIVISOR]
+    high = access.window[edge, at + HIGH] * parts
+    for y in range(steps):
+        a, b, c = ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y]
+        if not is_sum:
+            c = ((c - parts) * scale + high) // divisor + parts
+            if b > a:
+                a, b = first_read(access, edge, axis, a), end_read(access, edge, axis, b)
+        if b > a:
+            ranges.low[y], ranges.high[y] = min(ranges.low[y], a), max(ranges.high[y], b)
+        ranges.up[y] = max(ranges.up[y], min(max(c, -FARTHEST), FARTHEST))
+
+
+@step
+def read_by(access: Access, ranges: Ranges, j: int, tensor: int, first: int, axis: int, steps: int) -> int:
+    """Write what the operations [first, j) read of a tensor in each step; return the last of them, -1 for none.
+
+    Operation j - 1 - k makes the ranges of slot k.
+    """
+    start_need(ranges, steps)
+    latest = -1
+    for k in range(access.reader_first[tensor], access.reader_first[tensor + 1]):
+        edge = access.reading[k]
+        reader = access.reader[edge]
+        if first <= reader < j:
+            add_need(access, ranges, edge, j - 1 - reader, axis, steps)
+            latest = max(latest, reader)
+    return latest
+
+
+@step
+def make(ranges: Ranges, slot: int, mode: int, size: int, steps: int) -> int:
+    """Write the ranges of a tensor that is needed as `low`, `high` and `up` say; return its capacity in rows.
+
+    The capacity is negative for a buffer that keeps something from one step to the next.
+    """
+    low, high, up = ranges.low, ranges.high, ranges.up
+    total, runs, capacity, is_kept = 0, 0, 0, False
+    if mode == RECOMPUTE:
+        for y in range(steps):
+            a, b = (low[y], high[y]) if high[y] > low[y] else (0, 0)
+            ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y] = a, b, up[y]
+            capacity, total = max(capacity, b - a), total + b - a
+            if b > a:
+                runs += 1
+    else:
+        # 1. As far as it is made after each step.
+        most, top = 0, 0
+        for y in range(steps):
+            most = max(most, high[y])
+        for y in range(steps):
+            top = max(top, max(high[y], min(max(up[y] // ranges.parts[0], 0), most)))
+            ranges.end[slot, y] = top
+            ranges.reach[slot, y] = up[y]
+        if mode == FULL:
+            ranges.end[slot, steps - 1] = size
+        # 2. From where it is needed, now or later; rows that nothing reads are not made.
+        needed = NEVER
+        for back in range(steps):
+            y = steps - 1 - back
+            before = ranges.end[slot, y - 1] if y > 0 else 0
+            if y + 1 < steps and needed < NEVER and ranges.end[slot, y] > needed:
+                is_kept = True
+            needed = min(needed, low[y])
+            b = ranges.end[slot, y]
+            a = before if mode == FULL else min(max(before, needed), b)
+            ranges.first[slot, y] = a
+            if needed < NEVER:
+                capacity = max(capacity, b - needed)
+            total += b - a
+            if b > a:
+                runs += 1
+        if mode == FULL:
+            capacity, is_kept = size, True
+    ranges.total[slot], ranges.runs[slot] = total, runs
+    return -capacity if is_kept else capacity
+
+
+@step
+def make_whole_again(ranges: Ranges, slot: int, size: int, steps: int) -> None:
+    """Write the ranges of a tensor that is recomputed, and that somebody outside wants: all of it is made."""
+    total, runs, top = 0, 0, 0
+    for y in range(steps):
+        a, b = (ranges.low[y], ranges.high[y]) if ranges.high[y] > ranges.low[y] else (top, top)
+        if y + 1 == steps:
+            b = size
+        if b > top:
+            a = min(a, top)
+        ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y] = a, b, ranges.up[y]
+        top = max(top, b)
+        total += b - a
+        if b > a:
+            runs += 1
+    ranges.total[slot], ranges.runs[slot] = total, runs
+
+
+@step
+def bytes_read(access: Access, ranges: Ranges, edge: int, slot: int, axis: int, steps: int) -> int:
+    """Return the rows or columns that the reads of one edge add up to."""
+    total = 0
+    is_sum = access.role[access.reader[edge]] == SUM
+    for y in range(steps):
+        a, b = ranges.first[slot, y], ranges.end[slot, y]
+        if b > a:
+            if is_sum:
+                total += b - a
+            else:
+                total += max(0, end_read(access, edge, axis, b) - first_read(access, edge, axis, a))
+    return total

@@ -1,0 +1,146 @@
+"""Regions in steps along channels: each makes some channels of the tensors between, from all that the first reads.
+
+An operation that mixes channels may begin such a region, where it makes some of them; and end it, where it adds up what
+each step reads of them, in sums of the whole output. In between, each channel is made of the same one. No operation
+does more work than layer by layer. The source is fused depthwise tiling (FDT, arXiv 2303.17878).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation
+from memplan.capabilities.cascade.kernels.access import Access
+from memplan.capabilities.cascade.kernels.found import KIND_CHANNELS, N_FOUND
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Hold, Span, Stripes, is_accumulated
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.tables import last_uses, rounded_up
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.tables import Rows
+
+
+class _Growing(NamedTuple):
+    """The first and the last operation, and the numbers of channels that are made in a step, with costs of each."""
+
+    first: int
+    j: int
+    channels: int
+    tile: I64
+    steps: I64
+    adds_up: bool
+
+
+def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, ends: Span, tiles: list[int]) -> Rows:
+    """Return the regions along channels within operations [first, j) that end with the last, in such steps."""
+    first, j = ends
+    row = graph.operations[j - 1]
+    parts = []
+    # The last operation may make channels one by one, or add up ranges of those that it reads.
+    for adds_up in (False, True):
+        channels = _channels(graph, row, adds_up)
+        tile = np.array([size for size in tiles if size < channels], np.int64)
+        if len(tile):
+            parts.append(
+                _grown(graph, options, tables, _Growing(first, j, channels, tile, -(-channels // tile), adds_up))
+            )
+    return np.concatenate(parts) if parts else np.zeros((0, N_FOUND), np.int64)
+
+
+def _channels(graph: AccessGraph, row: AccessOperation, adds_up: bool) -> int:
+    """Return the channels along which a region may be cut that ends with an operation; 0 where it may not."""
+    if row.role == "barrier" or (adds_up and not row.partial):
+        return 0
+    return graph.tensors[row.reads[0].tensor if adds_up else row.outputs[0]].channels
+
+
+def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Growing) -> Rows:
+    """Return the regions of two operations and more, grown backwards while each channel is made of the same one."""
+    j, last = cut.j, graph.operations[cut.j - 1]
+    sink = last.outputs[0]
+    sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0
+    rounded = -(-sums // options.alignment) * options.alignment
+    inside = rounded or int(tables.whole[sink])
+    after = rounded + int(tables.live[j]) + (int(tables.whole[sink]) if tables.last[sink] < j else 0) if sums else 0
+    macs, fixed = graph.macs_of(j - 1), last.weights + graph.tensors[sink].bytes
+    added = 2 * last.partial if cut.adds_up else 0
+    profile = np.zeros((j - cut.first, len(cut.tile)), np.int64)
+    found = []
+    for v in range(j - 2, cut.first - 1, -1):
+        row = graph.operations[v]
+        if not _may_grow(graph, cut, v):
+            break
+        tensor, k = row.outputs[0], j - 1 - v
+        macs, fixed = macs + graph.macs_of(v), fixed + row.weights + graph.tensors[tensor].bytes
+        # Somebody behind the region reads it, so all of its channels are kept.
+        if tables.last[tensor] >= j:
+            inside += int(tables.whole[tensor])
+        else:
+            made = graph.tensors[tensor]
+            held = made.rows * made.columns * (made.pixel // made.channels) * cut.tile
+            # A slice is alive from the operation that makes it to its latest reader inside.
+            latest = max(reader for reader in graph.readers[tensor] if reader < j)
+            profile[j - 1 - latest : k + 1] += -(-held // options.alignment) * options.alignment
+        peak = np.maximum(int(tables.live[v]) + inside + profile.max(axis=0), after)
+        once, again = _reads(graph, v, j)
+        traffic = fixed + once + (again + added) * cut.steps
+        rows = np.zeros((len(cut.tile), N_FOUND), np.int64)
+        rows[:, :4] = np.stack([np.full_like(peak, v), np.full_like(peak, j), peak, np.full_like(peak, macs)], axis=1)
+        rows[:, 4], rows[:, 5], rows[:, 6], rows[:, 7] = traffic, (k + 1) * cut.steps, KIND_CHANNELS, cut.tile
+        found.append(rows)
+    return np.concatenate(found) if found else np.zeros((0, N_FOUND), np.int64)
+
+
+def _may_grow(graph: AccessGraph, cut: _Growing, v: int) -> bool:
+    """Return True if an operation makes channels that those behind it in the region take one by one."""
+    row = graph.operations[v]
+    if row.role == "barrier" or graph.tensors[row.outputs[0]].channels != cut.channels:
+        return False
+    reads = [
+        (reader, read)
+        for reader in graph.readers[row.outputs[0]]
+        if reader < cut.j
+        for read in graph.operations[reader].reads
+        if read.tensor == row.outputs[0]
+    ]
+    return bool(reads) and all(
+        read.channels == "same" or (cut.adds_up and reader == cut.j - 1) for reader, read in reads
+    )
+
+
+def _reads(graph: AccessGraph, first: int, end: int) -> tuple[int, int]:
+    """Return the bytes that the operations of a region read once, and those that they read in every step."""
+    once, again = 0, 0
+    for v in range(first, end):
+        for read in graph.operations[v].reads:
+            maker = graph.maker[read.tensor]
+            if read.channels == "same" or (maker is not None and maker >= first):
+                once += graph.tensors[read.tensor].bytes
+            else:
+                again += graph.tensors[read.tensor].bytes
+    return once, again
+
+
+def by_channels(graph: AccessGraph, options: CascadeOptions, ends: Span, tile: int) -> CascadeRegion:
+    """Return the region of operations [first, end) that makes `tile` channels in each step."""
+    first, end = ends
+    last = last_uses(graph, options)
+    inner = graph.tensors[graph.operations[first].outputs[0]]
+    spans = tuple((a, min(a + tile, inner.channels)) for a in range(0, inner.channels, tile))
+    made, holds = {}, dict[int, Hold]()
+    for v in range(first, end):
+        tensor = graph.operations[v].outputs[0]
+        row = graph.tensors[tensor]
+        made[v] = Stripes(((0, row.rows),), ((0, row.columns),), spans)
+        if last[tensor] >= end or v == end - 1:
+            holds[tensor] = Hold("whole", row.rows, row.columns, True, rounded_up(row.bytes, options.alignment))
+        else:
+            pixel = row.pixel // row.channels * tile
+            bytes_ = rounded_up(row.rows * row.columns * pixel, options.alignment)
+            holds[tensor] = Hold("recompute", row.rows, row.columns, False, bytes_, pixel)
+    region = CascadeRegion(first, end, "channels", (tile, 0), made, {}, holds)
+    # The sums are a buffer of their own, which the output takes over at the end.
+    if is_accumulated(graph, region):
+        del holds[graph.operations[end - 1].outputs[0]]
+    return region

@@ -1,0 +1,137 @@
+"""Fronts of chains of regions, exact for the regions found: by peak and multiplications, and by traffic, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.capabilities.cascade.kernels.found import (
+    FOUND_FROM,
+    FOUND_MACS,
+    FOUND_PEAK,
+    FOUND_TO,
+    FOUND_TRAFFIC,
+)
+from memplan.capabilities.cascade.kernels.front import Chains, Staircase, best_chain, undominated_of_three
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.tables import Rows
+
+MOST_WAYS = 3_000
+"""The chains up to a cut, none of which is worse than another in everything, that are followed further."""
+_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Regions, one behind the other: the rows of those found, their peak, and the sums of the other costs."""
+
+    rows: tuple[int, ...]
+    peak: int
+    macs: int
+    traffic: int
+
+
+def front(found: Rows, n_operations: int) -> list[Chain]:
+    """Return the chains of which no other has a lower peak without more multiplications; by falling peaks.
+
+    `found` must be sorted by where the regions end.
+    """
+    chains: list[Chain] = []
+    limit, found = 2**62, np.ascontiguousarray(found)
+    columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
+    # Each turn finds the fewest multiplications below the peak of the last chain: exact for the regions found.
+    while (peak := best_chain(Reference(Chains(limit, found, *columns)))) >= 0:
+        macs, _, traffic, by = columns
+        rows, at = [], n_operations
+        while at > 0:
+            rows.append(int(by[at]))
+            at = int(found[rows[-1], FOUND_FROM])
+        chains.append(Chain(tuple(rows[::-1]), peak, int(macs[n_operations]), int(traffic[n_operations])))
+        limit = peak - 1
+    return chains
+
+
+class _Ways:
+    """The chains that reach a cut: peak, multiplications and traffic, the last region of each, the way before it."""
+
+    def __init__(self, costs: Rows, row: I64, before: I64) -> None:
+        self.costs, self.row, self.before = costs, row, before
+
+    def least(self) -> _Ways:
+        """Return those of which no other is as good in everything."""
+        order = np.lexsort((self.costs[:, 2], self.costs[:, 1], self.costs[:, 0]))
+        costs = np.ascontiguousarray(self.costs[order])
+        kept, *steps = (np.zeros(len(order), np.int64) for _ in range(3))
+        count = undominated_of_three(Reference(Staircase(costs, kept, *steps)))
+        return self.some(order[kept[:count]])
+
+    def some(self, which: I64) -> _Ways:
+        """Return some of them."""
+        return _Ways(self.costs[which], self.row[which], self.before[which])
+
+
+def _joined(parts: list[_Ways]) -> _Ways:
+    empty = _Ways(np.zeros((0, 3), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    rows = [empty, *parts]
+    columns = zip(*((part.costs, part.row, part.before) for part in rows), strict=True)
+    return _Ways(*map(np.concatenate, columns))
+
+
+def front_of_three(
+    found: Rows, n_operations: int, most: int, is_over: Callable[[], bool] = lambda: False
+) -> tuple[list[Chain], int]:
+    """Return the chains of which no other is as good in peak, multiplications and traffic, and how many were cut off.
+
+    Chains of more than `most` multiplications are left out. Where more than MOST_WAYS chains reach a cut, or time is
+    over, some from all over are followed further. `found` must be sorted by where the regions end.
+    """
+    ways = [_Ways(np.zeros((1, 3), np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64))]
+    costs_of = found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]].tolist()
+    behind = _least_behind(found, n_operations)
+    ends = np.searchsorted(found[:, FOUND_TO], np.arange(n_operations + 2))
+    cut_off = 0
+    for cut in range(1, n_operations + 1):
+        parts, count = list[_Ways](), 0
+        for row in range(int(ends[cut]), int(ends[cut + 1])):
+            peak, macs, traffic = costs_of[row]
+            before = ways[int(found[row, FOUND_FROM])].costs
+            costs = np.stack([np.maximum(before[:, 0], peak), before[:, 1] + macs, before[:, 2] + traffic], axis=1)
+            within = np.flatnonzero(costs[:, 1] + behind[cut] <= most)
+            parts.append(_Ways(costs[within], np.full(len(within), row, np.int64), within))
+            count += len(within)
+            # Rows in between are thinned out early, or millions of ways would lie in memory at once.
+            if count > _AT_ONCE:
+                parts = [_joined(parts).least()]
+                count = len(parts[0].row)
+        reached = _joined(parts).least()
+        # Late, a few ways are still followed to the end, so that there is a chain at all.
+        room = 16 if is_over() else MOST_WAYS
+        if len(reached.row) > room:
+            cut_off += len(reached.row) - room
+            # Evenly by peak, so that both ends of the front stay.
+            reached = reached.some(np.linspace(0, len(reached.row) - 1, room).astype(np.int64))
+        ways.append(reached)
+    return [_chain(found, ways, n_operations, k) for k in range(len(ways[-1].row))][::-1], cut_off
+
+
+def _least_behind(found: Rows, n_operations: int) -> I64:
+    """Return for each cut the fewest multiplications of the chains from there to the end."""
+    least = np.full(n_operations + 1, 2**62, np.int64)
+    least[n_operations] = 0
+    for row in range(len(found) - 1, -1, -1):
+        source, end = found[row, FOUND_FROM], found[row, FOUND_TO]
+        least[source] = min(least[source], least[end] + found[row, FOUND_MACS])
+    return least
+
+
+def _chain(found: Rows, ways: list[_Ways], n_operations: int, k: int) -> Chain:
+    peak, macs, traffic = ways[n_operations].costs[k].tolist()
+    rows, at = [], n_operations
+    while at > 0:
+        row, k = int(ways[at].row[k]), int(ways[at].before[k])
+        rows.append(row)
+        at = int(found[row, FOUND_FROM])
+    return Chain(tuple(reversed(rows)), peak, macs, traffic)

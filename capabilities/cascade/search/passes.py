@@ -1,0 +1,228 @@
+"""Two passes over a chain whose sum is small: all places at which operations may run again, as one choice.
+
+A tensor that is read before and behind a global pool (squeeze-and-excite) must be whole in between, and so must a
+shortcut beside it. Where the operations that make them run again in front of the late reader, only what those begin
+with is whole. Graphs with such second passes share their cuts outside of them with the graph that is given, so the
+best chain through all of these graphs chooses for each place whether, and from where, operations run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.capabilities.cascade.access.access_graph import MOST_BYTES, MOST_MACS, AccessGraph
+from memplan.capabilities.cascade.access.repeated import repeated
+from memplan.capabilities.cascade.kernels.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.capabilities.cascade.search.front import Chain, front
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.tables import Rows
+
+MOST_OPERATIONS = 24
+"""The operations that one second pass has."""
+_MOST_DEPTHS, _MOST_ALONE = 3, 2
+
+
+class Pass(NamedTuple):
+    """Operations, none before `first`, that run again just before operation `late`."""
+
+    first: int
+    late: int
+    operations: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A graph, the regions found for it, and the front of their chains through its cuts."""
+
+    graph: AccessGraph
+    found: Rows
+    chains: list[Chain]
+
+    @property
+    def cuts(self) -> int:
+        """The number of the last cut."""
+        return len(self.graph.operations)
+
+    def least(self, most: int) -> Chain | None:
+        """Return the chain of the lowest peak, of at most so many multiplications."""
+        within = [chain for chain in self.chains if chain.macs <= most]
+        return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
+
+    def alone(self, chain: Chain) -> Variant:
+        """Return the graph that a chain runs, with its regions alone."""
+        return Variant(self.graph, self.found, [chain])
+
+
+@dataclass(frozen=True)
+class SeveralPasses(Variant):
+    """Graphs that share cuts: `found` goes from cut to cut, `sources` has the graph of each region, and its ends there.
+
+    `passes` are the second passes of each graph; the first graph, that is given, has none.
+    """
+
+    passes: Sequence[Sequence[Pass]] = ()
+    sources: I64 = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    n_cuts: int = 0
+
+    @property
+    def cuts(self) -> int:
+        """The number of the last cut."""
+        return self.n_cuts
+
+    @property
+    def is_new(self) -> bool:
+        """True if a chain goes through a second pass."""
+        return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
+
+    def alone(self, chain: Chain) -> Variant:
+        """Return the graph with the second passes that a chain goes through, and the regions of the chain."""
+        chosen: dict[Pass, None] = {}
+        for which, first, end in self.sources[list(chain.rows)].tolist():
+            shift = 0
+            for one in self.passes[which]:
+                # The pass is gone through where a region has one of the operations from its first to its late one.
+                if first <= one.late + shift + len(one.operations) and end > one.first + shift:
+                    chosen[one] = None
+                shift += len(one.operations)
+        graph = with_passes(self.graph, sorted(chosen, key=lambda one: one.late))
+        found, at = self.found[list(chain.rows)].copy(), 0
+        for row, (_, first, end) in zip(found, self.sources[list(chain.rows)].tolist(), strict=True):
+            row[FOUND_FROM], row[FOUND_TO] = at, at + end - first
+            at += end - first
+        rows = tuple(range(len(found)))
+        return Variant(graph, found, [Chain(rows, chain.peak, chain.macs, chain.traffic)])
+
+
+def with_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
+    """Return a graph with operations run again; `passes` are by their late operations."""
+    return repeated(graph, {one.late: one.operations for one in passes})
+
+
+def several_passes(given: Variant, search: Callable[[AccessGraph], Rows], highest: int) -> SeveralPasses | None:
+    """Return the chains through a graph and those with second passes; None where there is no place for any.
+
+    Regions with a peak above the `highest` are left out.
+    """
+    sets = list(_sets_of(given.graph))
+    # Twice the graph must be within the limits of one.
+    is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
+    if not sets or is_large:
+        return None
+    every: list[Sequence[Pass]] = [(), *sets]
+    founds = [given.found, *(search(with_passes(given.graph, passes)) for passes in sets)]
+    founds = [found[found[:, FOUND_PEAK] <= highest] for found in founds]
+    numbers, count = _numbered(given.graph, every)
+    rows, sources = [], []
+    for which, found in enumerate(founds):
+        ends = found[:, [FOUND_FROM, FOUND_TO]]
+        own = found.copy()
+        own[:, [FOUND_FROM, FOUND_TO]] = numbers[which][ends]
+        if which:
+            # Regions apart from all second passes are those of the graph that is given.
+            upto = np.concatenate([[0], np.cumsum(_is_apart(given.graph, every[which]))])
+            inside = upto[ends[:, 1] + 1] > upto[ends[:, 0]]
+            own, ends = own[inside], ends[inside]
+        rows.append(own)
+        sources.append(np.column_stack([np.full(len(ends), which), ends]))
+    joined, source = np.concatenate(rows), np.concatenate(sources)
+    order = np.lexsort((joined[:, FOUND_FROM], joined[:, FOUND_TO]))
+    joined, source = np.ascontiguousarray(joined[order]), source[order]
+    return SeveralPasses(given.graph, joined, front(joined, count), every, source, count)
+
+
+def _is_apart(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
+    """Return 1 for each cut of a graph with second passes that lies inside one, which the given graph has not."""
+    total = len(graph.operations) + sum(len(one.operations) for one in passes)
+    apart, shift = np.zeros(total + 1, np.int64), 0
+    for one in passes:
+        apart[one.first + shift + 1 : one.late + shift + len(one.operations) + 1] = 1
+        shift += len(one.operations)
+    return apart
+
+
+def _numbered(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list[I64], int]:
+    """Return a number for each cut of each graph, the same where cuts are shared, rising along each; and the last."""
+    n = len(graph.operations)
+    keys: list[list[tuple[int, int, int]]] = []
+    for which, passes in enumerate(every):
+        apart, row = _is_apart(graph, passes), []
+        ends = [
+            (one.late + sum(len(p.operations) for p in passes[:k]), len(one.operations)) for k, one in enumerate(passes)
+        ]
+        shift, k, since = 0, 0, 0
+        for cut, is_apart in enumerate(apart.tolist()):
+            while k < len(ends) and cut > sum(ends[k]):
+                shift, k = shift + ends[k][1], k + 1
+            since = since if is_apart else cut - shift
+            # Inside of a pass a cut stands behind the last one that is shared.
+            row.append((since, which if is_apart else 0, cut if is_apart else 0))
+        keys.append(row)
+    found = {key: number for number, key in enumerate(sorted({key for row in keys for key in row}))}
+    return [np.array([found[key] for key in row], np.int64) for row in keys], len(found) - 1 if n else 0
+
+
+def _sets_of(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
+    """Yield sets of second passes that do not overlap: each that there is, beside its neighbours and without them."""
+    # A region goes from behind a second pass on to the next sum, whose pass it has then, or has not.
+    every = (chosen[start::step] for chosen in _sets_at_once(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
+    yield from dict.fromkeys(filter(None, every))
+
+
+def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
+    """Yield sets of second passes that do not overlap; each that there is belongs to one."""
+    kinds: dict[tuple[int, int], dict[Pass, None]] = {}
+    for position, row in enumerate(graph.operations):
+        if row.role == "sum":
+            for k, crossing in enumerate(_crossing(graph, position)):
+                for depth, one in enumerate(_passes_at(graph, position, crossing)):
+                    kinds.setdefault((depth, k), {})[one] = None
+    for _, passes in sorted(kinds.items()):
+        left = sorted(passes, key=lambda one: (one.late, one.first))
+        while left:
+            chosen: list[Pass] = []
+            rest: list[Pass] = []
+            for one in left:
+                overlaps = bool(chosen) and one.first <= chosen[-1].late
+                (rest if overlaps else chosen).append(one)
+            yield tuple(chosen)
+            left = rest
+
+
+def _crossing(graph: AccessGraph, position: int) -> list[list[int]]:
+    """Return the tensors that are whole while a sum is made and behind it: all of them, and the largest ones alone."""
+    found = [
+        t
+        for t, (maker, last) in enumerate(zip(graph.maker, graph.last, strict=True))
+        if maker is not None and maker < position < last < len(graph.operations) and _is_image(graph, t)
+    ]
+    found.sort(key=lambda t: (-graph.tensors[t].bytes, t))
+    return [found, *([t] for t in found[:_MOST_ALONE] if len(found) > 1)] if found else []
+
+
+def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
+    """Yield the second passes that make some tensors again behind a sum, each from fewer bytes than the one before."""
+    late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
+    least, count = sum(graph.tensors[t].bytes for t in crossing), 0
+    wanted, again = set(crossing), set[int]()
+    for first in range(position - 1, max(-1, position - 1 - 2 * MOST_OPERATIONS), -1):
+        row = graph.operations[first]
+        if not wanted.intersection(row.outputs):
+            continue
+        if row.role != "striped" or len(again) == MOST_OPERATIONS or count == _MOST_DEPTHS:
+            return
+        again.add(first)
+        # What is one pixel is kept: it is what the sums are for.
+        wanted = {t for t in wanted.union(read.tensor for read in row.reads) if _is_image(graph, t)} - set(row.outputs)
+        bytes_ = sum(graph.tensors[t].bytes for t in wanted)
+        if bytes_ < least:
+            least, count = bytes_, count + 1
+            yield Pass(first, late, frozenset(again))
+
+
+def _is_image(graph: AccessGraph, tensor: int) -> bool:
+    row = graph.tensors[tensor]
+    return row.rows * row.columns > 1

@@ -1,0 +1,195 @@
+"""Planning of the chains that are found: the points of which no other is as good as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.kernels.found import FOUND_PEAK, FOUND_TRAFFIC
+from memplan.capabilities.cascade.search.front import Chain, front_of_three
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.orders import After, orders_of_passes, other_orders
+from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant
+from memplan.capabilities.cascade.search.points import CascadePoint, planned, planned_in_pools
+from memplan.capabilities.cascade.search.repeats import variant_of, with_repeats
+from memplan.capabilities.cascade.search.search import RegionSearch, worth_having
+from memplan.capabilities.cascade.search.tables import moved_elsewhere, streamed_tensors
+from memplan.capabilities.cascade.search.windows import Windows
+
+PLAN_S = 10.0
+"""The most seconds for the plan of one point."""
+POOLS_S = 1.0
+"""The most seconds where tensors choose between memories: a cheaper choice is not worth more."""
+FRACTIONS = (2, 8)
+MOST_CHAINS = 12
+"""With two memories, tensors larger than these parts of the fast one are put into the slow one; the chains planned."""
+
+
+class Planning:
+    """The points so far, of which no other is as good as one in all objectives; by falling peak."""
+
+    def __init__(
+        self,
+        graph: AccessGraph,
+        options: CascadeOptions,
+        is_over: Callable[[], bool],
+        on_point: Callable[[CascadePoint], None],
+    ) -> None:
+        self.graph, self.options, self.on_point = graph, options, on_point
+        self._is_over, self.cut_short = is_over, dict[str, None]()
+        self.most = options.most_macs(graph.macs)
+        self.has_traffic = "traffic" in options.objectives
+        self.points: list[CascadePoint] = []
+        self.baseline: CascadePoint | None = None
+        self.repeats = self.orders = self.cut_chains = self.unplanned = 0
+
+    def is_over(self, what: str) -> bool:
+        """Return True if the time is over; what is then left undone is noted."""
+        over = self._is_over()
+        if over:
+            self.cut_short[what] = None
+        return over
+
+    def run(self, search: RegionSearch, after: After) -> None:
+        """Plan what a search finds, then what is found in other orders, then where operations run again.
+
+        `after` are, for each operation, those that must run before it, whatever tensors say; empty for none.
+        """
+        if self.options.pools:
+            self._run_in_pools(search)
+            return
+        starts = [(self.options, search)]
+        # Slides that follow each other may not all be had at once.
+        ways = [self.options, replace(self.options, sliding=False)] if self.options.sliding else [self.options]
+        # What comes in pieces may be whole, too, and then other orders and repeats are found.
+        ways += [replace(how, input="resident") for how in ways if how.input == "streamed"]
+        starts += [(how, RegionSearch(self.graph, how, windows=search.windows)) for how in ways[1:]]
+        variants = list[tuple[CascadeOptions, Variant]]()
+        for how, looked in starts:
+            variants.append((how, variant_of(self.graph, looked, partial(self.is_over, "regions"))))
+            self.add(*variants[-1])
+        # A whole input that needs more than its pieces do is not followed further.
+        peaks = [min((one.peak for one in start.chains if one.macs <= self.most), default=0) for _, start in variants]
+        pairs = list(zip(variants, peaks, strict=True))
+        least = max(peak for (how, _), peak in pairs if how.input == self.options.input)
+        variants = [way for way, peak in pairs if way[0].input == self.options.input or peak <= least]
+        again = partial(self.is_over, "repeats")
+        for how, start in [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]:
+            for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
+                self.repeats += 1
+                self.add(how, variant)
+                if isinstance(variant, SeveralPasses) and not after:
+                    self._in_orders_of_passes(how, search.windows, start, variant)
+        self.points = self.best()
+        self.baseline = self._without_rolling()
+
+    def _run_in_pools(self, looked: RegionSearch) -> None:
+        """Plan what is found where ever smaller tensors are in the slow memory, and take no bytes of the fast one."""
+        graph, fast = self.graph, self.options.pools[0][1]
+        for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
+            elsewhere = [t for t, row in enumerate(graph.tensors) if row.bytes > limit]
+            search = RegionSearch(graph, self.options, elsewhere)
+            found = search.run(partial(self.is_over, "regions"))
+            looked.add(search)
+            found[:, FOUND_TRAFFIC] = moved_elsewhere(graph, self.options, elsewhere, found)
+            found = worth_having(found[found[:, FOUND_PEAK] <= fast])
+            chains, cut = front_of_three(found, len(graph.operations), self.most, partial(self.is_over, "chains"))
+            picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
+            for k in self._in_turn(picked):
+                # In all of the fast memory tensors come back where there is room; in as little as it needs, the peak is
+                # the chain's.
+                for room in dict.fromkeys((fast, chains[k].peak)):
+                    point = planned_in_pools(graph, self.options, found, chains[k], room, POOLS_S)
+                    if point is not None:
+                        self.points.append(point)
+                        self.on_point(point)
+            self.cut_chains += cut + len(chains) - len(picked)
+        self.points = self.best()
+
+    def _in_order(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
+        """Plan what is found in other orders; return the variant with the lowest peak."""
+        best, least = start, start.least(self.most)
+        is_over = partial(self.is_over, "orders")
+        streamed = streamed_tensors(self.graph, how)
+        for graph in other_orders(start, after, streamed, self.most, is_over):
+            self.orders += 1
+            variant = variant_of(graph, RegionSearch(graph, how, windows=windows), is_over)
+            self.add(how, variant)
+            found = variant.least(self.most)
+            if found is not None and (least is None or found.peak < least.peak):
+                best, least = variant, found
+        return best
+
+    def _in_orders_of_passes(
+        self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses
+    ) -> None:
+        """Plan what is found in other orders of graphs with second passes."""
+        is_over = partial(self.is_over, "orders")
+        for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
+            if is_over():
+                return
+            self.orders += 1
+            self.add(how, variant_of(graph, RegionSearch(graph, how, windows=windows), is_over))
+
+    def _may_repeat(self) -> bool:
+        return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
+
+    def add(self, how: CascadeOptions, variant: Variant) -> None:
+        """Plan the chains of a graph that are within the bounds, the lowest and the highest peaks first."""
+        chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
+        # From both ends of the front inwards: where the time ends early, what is planned still spans it.
+        order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
+        for k in self._in_turn(order):
+            alone = variant.alone(chains[k])
+            point = planned(alone.graph, how, alone.found, alone.chains[0], PLAN_S)
+            if point is not None:
+                self.points.append(point)
+                self.on_point(point)
+        self.points = self.best()
+
+    def _without_rolling(self) -> CascadePoint | None:
+        """Return the point of the least peak in the given order without rolling buffers; None where time is over."""
+        if self._is_over():
+            return None
+        how = replace(self.options, sliding=False)
+        variant = variant_of(self.graph, RegionSearch(self.graph, how, rolls=False), self._is_over)
+        least = variant.least(self.most)
+        return None if least is None else planned(self.graph, how, variant.found, least, PLAN_S)
+
+    def _in_turn(self, chains: Sequence[int]) -> Iterator[int]:
+        """Yield chains until the time is over, and count those that are left."""
+        for count, k in enumerate(chains):
+            if self.points and self.is_over("points"):
+                self.unplanned += len(chains) - count
+                return
+            yield k
+
+    def _chains(self, variant: Variant) -> list[Chain]:
+        if not self.has_traffic or not variant.graph.operations:
+            return variant.chains
+        chains, cut = front_of_three(variant.found, variant.cuts, self.most, partial(self.is_over, "chains"))
+        self.cut_chains += cut
+        return chains
+
+    def _is_wanted(self, chain: Chain) -> bool:
+        """Return True if a chain is within the bounds, and no point is as good as what it is estimated at."""
+        if chain.macs > self.most or (self.options.fit is not None and chain.peak > self.options.fit):
+            return False
+        return not any(self._is_as_good(point, chain) for point in self.points)
+
+    def _is_as_good(self, one: Chain | CascadePoint, other: Chain | CascadePoint) -> bool:
+        if one.peak > other.peak or one.macs > other.macs:
+            return False
+        if isinstance(one, CascadePoint) and isinstance(other, CascadePoint) and self.options.pools:
+            return one.slow_traffic <= other.slow_traffic
+        return one.traffic <= other.traffic or not self.has_traffic
+
+    def best(self) -> list[CascadePoint]:
+        """Return the points so far of which no other is as good as one in all objectives; by falling peak."""
+        best: list[CascadePoint] = []
+        for point in sorted(self.points, key=lambda p: (p.peak, p.macs, p.slow_traffic, p.traffic)):
+            if not any(self._is_as_good(other, point) for other in best):
+                best.append(point)
+        return best[::-1]

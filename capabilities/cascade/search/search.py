@@ -1,0 +1,286 @@
+"""All regions that are worth having: for each last operation, in stripes of rows and in tiles, grown backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, driven
+from memplan.capabilities.cascade.kernels.access import RECOMPUTE, ROLL, Access, Ranges
+from memplan.capabilities.cascade.kernels.found import (
+    COUNT,
+    EVALUATED,
+    FOUND_FROM,
+    FOUND_MACS,
+    FOUND_PEAK,
+    FOUND_TO,
+    FOUND_TRAFFIC,
+    KIND_PANELS,
+    KIND_PIECES,
+    KIND_THIN,
+    KIND_TILES,
+    KIND_WHOLE,
+    LOST,
+    N_FOUND,
+)
+from memplan.capabilities.cascade.kernels.front import Cull, cull
+from memplan.capabilities.cascade.kernels.rows import INSIDE, RowSearch, grow_rows
+from memplan.capabilities.cascade.kernels.tiles import TileSearch, grow_tiles
+from memplan.capabilities.cascade.search.channels import channel_regions
+from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
+from memplan.capabilities.cascade.search.tables import access_tables
+from memplan.capabilities.cascade.search.windows import WindowKeys, Windows
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.tables import Rows
+
+STRIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
+MOST_PARTS = 8
+FINER = (2, 4, 8)
+"""The parts of a row, or a column, that are tried as steps where operations in front have so many rows for one."""
+MOST_STEPS = 1024
+WARM_UP = 32
+"""Rows of the output by which a region starts early, so that no border makes a step do several steps' work."""
+_ROOM = 60_000
+
+
+@dataclass
+class Effort:
+    """The regions looked at, those for which there was no room, and those of too many steps."""
+
+    evaluated: int = 0
+    lost: int = 0
+    skipped_strides: int = 0
+
+
+def strides_of(size: int) -> list[int]:
+    """Return the heights or widths of stripes that are tried along an axis: small ones, and even parts of it."""
+    wanted = {*STRIDES, *(-(-size // parts) for parts in range(2, MOST_PARTS + 1))}
+    return sorted(stride for stride in wanted if stride < size)
+
+
+class RegionSearch:
+    """The regions of a graph, found one last operation after the other; tensors that are `elsewhere` take no bytes.
+
+    Where it does not `roll`, each step makes again what it reads, but for inputs that come in rows.
+    """
+
+    def __init__(
+        self,
+        graph: AccessGraph,
+        options: CascadeOptions,
+        elsewhere: Collection[int] = (),
+        windows: Windows | None = None,
+        longest: int = LONGEST,
+        rolls: bool = True,
+    ) -> None:
+        self.graph, self.options = graph, options
+        self.windows = Windows() if windows is None else windows
+        self.effort, self.reached = Effort(), 0
+        # Regions that slide, or move between memories, are weighed by more than two costs later.
+        self._has_more = options.sliding or bool(options.pools) or "traffic" in options.objectives
+        self._longest, self._rolls = longest, rolls
+        self._is_finer = options.channels and rolls and options.stripe is None
+        self.tables: Access = access_tables(graph, options, elsewhere)
+        self._keys = WindowKeys(graph, self.tables, options, self.windows, longest)
+        self._access = Reference(self.tables)
+        self._parts: list[Rows] = []
+        longest = min(longest, max(1, len(graph.operations)))
+        edges = max((len(row.reads) for row in graph.operations), default=1) * longest + 1
+        self._found = np.zeros((_ROOM, N_FOUND), np.int64)
+        self._answer = np.zeros(3, np.int64)
+        self._rows = _row_search(options, longest, self._found, self._answer)
+        self._tiles = _tile_search(longest, edges, self._found, self._answer)
+        self._ranges: dict[int, Reference[Ranges]] = {}
+        self._slots = 1 + longest
+
+    def layers(self) -> Rows:
+        """Return the regions of one operation that runs whole."""
+        graph, tables = self.graph, self.tables
+        found = np.zeros((len(graph.operations), N_FOUND), np.int64)
+        for v, row in enumerate(graph.operations):
+            made = sum(int(tables.whole[t]) for t in row.outputs if graph.maker[t] == v)
+            read = sum(graph.tensors[read.tensor].bytes for read in row.reads)
+            written = sum(graph.tensors[t].bytes for t in row.outputs)
+            peak = int(tables.live[v]) + made + row.work
+            found[v] = (v, v + 1, peak, graph.macs_of(v), read + written + row.weights, 1, KIND_WHOLE, 0, 0, 0)
+        return found
+
+    def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
+        """Return the regions found, sorted by where they end; those of the operations reached before it is over."""
+        layers = self.layers()
+        parts = [layers]
+        for j in self._by_need(layers[:, FOUND_PEAK]):
+            if is_over():
+                break
+            self.reached += 1
+            if self.graph.operations[j - 1].role != "barrier":
+                parts.append(self._known_or_found(j))
+        rows = np.concatenate(parts)
+        return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
+
+    def _by_need(self, peaks: I64) -> list[int]:
+        """Return the ends of regions, those first that go across the operations with the highest peaks."""
+        # What the clock cuts off is then what binds least.
+        n = len(peaks)
+        most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
+        return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
+
+    def _known_or_found(self, j: int) -> Rows:
+        """Return the regions that end with operation j - 1; those of equal operations were found before."""
+        key, base = self._keys.of(j), int(self.tables.live[j])
+        known = self.windows.found.get(key)
+        shift = np.zeros(N_FOUND, np.int64)
+        shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
+        if known is None:
+            found = self._ending_at(j)
+            self.windows.found[key] = found - shift
+            return found
+        return known + shift
+
+    def add(self, other: RegionSearch) -> None:
+        """Count what another search of the same operations looked at as looked at by this one."""
+        for name, count in asdict(other.effort).items():
+            setattr(self.effort, name, getattr(self.effort, name) + count)
+        self.reached = other.reached
+
+    def _ending_at(self, j: int) -> Rows:
+        self._answer[COUNT] = 0
+        rows, columns = driven(self.graph, j - 1).sizes
+        finer, longest = [self._finer(j, axis) for axis in AXES], j - self._keys.first(j)
+        for height in (*self._heights(rows), *finer[0]):
+            # One row in one step makes no row that its readers skip.
+            each, parts = max(1, height), max(1, -height)
+            warm_up = WARM_UP * parts // each if each < rows else 0
+            steps = warm_up + -(-rows * parts // each)
+            # So many steps would pass the tables; the answer counts what was left out.
+            if steps > MOST_STEPS:
+                self.effort.skipped_strides += 1
+                continue
+            ranges = self._room(self._slots, steps)
+            growing = self._rows._replace(j=j, height=height, warm_up=warm_up, steps=steps, longest=longest)
+            # Parts of rows only roll.
+            for mode in (*[ROLL] * self._rolls, *[RECOMPUTE] * (parts == 1)):
+                grow_rows(self._access, ranges, Reference(growing._replace(mode=mode)))
+        strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
+        steps = max(rows, columns) + WARM_UP
+        if columns > 1 and all(strides):
+            kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
+            self._tile(self._tiles._replace(j=j, longest=longest), kinds, strides, steps)
+        if columns > 1 and self._is_finer and not self._has_more:
+            # No height makes anything twice; the lowest ones need least, and move the most.
+            pieces = sorted({-(-columns // parts) for parts in FINER})
+            strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
+            self._tile(self._tiles._replace(j=j, longest=longest), (KIND_PIECES,), strides, steps)
+        self.effort.evaluated += int(self._answer[EVALUATED])
+        self.effort.lost += int(self._answer[LOST])
+        self._answer[1:] = 0
+        found = self._found[: self._answer[COUNT]]
+        if self.options.channels and self.options.stripe is None:
+            most = max(row.channels for row in (self.graph.tensors[t] for t in self._around(j)))
+            ends = self._keys.first(j), j
+            along = channel_regions(self.graph, self.options, self.tables, ends, strides_of(most))
+            self.effort.evaluated += len(along)
+            found = np.concatenate([found, along])
+        return worth_having(found if self._has_more else _of_two(found))
+
+    def _heights(self, rows: int) -> list[int]:
+        """Return the heights of stripes that are whole rows."""
+        stripe = self.options.stripe
+        if stripe is None:
+            return strides_of(rows) or [rows]
+        return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
+
+    def _finer(self, j: int, axis: int) -> list[int]:
+        """Return steps that are parts of a row or a column: operations in front, which make more, make fewer a step."""
+        size = driven(self.graph, j - 1).sizes[axis]
+        if size == 1 or not self._is_finer:
+            return []
+        inside = (self.graph.operations[v].outputs[0] for v in range(self._keys.first(j), j - 1))
+        most = max((self.graph.tensors[tensor].sizes[axis] for tensor in inside), default=0)
+        return [-parts for parts in FINER if parts * size <= most]
+
+    def _tiled(self, size: int, axis: int) -> list[int]:
+        """Return the heights, or the widths, of tiles."""
+        stripe = self.options.stripe
+        if stripe is None:
+            return strides_of(size)
+        return [stripe[axis]] if 0 < stripe[axis] < size and stripe[1] > 0 else []
+
+    def _around(self, j: int) -> list[int]:
+        row = self.graph.operations[j - 1]
+        return [row.reads[0].tensor, row.outputs[0]]
+
+    def _tile(self, tiles: TileSearch, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
+        for axis in (0, 1):
+            row = tiles.stride[axis]
+            row[:] = 0
+            fitting = [stride for stride in strides[axis] if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS]
+            row[: len(fitting)] = fitting
+        steps *= max(1, -int(tiles.stride.min()))
+        ranges = self._room(self._slots, min(steps, MOST_STEPS + WARM_UP))
+        for kind in kinds:
+            grow_tiles(self._access, ranges, Reference(tiles._replace(kind=kind)))
+
+    def _room(self, slots: int, steps: int) -> Reference[Ranges]:
+        # Few sizes of tables, so that most graphs need one or two of them.
+        wanted = next(size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps)
+        if wanted not in self._ranges:
+            tables = [np.zeros((slots, wanted), np.int64) for _ in range(3)]
+            columns: list[I64] = [np.zeros(size, np.int64) for size in (slots, slots, wanted, wanted, wanted, 1)]
+            self._ranges[wanted] = Reference(Ranges(*tables, *columns))
+        return self._ranges[wanted]
+
+
+def worth_having(found: Rows) -> Rows:
+    """Return the regions of which none with the same ends is as good in peak, multiplications and traffic."""
+    keys = [found[:, column] for column in (FOUND_TRAFFIC, FOUND_MACS, FOUND_PEAK, FOUND_FROM, FOUND_TO)]
+    # The last key sorts first: regions with the same ends stand together, the lowest peak in front.
+    order = np.lexsort(keys).astype(np.int64)
+    table = Cull(np.ascontiguousarray(found), order, np.zeros(len(found), np.int64))
+    count = cull(Reference(table))
+    return found[table.kept[:count]]
+
+
+def _of_two(found: Rows) -> Rows:
+    """Return the regions of which none with the same ends is as low with fewer multiplications."""
+    # Lengths of at most 60, bytes of 2^42 before they are rounded and 4 times 2^43 multiplications leave room.
+    length, macs = found[:, FOUND_TO] - found[:, FOUND_FROM], found[:, FOUND_MACS]
+    order = np.lexsort((macs, (length << 56) + found[:, FOUND_PEAK]))
+    # Each length lies below those before it, so that the least so far is that of the length.
+    cost = (macs - (length << 46))[order]
+    kept: Rows = found[order[cost == np.minimum.accumulate(cost)]]
+    return kept
+
+
+def _row_search(options: CascadeOptions, longest: int, found: Rows, answer: I64) -> RowSearch:
+    return RowSearch(
+        *(0, 0, 0, 0, longest, ROLL, options.sliding, WORST),
+        profile=np.zeros(longest, np.int64),
+        cost=np.zeros(INSIDE + 1, np.int64),
+        found=found,
+        answer=answer,
+    )
+
+
+def _tile_search(longest: int, edges: int, found: Rows, answer: I64) -> TileSearch:
+    strides = len(STRIDES) + MOST_PARTS + len(FINER)
+    per_line = [np.zeros((2 * strides, longest), np.int64) for _ in range(3)]
+    per_edge = [np.zeros((2 * strides, edges), np.int64) for _ in range(2)]
+    stride, latest, profile = np.zeros((2, strides), np.int64), np.zeros(longest, np.int64), np.zeros(longest, np.int64)
+    return TileSearch(
+        *(0, longest, KIND_TILES, WARM_UP, WORST),
+        stride=stride,
+        widens=np.zeros(longest, np.int64),
+        latest=latest,
+        total=per_line[0],
+        runs=per_line[1],
+        capacity=per_line[2],
+        reads=per_edge[0],
+        piece=per_edge[1],
+        profile=profile,
+        found=found,
+        answer=answer,
+    )

@@ -1,0 +1,126 @@
+"""The files that orders and cascades become: a model in another order or in parts, and C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from memplan.capabilities.capability import CapabilityOptions
+from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
+from memplan.capabilities.cascade.cascade import CascadeOptions
+from memplan.capabilities.cascade.in_parts.write import RewritableModel, rewritable
+from memplan.capabilities.cascade.search.points import CascadePoint
+from memplan.capabilities.cascade.search.rewriting import Rewriting, rewritings
+from memplan.capabilities.cascade.search.solve import CascadeResult
+from memplan.capabilities.order.order import OrderAnswer
+from memplan.capabilities.order.search.regions import permuted
+from memplan.capabilities.reading import Reader
+from memplan.planner.errors import OperationsError, OptionError, shown
+from memplan.planner.operations.graph import OperationGraph
+from memplan.systems import reading as importers
+from memplan.systems.reading import IMPORTERS
+from memplan.systems.reordered import write_reordered
+from memplan.systems.tflite.system import is_tflite
+from memplan.systems.tflite.tflm_tail import MicroArena, arena_of
+
+RUNTIME = "TFLite Micro"
+NOT_WRITTEN = "not written, as nothing is gained"
+_MOST_WRITTEN = 6
+"""The forms of cascades that are written to learn what a runtime's arena takes."""
+
+
+def refuse_other_format(reader: Reader, target: str) -> None:
+    """Raise OptionError for a file whose name ends as models of another format do than the one that was read."""
+    own = importers.detect(reader.data, reader.name)
+    other = next((name for name, each in IMPORTERS.items() if target.lower().endswith(each.suffixes or "\0")), own)
+    if own is not None and other != own:
+        endings = " or ".join(IMPORTERS[own].suffixes)
+        raise OptionError(f"--write: must end in {endings}, as the model is one of {own}, got {shown(target)}")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A model in another form, the sentences about it, and its arena; without bytes, why nothing is gained by it."""
+
+    data: bytes | None
+    sentences: tuple[str, ...]
+    arena: MicroArena | None = None
+
+
+def written_model(reader: Reader, found: OrderAnswer) -> Written:
+    """Return the model that was read with its operations in the order of an answer, if it then needs less memory."""
+    assert found.placed is not None, "an answer of this machine's own has its graph"
+    result = found.placed.result
+    has_no_arena = not is_tflite(reader.data)
+    if found.moves == 0 or (has_no_arena and found.saved_bytes <= 0):
+        return Written(None, (f"{NOT_WRITTEN}: the given order has the least peak, {found.peak:,} bytes",))
+    file = write_reordered(reader.data, reader.name, permuted(result.graph, result.order))
+    left_out = tuple(f"has not {what}" for what in file.left_out)
+    if has_no_arena:
+        return Written(file.data, left_out)
+    given, arena = (arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
+    if not arena.is_smaller(given):
+        way_out = "a plan in the file may help, which `memplan deploy` writes"
+        return Written(None, (f"{NOT_WRITTEN}: {RUNTIME} takes {given}, and in the new order {arena}; {way_out}",))
+    return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {given.used:,} as given"), arena)
+
+
+def c_files(result: CascadeResult, source: OperationGraph, name: str) -> Mapping[str, bytes]:
+    """Return the last point of a result as files of C by their names, which begin with `name`; raises InputError."""
+    if result.options.pools:
+        raise OptionError("--pool: must not be given for C, which has one arena")
+    point = result.points[-1]
+    return write_cascade(
+        PlacedCascade(point.cascade, point.offsets(), point.peak, result.options.alignment), source, name
+    )
+
+
+def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOptions) -> RewritableModel:
+    """Return the model that was read as one that can be written in parts; raises InputError where it cannot."""
+    assert isinstance(options, CascadeOptions)
+    if reader.imported is None:
+        raise OptionError("--write: must be given for a model, got a graph or a program")
+    is_streamed = "streamed" in (options.input, options.output)
+    if is_streamed or options.overlap == "sliding" or options.brick > 1 or options.pools:
+        raise OptionError(
+            "--write: must not be given with --input, --output, --overlap, --brick or --pool: no runtime has them"
+        )
+    return rewritable(reader.data, reader.name, graph, reader.options)
+
+
+def written_in_parts(model: RewritableModel, result: CascadeResult, data: bytes) -> Written:
+    """Return the form of a cascade's points whose arena is the smallest as a file, if it is smaller than as given."""
+    given = arena_of(data)
+    found = min(arenas_in_parts(model, result.points, given, arena_of), key=lambda row: row[0].used, default=None)
+    if found is None or not found[0].is_smaller(given):
+        least = "no form has fewer" if found is None else f"{found[0]} in parts"
+        return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {given}, {least}",))
+    arena, form, written = found
+    needs = f"{len(form.found.steps)} operations on parts, {form.point.macs_ratio - 1:+.2%} MACs"
+    return Written(written, (f"{needs}; {RUNTIME}'s whole arena takes {arena}, {given.used:,} as given",), arena)
+
+
+def arenas_in_parts(
+    model: RewritableModel,
+    points: Sequence[CascadePoint],
+    given: MicroArena,
+    measured: Callable[[bytes], MicroArena],
+    most: int = _MOST_WRITTEN,
+) -> Iterator[tuple[MicroArena, Rewriting, bytes]]:
+    """Yield the forms of points that may take less than the given arena, with theirs, the most promising first.
+
+    The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
+    runtime's rules; those that cannot be written are left out. Raises OperationsError where none can be.
+    """
+    refused: OperationsError | None = None
+    forms = sorted(rewritings(points, given.used), key=lambda form: form.needed)
+    for form in [form for form in forms if form.peak < given.used][:most]:
+        try:
+            written = model.write(form.found)
+        except OperationsError as error:  # another form cuts elsewhere
+            refused = refused or error
+            continue
+        yield measured(written), form, written
+        most = 0
+    if refused is not None and most:
+        raise refused

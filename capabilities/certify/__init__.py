@@ -1,0 +1,1 @@
+"""Certify: what proves a plan, to be checked without memplan."""

@@ -1,0 +1,119 @@
+"""The capability `certificate`: what proves a plan, to be checked without memplan."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.certify.veripb import veripb_proof
+from memplan.capabilities.inputs import PLAN, PROBLEM
+from memplan.capabilities.question import Question
+from memplan.planner.audit import refuse_other_plan, verify
+from memplan.planner.errors import PlanError
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, certify, with_certificate
+from memplan.solvers.portfolio.solve import solve
+
+_MOST_TOLD = 10
+
+
+class CertificateOptions(SearchOptions):
+    """Options of a certificate."""
+
+    proof_s: Seconds = Field(TIME_LIMIT_S, description="Of these, the seconds for the proof.")
+
+
+class CertificateAnswer(Answer):
+    """The certificate of a plan, and the plan; `text` is what `checkers/check.py` reads, empty with a `reason`.
+
+    `left_open` is what the plan claims beyond it, and why that is not proved.
+    """
+
+    kind: Literal["live-set", "lemmas", "multipliers", "none"]
+    text: str
+    lemmas: int
+    buffers: tuple[Id, ...]
+    reason: str | None
+    left_open: str | None
+    sha256: str | None
+    plan: Plan
+
+
+def certificate(
+    problem: Problem,
+    plan: Plan | None = None,
+    options: CertificateOptions = CertificateOptions(),
+    control: Control = Control(),
+) -> CertificateAnswer:
+    """Certify a plan: what proves that it is the best, or that nothing fits, to be checked without memplan.
+
+    Where no plan is given, one is made first.
+    """
+    running = control.begun(options)
+    if plan is not None:
+        refuse_other_plan(problem, plan)
+    if plan is not None and (violations := verify(problem, plan)):
+        raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
+    proof_s = min(options.proof_s, running.left_s / 2)
+    if plan is None:
+        plan = solve(
+            problem,
+            time_limit_s=running.left_s - proof_s,
+            deterministic=options.deterministic,
+            control=running.searching(keeping_s=proof_s),
+        )
+    left_s = min(options.proof_s, running.left_s)
+    found = certify(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
+    return CertificateAnswer.of(found, sha256=found.facts().sha256, plan=plan)
+
+
+def certified(
+    problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
+) -> tuple[Plan, Certificate]:
+    """Return a plan with what it says of its certificate, to be written to a file, and the certificate."""
+    found = certify(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
+    return with_certificate(plan, found, file if found.text else None), found
+
+
+def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
+    """Return what a certificate proves as a formula in OPB, and the proof that VeriPB checks; refuses as that does."""
+    return veripb_proof(write_problem(problem).decode(), found.text, found.buffers)
+
+
+def lines(found: CertificateAnswer) -> Iterator[str]:
+    """Yield the lines for people: what proves which claim."""
+    if found.reason is not None:
+        yield f"no certificate: {found.reason}"
+        return
+    claim = "nothing fits" if found.plan.peak is None else f"a peak of {found.plan.peak:,} bytes is the least"
+    if len(found.plan.pools) > 1 and found.plan.peak is not None:
+        claim = f"no plan is better{f' for {found.plan.profile}' * (found.plan.profile is not None)}"
+    yield f"{claim}: by {found.kind}, {found.lemmas:,} lemmas about {len(found.buffers):,} buffers"
+    if found.left_open is not None:
+        yield f"left open: {found.left_open}"
+    yield f"sha256 {found.sha256}, {len(found.text.encode()):,} bytes"
+
+
+def _refuted(question: Question, answer: CertificateAnswer) -> str | None:
+    violations = verify(question["problem"], answer.plan)
+    return f"plan: is not one of this problem: {violations[0].message}" if violations else None
+
+
+CAPABILITY = Capability(
+    certificate,
+    inputs=(PROBLEM, replace(PLAN, required=False, help="A plan of it, JSON or CSV; without one, it is planned.")),
+    lines=lines,
+    exit_status=lambda found: 1 if found.reason is not None else 0,
+    exits={0: "there is a certificate", 1: "there is none"},
+    status=lambda found: found.kind,
+    refutes=_refuted,
+    example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
+)

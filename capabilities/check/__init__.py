@@ -1,0 +1,1 @@
+"""Check: budgets, a baseline, and the differences between two plans."""

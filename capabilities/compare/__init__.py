@@ -1,0 +1,1 @@
+"""Compare: the plans of other systems beside memplan's."""

@@ -1,0 +1,266 @@
+"""The capability `compare`: the bytes of a model by its own planner and by memplan, and the lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Answer, Capability, Control, Seconds
+from memplan.capabilities.foreign import ForeignOptions
+from memplan.capabilities.inputs import FILE
+from memplan.capabilities.order.placement.programs import reorder_program
+from memplan.capabilities.verify.better import audit
+from memplan.planner.audit import verify
+from memplan.planner.errors import FormatError
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference.checked import needed_features
+from memplan.solvers.reference.table import find
+from memplan.systems.imported import Imported, ViewFacts
+from memplan.systems.reading import IMPORTERS, detect, read_model
+
+RECORDED = "the plan in the file"
+_PLANS = 6
+"""The plans and audits that a comparison makes at the most; each has an equal part of the time that is left."""
+
+
+class CompareOptions(ForeignOptions):
+    """Options of a comparison."""
+
+    time_limit_s: Seconds = Field(
+        _PLANS * DEFAULT_TIME_LIMIT_S, description="Seconds until the answer, which the plans share."
+    )
+
+
+class OwnPlan(Answer):
+    """The peak of the model's own planner; None where it has no valid plan, and `message` says why."""
+
+    name: str
+    peak: int | None
+    message: str | None = None
+
+
+class OwnAudit(Answer):
+    """The audit of that plan, where its offsets are known: what it breaks, and how little would mend it.
+
+    `above_line` counts the buffers that end above the best peak, `fewest_moves` those that must leave their places to
+    reach it; none less than `at_least` do. `not_tried` is the reason why nothing looked for the fewest.
+    """
+
+    valid: bool
+    peak: int | None
+    best: int | None
+    too_much_bytes: int | None
+    gap: float | None
+    above_line: int
+    fewest_moves: int | None
+    at_least: int | None
+    proved: bool
+    not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
+
+
+class OurPlan(Answer):
+    """The peak of memplan for the model's buffers, and its lower bound."""
+
+    peak: int | None
+    lower_bound: int | None
+    status: str
+    solver: str | None
+    buffers: int
+
+
+class ModelComparison(Answer):
+    """The comparison for one model. `own` plans each view as a buffer, so does `memplan`; `memplan_with_views` shares.
+
+    `saved` counts from the model's own plan, or, where none is known, from `nothing_shared`. `memplan_reordered` plans
+    the operations in a better order, and `saved_by_order` is what that saves of memplan's best plan otherwise; both are
+    None for a file without operations.
+    """
+
+    format: str
+    nothing_shared: int
+    own: OwnPlan | None
+    memplan: OurPlan
+    memplan_with_views: OurPlan | None
+    memplan_reordered: OurPlan | None
+    saved_by_order: int | None
+    views: ViewFacts
+    saved: int | None
+    saved_percent: float | None
+    warnings: tuple[str, ...]
+    own_audit: OwnAudit | None = None
+
+
+def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:
+    """Compare a model's own memory planner with memplan: bytes used, the bound, and bytes saved.
+
+    A service reads the file in a process of its own, with limits of time and memory.
+    """
+    found = detect(file, options.name)
+    if found is None:
+        is_json = file.lstrip()[:1] == b"{"
+        kind = "JSON, which `memplan plan FILE` reads where it is a problem" if is_json else f"{file[:20]!r}"
+        raise FormatError(f"must be a model file, got {kind}")
+    shared = apart = read_model(file, options.name, options)
+    if shared.views.aliases:
+        apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
+    time = _SharedTime(control.begun(options))
+    plan = _planned(apart.problem, time)
+    in_place = _planned(shared.problem, time) if shared.views.aliases else None
+    own, audited = _own(found, (apart, shared), time)
+    everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
+    before = everything if own is None or own.peak is None else own.peak
+    after = (in_place or plan).peak
+    # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
+    reordered = None if shared.has_scratch else _reordered(shared, time)
+    saved = None if after is None or shared.has_unknown_scratch else before - after
+    return ModelComparison(
+        format=found,
+        nothing_shared=everything,
+        own=own,
+        memplan=plan,
+        memplan_with_views=in_place,
+        memplan_reordered=reordered,
+        saved_by_order=None if reordered is None else _saved(after, reordered.peak),
+        views=shared.views,
+        saved=saved,
+        saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
+        warnings=tuple(warning.message for warning in shared.warnings),
+        own_audit=audited,
+    )
+
+
+@dataclass(eq=False)
+class _SharedTime:
+    """Shares the time that is left among the plans that may be yet to come."""
+
+    running: Control
+    plans: int = _PLANS
+
+    def next(self) -> Control:
+        """Return the control of the next plan."""
+        part_s = self.running.left_s / max(1, self.plans)
+        self.plans -= 1
+        return replace(self.running, deadline=self.running.deadline.within(part_s))
+
+
+def _planned(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> OurPlan:
+    return _facts(_solved(problem, time, solver, start), problem)
+
+
+def _solved(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> Plan:
+    running = time.next()
+    return solve(problem, time_limit_s=running.left_s, solver=solver, control=running.searching(start=start))
+
+
+def _facts(plan: Plan, problem: Problem) -> OurPlan:
+    return OurPlan.of(plan, buffers=len(problem.buffers))
+
+
+def _reordered(imported: Imported, time: _SharedTime) -> OurPlan | None:
+    if imported.operations is None:
+        return None
+    running = time.next()
+    placed = reorder_program(
+        imported.operations,
+        time_limit_s=running.left_s,
+        cancelled=running.cancelled,
+        facts=imported.facts,
+    ).placed
+    plan = placed.plan
+    if plan.peak is None or plan.peak > placed.result.peak:
+        return _planned(placed.problem, time, start=None if plan.peak is None else plan)
+    return _facts(plan, placed.problem)
+
+
+def _saved(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, before - after)
+
+
+def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tuple[OwnPlan | None, OwnAudit | None]:
+    """Return the model's own plan, and its audit where its offsets are known.
+
+    `read` has the model with views apart, and with views in their sources: audited is what the plan breaks less of.
+    """
+    apart = read[0]
+    if apart.own_peak is not None:
+        known = [(each.problem, each.own_plan) for each in read if each.own_plan is not None]
+        chosen = min(known, key=lambda pair: len(verify(*pair)), default=None)
+        return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audited(*chosen, time)
+    own_name = IMPORTERS[found].planner
+    if own_name is None:
+        return None, None
+    planner = find(own_name)
+    assert planner is not None, "its name begins as those of reference planners do"
+    if missing := needed_features(apart.problem, compile_problem(apart.problem)) - planner.can:
+        return OwnPlan(name=own_name, peak=None, message=f"cannot do {', '.join(sorted(missing))}"), None
+    plan = _solved(apart.problem, time, own_name)
+    message = plan.explanation.message if plan.explanation else None
+    own = OwnPlan(name=own_name, peak=plan.peak, message=message)
+    return own, None if plan.peak is None else _audited(apart.problem, plan, time)
+
+
+def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
+    running = time.next()
+    found = audit(problem, plan, time_limit_s=running.left_s, control=running.searching())
+    moves = found.moves
+    return OwnAudit.of(
+        found,
+        above_line=sum(len(pool.above_line) for pool in found.pools),
+        fewest_moves=None if moves is None else len(moves.moved),
+        at_least=None if moves is None else moves.at_least,
+        proved=moves is not None and moves.proved,
+        not_tried=None if moves is None else moves.not_tried,
+    )
+
+
+def lines(comparison: ModelComparison) -> Iterator[str]:
+    """Yield the lines for people, one a fact."""
+    rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
+    own, views = comparison.own, comparison.memplan_with_views
+    if own is not None:
+        rows.append((own.name, own.peak, own.message or ""))
+    rows.append(("memplan", comparison.memplan.peak, comparison.memplan.status))
+    if views is not None:
+        rows.append(("memplan, views in place", views.peak, views.status))
+    bound = (views or comparison.memplan).lower_bound
+    rows.append(("lower bound", bound, ""))
+    percent = "" if comparison.saved_percent is None else f"{comparison.saved_percent:.1f} %"
+    rows.append(("saved", comparison.saved, percent))
+    audited = comparison.own_audit
+    if audited is not None and audited.fewest_moves:
+        rule = "no fewer do" if audited.proved else f"at least {audited.at_least:,} must"
+        valid = "" if audited.valid else "its own plan is not valid; "
+        rows.append(("moves to the best", audited.fewest_moves, f"{valid}{audited.above_line:,} end above it; {rule}"))
+    reordered = comparison.memplan_reordered
+    if reordered is not None:
+        moved = f"{reordered.status}; the order saves {comparison.saved_by_order or 0:,}"
+        rows.append(("memplan, reordered", reordered.peak, moved))
+    width = max(len(name) for name, _, _ in rows)
+    counts = ["-" if count is None else f"{count:,}" for _, count, _ in rows]
+    digits = max(map(len, counts))
+    for (name, _, note), count in zip(rows, counts, strict=True):
+        yield f"{name:<{width}}  {count:>{digits}}  {note}".rstrip()
+    if audited is not None and audited.not_tried is not None:
+        yield f"not tried: {audited.not_tried}"
+    for warning in comparison.warnings:
+        yield f"warning: {warning}"
+
+
+CAPABILITY = Capability(
+    compare,
+    inputs=(FILE,),
+    lines=lines,
+    exit_status=lambda found: 0 if (found.memplan_with_views or found.memplan).peak is not None else 1,
+    exits={0: "there is a plan", 1: "none was found"},
+    status=lambda found: (found.memplan_with_views or found.memplan).status,
+    example={
+        "file": "aWQsbG93ZXIsdXBwZXIsc2l6ZSxvZmZzZXQKMCwwLDAsNjQsMAoxLDAsMywxMDAsNjQKMiwxLDMsMzIsMAo=",
+        "options": {"name": "network.in.csv"},
+    },
+)

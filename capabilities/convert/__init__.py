@@ -1,0 +1,1 @@
+"""Convert: problems, models and plans from one form to another."""

@@ -1,0 +1,1 @@
+"""Explain: why a problem does not fit or a peak is what it is, and what would change that."""

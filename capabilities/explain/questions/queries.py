@@ -1,0 +1,118 @@
+"""Questions whether problems fit, again and again within one deadline; plans that say so were verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import ABSENT, column
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.heuristics.ejection import FEATURES, Ejector, conflicting
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.search.deadline import Deadline
+
+Answer = Literal["fits", "no", "open"]
+_PROVERS = ("exact", "memory-choice")
+"""The solvers that prove without a process of their own."""
+_SHARE = 0.34
+"""The part of the time that is left which one question may take."""
+_LEAST_S = 0.02
+_ROUNDS = 12
+"""The rounds of ejection for each buffer before a question is searched."""
+
+
+@dataclass(eq=False)
+class Queries:
+    """Questions whether problems fit, until a deadline; `calls` counts them, `opens` those that stayed open;
+    `known` is the last plan that was found.
+
+    In a `deterministic` one no clock decides: each question has the same work, and there are `most_calls`.
+    """
+
+    deadline: Deadline
+    call_limit_s: float = 2.0
+    limits: Limits = field(default_factory=Limits)
+    most_calls: int = 1_000
+    calls: int = 0
+    opens: int = 0
+    last: Plan | None = None
+    known: Plan | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """True once nothing more is tried."""
+        return self.limits.is_over(self.deadline) or (self.limits.deterministic and self.calls >= self.most_calls)
+
+    def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
+        """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan, in `last`.
+
+        A quick question runs no solver that needs a process of its own; by default, where others can prove. It takes at
+        most a share of the time that is left.
+        """
+        if self.is_over:
+            self.opens += 1
+            return "open"
+        self.calls += 1
+        limit_s = self.call_limit_s
+        if not self.limits.deterministic:
+            limit_s = max(_LEAST_S, min(limit_s, self.deadline.left_s * share))
+        instance = compile_problem(problem)
+        # A plan without one buffer is mostly a few moves away: 0.1 ms by ejection, 1 to 25 ms by a search (decision
+        # 087).
+        if not self.limits.deterministic and (mended := self._mended(problem, instance)) is not None:
+            self.last = self.known = mended
+            return "fits"
+        if is_quick is None:
+            is_quick = any(instance.features <= registry.BY_NAME[name].can for name in _PROVERS)
+        control = SolveControl(cancelled=self.limits.cancelled, is_quick=is_quick)
+        self.last = self._solved(problem, instance, limit_s, control)
+        if self.last.status in ("optimal", "feasible"):
+            self.known = self.last
+            return "fits"
+        if self.last.status == "infeasible":
+            return "no"
+        self.opens += 1
+        return "open"
+
+    def whole(self, problem: Problem, plan: Plan) -> Plan:
+        """Return a plan that answered a question with its peak, its bound and its pools, which ejection leaves out."""
+        if plan.peak is not None:
+            return plan
+        return self._solved(problem, compile_problem(problem), self.call_limit_s, SolveControl(start=plan))
+
+    def _solved(self, problem: Problem, instance: Instance, limit_s: float, control: SolveControl) -> Plan:
+        options = SolveOptions.model_construct(
+            time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.limits.deterministic
+        )
+        return Solve(problem, options, control, instance).finish().plan
+
+    def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
+        """Return a verified plan that ejection makes of the last one that was found; None where that is not soon."""
+        if self.known is None or not instance.features <= FEATURES or len(instance) == 0:
+            return None
+        placed = self.known.placements
+        row = np.array([placed.row_of.get(problem.buffers.ids[i], ABSENT) for i in instance.source], dtype=np.int64)
+        offset = np.where(row == ABSENT, ABSENT, placed.offset[row])
+        stays = (row != ABSENT) & (offset % instance.unit == 0)
+        number = np.array([problem.pool_index.get(name, 0) for name in placed.pool_names], dtype=np.int64)
+        near = conflicting(instance)
+        if near is None or not stays.any():
+            return None
+        pool = np.where(stays, number[placed.pool[row]], 0)
+        home = np.where(stays, offset // instance.unit, ABSENT)
+        weight, flag = np.ones_like(home), np.zeros(1, dtype=np.int64)
+        found = Ejector(instance, pool, home, weight, near, 0, flag).soon(stays, _ROUNDS)
+        if found is None:
+            return None
+        plan = Plan(status="feasible", placements=lift(problem, instance, column(found.pool), column(found.offset)))
+        # Ejection knows fewer rules than problems have, so the verifier decides.
+        return None if verify(problem, plan) else plan

@@ -1,0 +1,305 @@
+"""The search for a reason, reported in stages: a witness, a stretch of time, a core, and what of it is needed.
+
+A live set that is too full explains itself, by sorting. Else a stretch of time is found by two bisections; rules, then
+buffers, are left out of it one after the other, as long as the rest is proved not to fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from memplan.capabilities.explain.questions.parts import bodies, part
+from memplan.capabilities.explain.questions.queries import Answer, Queries
+from memplan.capabilities.explain.questions.rules import ProblemRule, rules_of
+from memplan.capabilities.explain.reasons.enough import enough
+from memplan.capabilities.explain.reasons.live_sets import OverfullSet, overfull_set, overfull_stretches
+from memplan.capabilities.explain.reasons.options import ExplainOptions, Stage
+from memplan.capabilities.explain.reasons.reduction import deleted, shortest_prefix, shortest_stretch
+from memplan.capabilities.explain.reasons.sentences import sentence
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.legal_offsets import last_end
+from memplan.planner.model.buffer_table import I64, Bool
+from memplan.planner.model.plan import Explanation, Plan, ReasonKind
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.proofs import claims_of_explanation
+from memplan.solvers.certificates.certify import infeasible_core
+from memplan.solvers.search.deadline import Deadline
+
+_MOST_CALLS = 400
+"""The questions of an explanation that no clock ends."""
+_ENOUGH_SHARE = 0.5
+"""The part of the time that is left which the size that would do may take."""
+_LEMMA_SHARE = 0.15
+"""The part of the time that is left which a proof by lemmas may take."""
+_CALL_SHARE = 0.15
+"""The part of the whole time that one question may take."""
+
+
+@dataclass(eq=False)
+class Reasoning:
+    """The search for the reason that a problem does not fit, which is proved; `first` is what the solve said of it."""
+
+    problem: Problem
+    first: Explanation
+    options: ExplainOptions
+    queries: Queries = field(init=False)
+    kept: Bool = field(init=False)
+    dropped: tuple[ProblemRule, ...] = ()
+    kind: ReasonKind = "core"
+    unsure: int = 0
+    stretch: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        options = self.options
+        deadline = Deadline.after(options.time_limit_s)
+        self.queries = Queries(
+            deadline,
+            _CALL_SHARE * options.time_limit_s if not options.deterministic else options.time_limit_s,
+            options,
+            most_calls=_MOST_CALLS,
+        )
+        self.kept = np.ones(len(self.problem.buffers), dtype=np.bool_)
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The whole problem, compiled."""
+        return compile_problem(self.problem)
+
+    @cached_property
+    def bodies(self) -> I64:
+        """For each buffer, what names its body."""
+        return bodies(self.problem)
+
+    def explanation(self) -> Explanation:
+        """Return the reason with as little in it as the time allows."""
+        full = overfull_set(self.problem, self.instance)
+        # Irreducible by arithmetic: no question to a solver is needed (decision 072).
+        if full is not None:
+            found = self._of_live_set(full)
+            self._report("witness", found)
+        else:
+            self._report("witness", self._said(irreducible=False, kind="stretch"))
+            self._narrow()
+            rules = self._without_rules()
+            names = self._without_buffers(rules)
+            rules = [rule for rule in rules if self._is_about_kept(rule)]
+            found = self._said(self.unsure == 0, self.kind, names, rules)
+        self._report("irreducible" if found.irreducible else "core", found)
+        if self.options.with_enough and not self.options.is_cancelled:
+            share_s = self.queries.deadline.left_s * _ENOUGH_SHARE
+            size = enough(self.problem, found.pool, self._least(found), share_s, self.options)
+            if size is not None:
+                message = f"{found.message}; {size.size} bytes would do"
+                needed = size.size if size.proved else found.needed
+                found = found.model_copy(update={"would_do": size, "message": message, "needed": needed})
+        found = found.model_copy(update={"wall_time_s": self._seconds()})
+        self._report("enough", found)
+        return found
+
+    def _least(self, found: Explanation) -> int:
+        """Return the least size of the reason's pool that is not ruled out: one of so many bytes as there are is."""
+        if found.pool is None:
+            return 0
+        unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0
+        return max(found.needed or 0, (size // unit + 1) * unit)
+
+    def _of_live_set(self, full: OverfullSet) -> Explanation:
+        """Return the explanation by a live set that needs no rules and no questions."""
+        ids = tuple(self.problem.buffers.ids[i] for i in full.buffers)
+        found = Explanation(
+            message="",
+            pool=self.problem.pools[0].name,
+            missing_bytes=full.needed - full.capacity,
+            time=full.time,
+            buffers=ids,
+            kind="live-set",
+            irreducible=True,
+            open_questions=0,
+            calls=0,
+            capacity=full.capacity,
+            needed=full.needed,
+            other_bottlenecks=full.stretches - 1,
+        )
+        return found.model_copy(update={"message": sentence(self.problem, found)})
+
+    def _narrow(self) -> None:
+        """Keep the buffers of the witness where these alone do not fit, else those of a short stretch of time."""
+        if self.first.buffers:
+            mine = self._closed({self.problem.index[name] for name in self.first.buffers})
+            if self._fails(mine):
+                self.kept, self.kind = mine, "live-set" if self._is_live_set(mine) else "core"
+                if len(self.first.buffers) > 2:
+                    self._shorten()
+                return
+        lives = self.instance
+        if lives.n_live_sets == 0 or self._of_lemmas():
+            return
+        first, last = shortest_stretch(lives.n_live_sets, lambda low, high: self._fails(self._alive(low, high)))
+        self.kept = self._alive(first, last)
+        times = lives.live_set_time
+        ends = self.problem.buffers.end[np.repeat(self.kept, np.diff(self.problem.buffers.first))]
+        until = int(times[last + 1]) if last + 1 < len(times) else int(ends.max(initial=int(times[last]) + 1))
+        self.stretch = int(times[first]), until
+        names = self._names(np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist())
+        self._report("stretch", self._said(irreducible=False, kind="stretch", names=names))
+
+    def _of_lemmas(self) -> bool:
+        """Keep the buffers that a proof by lemmas needs; False where none was found in time."""
+        # Its time limit is one of the clock, which must decide nothing here.
+        if self.options.deterministic:
+            return False
+        share_s = max(0.01, self.queries.deadline.left_s * _LEMMA_SHARE)
+        core = infeasible_core(self.problem, time_limit_s=share_s, cancelled=self.options.cancelled)
+        if not core:
+            return False
+        self.kept = self._closed({self.problem.index[name] for name in core})
+        names = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist()
+        self._report("core", self._said(irreducible=False, kind="core", names=names))
+        return True
+
+    def _shorten(self) -> None:
+        """Keep the shortest prefix of the bodies, the largest first, that does not fit."""
+        size = np.bincount(self.bodies, weights=self.problem.buffers.size, minlength=len(self.bodies))
+        mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
+        order = mine[np.argsort(-size[mine], kind="stable")].tolist()
+        chosen = shortest_prefix(order, lambda some: self._fails(self._closed(set(some))))
+        self.kept = self._closed(set(chosen))
+
+    def _without_rules(self) -> list[ProblemRule]:
+        """Leave out rules that are not needed; return the others."""
+        rules = rules_of(self.problem, self.kept)
+        everything = set(rules)
+
+        def query(left: list[ProblemRule]) -> Answer:
+            return self._query(self.kept, everything.difference(left))
+
+        def report(left: list[ProblemRule]) -> None:
+            self.dropped = tuple(everything.difference(left))
+
+        # Mostly no rule matters, and one question says so for all.
+        if rules and query([]) == "no":
+            rules = []
+            report(rules)
+        rules, unsure = deleted(rules, query, report)
+        self.unsure += unsure
+        return rules
+
+    def _without_buffers(self, rules: list[ProblemRule]) -> list[int]:
+        """Leave out bodies that are not needed, small areas first; return the others."""
+        mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
+        area = self._areas()
+        # Small ones are the likeliest not to matter, and go in large steps.
+        items = mine[np.argsort(area[mine], kind="stable")].tolist()
+
+        def report(left: list[int]) -> None:
+            self.kept = self._closed(set(left))
+            self._report("core", self._said(irreducible=False, kind=self.kind, names=left, rules=rules))
+
+        left, unsure = deleted(items, lambda left: self._query(self._closed(set(left)), self.dropped), report)
+        self.unsure += unsure
+        return left
+
+    def _areas(self) -> Any:
+        """Return the bytes of each body times how long they are alive, (n,), as floats."""
+        table = self.problem.buffers
+        time = np.add.reduceat(
+            np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
+        )
+        # Without lifetimes, conflicts by name say how long they matter: they go last.
+        time[np.diff(table.first) == 0] = np.inf
+        return np.bincount(self.bodies, weights=np.minimum(table.size * time, 1e300), minlength=len(table))
+
+    def _fails(self, kept: Bool) -> bool:
+        return self._query(kept) == "no"
+
+    def _query(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
+        return self.queries.fits(part(self.problem, kept, dropped)) if kept.any() else "fits"
+
+    def _closed(self, names: set[int]) -> Bool:
+        """Return True for the buffers in the bodies of some."""
+        some = np.zeros(len(self.bodies), dtype=np.bool_)
+        some[self.bodies[list(names)]] = True
+        grown: Bool = some[self.bodies]
+        return grown
+
+    def _alive(self, first: int, last: int) -> Bool:
+        """Return True for the bodies that are alive in some live sets, and for those that have no lifetimes."""
+        lives, n = self.instance, len(self.bodies)
+        meets = (lives.start <= last) & (first < lives.end)
+        some = np.zeros(n, dtype=np.bool_)
+        some[lives.source[lives.lifetime_buffer[meets]]] = True
+        has_life = np.zeros(n, dtype=np.bool_)
+        has_life[lives.source[lives.lifetime_buffer]] = True
+        some |= ~has_life & (self.problem.buffers.size > 0) & (np.diff(self.problem.buffers.first) == 0)
+        return self._closed(set(np.flatnonzero(some).tolist()))
+
+    def _is_live_set(self, kept: Bool) -> bool:
+        return self.first.time is not None and bool(kept.any())
+
+    def _is_about_kept(self, rule: ProblemRule) -> bool:
+        return rule.buffer < 0 or bool(self.kept[rule.buffer])
+
+    def _names(self, positions: list[int]) -> tuple[int | str, ...]:
+        size = self.problem.buffers.size
+        return tuple(self.problem.buffers.ids[i] for i in sorted(positions, key=lambda i: -int(size[i])))
+
+    def _said(
+        self, irreducible: bool, kind: ReasonKind, names: list[int] | tuple[int | str, ...] = (), rules: Any = ()
+    ) -> Explanation:
+        """Return the explanation so far; without names, that of the solve."""
+        ids = self._names(names) if isinstance(names, list) else names
+        q = self._pool()
+        capacity = last_end(self.problem.pools[q])
+        missing = self.first.missing_bytes
+        found = Explanation(
+            message=self.first.message,
+            pool=self.problem.pools[q].name,
+            missing_bytes=missing,
+            time=self.first.time,
+            buffers=ids or self.first.buffers,
+            kind=kind,
+            irreducible=irreducible,
+            open_questions=self.unsure,
+            calls=self.queries.calls,
+            capacity=capacity,
+            needed=None if missing is None else capacity + missing,
+            stretch=self.stretch,
+            rules=tuple(rule.member(self.problem) for rule in rules),
+            other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
+        )
+        # What was missing at a time was said of other buffers; of these it may not hold.
+        if ids and not self._is_witness(found):
+            found = found.model_copy(
+                update={
+                    "missing_bytes": None,
+                    "time": None,
+                    "kind": "core" if found.kind == "live-set" else found.kind,
+                }
+            )
+        return found.model_copy(update={"message": sentence(self.problem, found)}) if ids else found
+
+    def _is_witness(self, found: Explanation) -> bool:
+        """Say whether the verifier sees that the named buffers, alive at the time, do not fit the pool."""
+        if found.missing_bytes is None or found.time is None:
+            return False
+        return not any(claims_of_explanation(self.problem, Plan(status="infeasible", explanation=found)))
+
+    def _pool(self) -> int:
+        """Return the pool that is reported: the one that the solve named, else the last one that is limited."""
+        if self.first.pool is not None:
+            return self.problem.pool_index[self.first.pool]
+        limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]
+        return limited[-1] if limited else 0
+
+    def _seconds(self) -> float | None:
+        return self.options.wall_time_s(self.queries.deadline)
+
+    def _report(self, stage: Stage, found: Explanation) -> None:
+        if self.options.on_stage is not None:
+            self.options.on_stage(stage, found.model_copy(update={"wall_time_s": self._seconds()}))

@@ -1,0 +1,75 @@
+"""From a set that does not fit to a smaller one: stretches of time, prefixes and deletion.
+
+With fewer buffers, and with fewer rules, nothing is ever harder to fit; so one pass of questions is enough for a set
+from which nothing can be left out (Chinneck and Dravnieks, ORSA Journal on Computing 3, 1991, call it irreducible).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from memplan.capabilities.explain.questions.queries import Answer
+
+Item = TypeVar("Item")
+StillFails = Callable[[list[Item]], bool]
+Query = Callable[[list[Item]], Answer]
+
+
+def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int, int]:
+    """Return (first, last) of `count` live sets between which what is alive does not fit; 2 log2(count) questions.
+
+    All of them together do not fit.
+    """
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(0, middle) else (middle + 1, high)
+    last, low = high, 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fails(middle, last) else (low, middle - 1)
+    return low, last
+
+
+def shortest_prefix(items: list[Item], fails: StillFails[Item]) -> list[Item]:
+    """Return a prefix of items that fails, as all of them do, though one item less was not shown to; by bisection."""
+    low, high = 1, len(items)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(items[:middle]) else (middle + 1, high)
+    return items[:high]
+
+
+def deleted(items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]) -> tuple[list[Item], int]:
+    """Return items that fail, as the given ones do, and the number of them that are not known to be needed.
+
+    Goes once through the items, in chunks that double where they can be left out and halve where they cannot; what
+    stayed open is tried again at the end, when fewer are left. `report` is called with each smaller list.
+    """
+    left, at, size = list(items), 0, max(1, len(items) // 2)
+    unsure: list[Item] = []
+    while at < len(left):
+        size = min(size, len(left) - at)
+        trial = left[:at] + left[at + size :]
+        answer = query(trial)
+        if answer == "no":
+            # What could go was one of many, so more are tried at once.
+            left, size = trial, size * 2
+            report(left)
+        elif size > 1:
+            size //= 2
+        else:
+            # Kept as if it were needed, and counted; with fewer others the question may be easier at the end.
+            if answer == "open":
+                unsure.append(left[at])
+            at += 1
+    still_open = 0
+    for item in unsure:
+        trial = [other for other in left if other != item]
+        answer = query(trial)
+        if answer == "no":
+            left = trial
+            report(left)
+        still_open += answer == "open"
+    return left, still_open

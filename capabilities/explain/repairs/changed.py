@@ -1,0 +1,102 @@
+"""Problems after some changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from memplan.capabilities.explain.repairs.values import RepairChange
+from memplan.planner.model.entries import entries_among
+from memplan.planner.model.problem import Problem
+
+OUT, IN = "#out", "#in"
+
+
+class ChangedProblems:
+    """The problems that sets of changes make of one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
+        self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}
+
+    def after(self, changes: Iterable[RepairChange]) -> Problem:
+        """Return the problem after some changes, no two of which are of one buffer; anything that fits will do."""
+        rows: dict[int | str, dict[str, Any] | None] = dict(self.rows)
+        more: list[dict[str, Any]] = []
+        pairs = list(self.problem.may_share)
+        for change in changes:
+            name = change.buffers[0]
+            row = dict(self.rows[name])
+            if change.kind == "in-place":
+                other = change.buffers[1]
+                second = dict(self.rows[other])
+                # Of one size, an alias says the same and leaves solvers less to decide than a pair that may share.
+                if row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0:
+                    rows[other] = _inside(second, name)
+                else:
+                    pairs.append((name, other))
+                continue
+            if change.kind == "spill":
+                more += _spilled(row)
+            rows[name] = _changed(row, change)
+        kept = [row for row in rows.values() if row is not None]
+        return Problem.model_validate(
+            self.fields | {"buffers": kept + more} | self._entries({row["id"] for row in kept}, pairs)
+        )
+
+    def _entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
+        """Return the entries of the problem about what is left."""
+        left = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
+        return {**entries_among(self.problem, names), **left}
+
+
+def original(name: int | str, index: Any) -> int | str:
+    """Return the id of the problem's buffer that a changed problem's buffer was made of."""
+    if name in index or not isinstance(name, str):
+        return name
+    for known in (name.removesuffix(OUT), name.removesuffix(IN)):
+        if known in index:
+            return known
+        # Ids that are numbers became texts when a suffix was added.
+        if known != name and known.lstrip("-").isdigit() and int(known) in index:
+            return int(known)
+    return name
+
+
+def _inside(row: dict[str, Any], name: int | str) -> dict[str, Any]:
+    """Return a buffer as an alias of another one."""
+    kept = {key: value for key, value in row.items() if key not in ("hint", "relative", "no_cross")}
+    return kept | {"alias_of": name}
+
+
+def _changed(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None:
+    """Return a row after a change; None where it is gone."""
+    if change.kind == "spill" or (change.kind == "pool" and change.pool is None):
+        return None
+    if change.kind == "unpin":
+        return {key: value for key, value in row.items() if key != "offset"}
+    if change.kind == "alignment":
+        return row | {"alignment": change.value}
+    if change.kind == "pool":
+        return {key: value for key, value in row.items() if key != "forbid_pools"} | {"pools": (change.pool,)}
+    start, end = _life(row)
+    steps = change.steps or 0
+    start, end = (start, end - steps) if change.kind == "earlier-end" else (start + steps, end)
+    return {key: value for key, value in row.items() if key != "lifetimes"} | {"start": start, "end": end}
+
+
+def _life(row: dict[str, Any]) -> tuple[int, int]:
+    """Return the span of time of a buffer that is alive without a break, in whatever lifetimes that is said."""
+    spans = row.get("lifetimes") or ((row["start"], row["end"]),)
+    return min(start for start, _ in spans), max(end for _, end in spans)
+
+
+def _spilled(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the buffer in its first and in its last time step, as two buffers."""
+    start, end = _life(row)
+    kept = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}
+    return [
+        kept | {"id": f"{row['id']}{OUT}", "start": start, "end": start + 1},
+        kept | {"id": f"{row['id']}{IN}", "start": end - 1, "end": end},
+    ]

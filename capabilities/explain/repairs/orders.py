@@ -1,0 +1,214 @@
+"""Repairs of a graph of operations: a swap, another order, operations that run again, a cascade; each planned."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.solve import cascade
+from memplan.capabilities.explain.questions.parts import remade
+from memplan.capabilities.explain.repairs.values import OrderChange
+from memplan.capabilities.order.placement.joint import order_and_place
+from memplan.capabilities.order.recompute.frontier import recompute_frontier
+from memplan.capabilities.order.search.regions import RegionOrder
+from memplan.planner.audit import verify
+from memplan.planner.errors import MemplanError, OptionError, shown
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import bytes_along, peak_of
+from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.search.deadline import Deadline
+
+_MOST_SWAPS = 200
+_CALL_S = 1.0
+
+
+@dataclass(frozen=True)
+class OrderRepair:
+    """A change of the order with which a graph fits: its plan passed the verifier.
+
+    `swap`: the operations at two neighbouring places of the given order change places. `reorder`: `moves` operations
+    run at another place. `recompute`: some operations run again, at an `extra_cost`. `cascade`: regions of operations,
+    named by their first and last one, run in stripes; `extra_cost` is in multiplications. `order` has positions of
+    operations as they run, some of them more than once where they run again; those of a cascade are in its problem.
+    `extra_traffic` is in bytes that are read and written, beyond those of running each operation once, whole. `regions`
+    are the orders inside operations that differ from the given ones.
+    """
+
+    kind: OrderChange
+    order: tuple[int, ...]
+    operations: tuple[int, ...]
+    moves: int
+    extra_cost: int
+    extra_traffic: int
+    live_peak: int
+    peak: int
+    problem: Problem
+    plan: Plan
+    regions: tuple[RegionOrder, ...] = ()
+
+
+@dataclass(frozen=True)
+class OrderRepairs:
+    """The repairs of a graph, the smallest change first; `least` is a peak that no order is below, in bytes.
+
+    `proved`: where there is none, no order of the operations fits, each run once. `left_out` says what was not tried,
+    and for which reason.
+    """
+
+    repairs: tuple[OrderRepair, ...]
+    least: int
+    proved: bool
+    left_out: tuple[str, ...] = ()
+
+
+def repairs_of_graph(
+    graph: OperationGraph,
+    capacity: int,
+    *,
+    wanted: int = 3,
+    time_limit_s: float = 5.0,
+    deterministic: bool = False,
+    cancelled: threading.Event | None = None,
+) -> OrderRepairs:
+    """Return what makes a graph fit so many bytes: nothing, one swap, another order, clones, operations in stripes.
+
+    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. Raises OptionError
+    for a capacity below 0, fewer than one repair wanted, or a time limit that is none.
+    """
+    if capacity < 0:
+        raise OptionError(f"capacity: must be at least 0, got {shown(capacity)}")
+    if wanted < 1:
+        raise OptionError(f"wanted: must be at least 1, got {shown(wanted)}")
+    if not 0 < time_limit_s < float("inf"):
+        raise OptionError(f"time_limit_s: must be above 0 and finite, got {shown(time_limit_s)}")
+    limits = Limits(cancelled=cancelled, deterministic=deterministic)
+    search = _Orders(graph, capacity, Deadline.after(time_limit_s), limits)
+    given = search.planned("none", list(range(len(graph.ops))), ())
+    if given is not None:
+        return OrderRepairs((given,), given.live_peak, proved=True)
+    found = []
+    for repair in search.swaps():
+        found.append(repair)
+        if len(found) >= wanted:
+            break
+    placed = order_and_place(graph, time_limit_s=0.3 * time_limit_s, limits=limits, goal="placed")
+    order = list(placed.result.order)
+    moved = tuple(k for k, operation in enumerate(order) if operation != k)
+    inside = replace(search, graph=placed.result.graph)
+    other = inside.planned("reorder", order, moved, placed.result.regions)
+    if (
+        other is not None
+        and len(found) < wanted
+        and all((other.order, other.regions) != (repair.order, repair.regions) for repair in found)
+    ):
+        found.append(other)
+    least = placed.result.lower_bound
+    proved, left_out = not found and least > capacity, []
+    # Fewer changes to the program first: operations run again before operations in stripes.
+    for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
+        if len(found) >= wanted:
+            break
+        try:
+            found += repairs(max(0.05, 0.5 * search.deadline.left_s))
+        except MemplanError as error:
+            left_out.append(f"{kind}: {error}")
+    return OrderRepairs(tuple(found[:wanted]), least, proved=proved, left_out=tuple(left_out))
+
+
+@dataclass(frozen=True)
+class _Orders:
+    """The orders of one graph, planned in a pool of one size."""
+
+    graph: OperationGraph
+    capacity: int
+    deadline: Deadline
+    limits: Limits
+
+    def planned(
+        self,
+        kind: OrderChange,
+        order: Sequence[int],
+        operations: tuple[int, ...],
+        regions: tuple[RegionOrder, ...] = (),
+    ) -> OrderRepair | None:
+        """Return the repair that an order is, or None where its bytes or its plan do not fit."""
+        live = peak_of(self.graph, order)
+        if live > self.capacity:
+            return None
+        problem = self._sized(problem_of_order(self.graph, order))
+        plan = self._fitting(problem)
+        if plan is None:
+            return None
+        moves = sum(operation != k for k, operation in enumerate(order))
+        return OrderRepair(kind, tuple(order), operations, moves, 0, 0, live, plan.peak or 0, problem, plan, regions)
+
+    def swaps(self) -> Iterator[OrderRepair]:
+        """Yield the swaps of neighbours that are enough, those that leave fewest bytes alive first."""
+        count, tried = len(self.graph.ops), []
+        along = bytes_along(self.graph, range(count))
+        worst = [k for k, alive in enumerate(along) if alive > self.capacity]
+        near = {k for at in worst for k in (at - 1, at, at + 1) if 0 <= k < count - 1}
+        # One swap changes what is alive at one place, so it cannot mend many.
+        for k in sorted(near)[:_MOST_SWAPS] if len(worst) <= 3 else ():
+            if k in self.graph.predecessors[k + 1]:
+                continue
+            order = [*range(k), k + 1, k, *range(k + 2, count)]
+            tried.append((peak_of(self.graph, order), k, order))
+        for live, k, order in sorted(tried):
+            if live > self.capacity or self.deadline.left_s <= 0:
+                return
+            if (repair := self.planned("swap", order, (k, k + 1))) is not None:
+                yield repair
+
+    def clones(self, limit_s: float) -> Iterator[OrderRepair]:
+        """Yield the cheapest program that fits because operations run again."""
+        frontier = recompute_frontier(
+            self.graph,
+            budget=self.capacity,
+            time_limit_s=limit_s,
+            deterministic=self.limits.deterministic,
+            cancelled=self.limits.cancelled,
+        )
+        for point in frontier.points:
+            if point.peak > self.capacity or not point.clones:
+                continue
+            problem = self._sized(point.placed.problem)
+            plan = self._fitting(problem)
+            if plan is not None:
+                moved = sum(map(self._bytes_of, point.clones))
+                costs = (point.extra_cost, moved, point.live_peak, plan.peak or 0)
+                yield OrderRepair("recompute", point.order, point.clones, 0, *costs, problem, plan, frontier.regions)
+                return
+
+    def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
+        """Yield the cascade with the fewest multiplications that fits."""
+        options, cancelled = CascadeOptions(fit=self.capacity), self.limits.cancelled
+        result = cascade(self.graph, options, time_limit_s=limit_s, cancelled=cancelled)
+        for point in result.points[:1]:
+            striped = (each for each in point.cascade.regions if each.kind != "whole")
+            ends = tuple(v for each in striped for v in (each.first, each.end - 1))
+            problem = self._sized(point.problem)
+            plan = self._fitting(problem, point.plan)
+            if plan is not None:
+                more = max(0, point.macs - result.layers.macs), max(0, point.traffic - result.layers.traffic)
+                yield OrderRepair("cascade", (), ends, 0, *more, point.estimate, plan.peak or 0, problem, plan)
+
+    def _bytes_of(self, operation: int) -> int:
+        """Return the bytes that an operation reads and writes."""
+        row = self.graph.ops[operation]
+        return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
+
+    def _sized(self, problem: Problem) -> Problem:
+        pools = (problem.pools[0].model_copy(update={"size": self.capacity}), *problem.pools[1:])
+        return remade(problem, {"pools": pools})
+
+    def _fitting(self, problem: Problem, start: Plan | None = None) -> Plan | None:
+        limit_s = _CALL_S if self.limits.deterministic else max(0.05, min(_CALL_S, self.deadline.left_s))
+        plan = self.limits.solved(problem, limit_s, accept="fit", start=start)
+        is_found = plan.status in ("optimal", "feasible") and not verify(problem, plan)
+        return plan if is_found else None

@@ -1,0 +1,260 @@
+"""The search for repairs: fewer changes first, cheaper ones first among these, each verified by planning again.
+
+Changes that leave a live set above the capacity are never planned. Where changes cover all live sets and nothing fits
+all the same, the new reason names buffers; every repair that contains these changes must change one of those, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+
+from memplan.capabilities.explain.questions.queries import Answer, Queries
+from memplan.capabilities.explain.reasons.options import ExplainOptions
+from memplan.capabilities.explain.reasons.reasoning import Reasoning
+from memplan.capabilities.explain.repairs.candidates import Candidates
+from memplan.capabilities.explain.repairs.changed import ChangedProblems, original
+from memplan.capabilities.explain.repairs.covers import MOST_COVERS, covers
+from memplan.capabilities.explain.repairs.values import KINDS, ChangeKind, Outcome, Repair, RepairChange, Repairs
+from memplan.planner.audit import verify
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.plan import Explanation, Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.search.deadline import Deadline
+
+REPAIRS_S = 5.0
+"""The seconds that repairs may take beyond the solve, by default."""
+MOST_CHANGES = 4
+"""The most changes that a repair may have: more are no repair, but another program."""
+MOST_BUFFERS = 10_000
+"""The most buffers of a problem whose repairs are looked for."""
+_REASON_S = 0.3
+_QUICK_SHARE, _SHARE = 0.1, 0.34
+"""The parts of the time that is left which a plan may take, at first, and where nothing better is to be tried."""
+_MOST_COMPARED = 4_000
+"""The most sets of changes that are compared by the room that they leave."""
+
+
+@dataclass(frozen=True)
+class RepairOptions(Limits):
+    """The options of repairs: seconds beyond the solve, how many, of how many changes, of which kinds."""
+
+    time_limit_s: float = REPAIRS_S
+    wanted: int = 3
+    most_changes: int = 3
+    kinds: Collection[ChangeKind] = KINDS
+    with_plans: bool = False
+    call_limit_s: float = 1.0
+
+
+def repairs(
+    problem: Problem,
+    *,
+    plan: Plan | None = None,
+    solve_time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    options: RepairOptions | None = None,
+) -> Repairs:
+    """Return the repairs of a problem that does not fit, or that none of so few changes was found.
+
+    `plan` is the answer of a solve, where there is one already. Raises OptionError for wrong options, and for more than
+    MOST_BUFFERS buffers.
+    """
+    chosen = options or RepairOptions()
+    _refuse_wrong(chosen)
+    if len(problem.buffers) > MOST_BUFFERS:
+        raise OptionError(f"repairs: must be asked of at most {MOST_BUFFERS} buffers, got {len(problem.buffers)}")
+    if plan is None:
+        plan = chosen.solved(problem, solve_time_limit_s, accept="fit")
+    if plan.status in ("optimal", "feasible"):
+        return Repairs(status="fits", proved=True, most_changes=chosen.most_changes)
+    return _Search(problem, plan, chosen).result()
+
+
+def _refuse_wrong(options: RepairOptions) -> None:
+    if not 1 <= options.most_changes <= MOST_CHANGES:
+        raise OptionError(f"most_changes: must be from 1 to {MOST_CHANGES}, got {shown(options.most_changes)}")
+    if options.wanted < 1:
+        raise OptionError(f"wanted: must be at least 1, got {shown(options.wanted)}")
+    for kind in options.kinds:
+        if kind not in KINDS:
+            raise OptionError(f"kinds: must be of {', '.join(KINDS)}, got {shown(kind)}")
+
+
+@dataclass(eq=False)
+class _Search:
+    """One search: `failed` are sets that were proved not to suffice, with the candidates that touch their reasons."""
+
+    problem: Problem
+    plan: Plan
+    options: RepairOptions
+    found: list[Repair] = field(default_factory=list)
+    found_sets: list[frozenset[int]] = field(default_factory=list)
+    failed: dict[frozenset[int], frozenset[int]] = field(default_factory=dict)
+    cuts: list[tuple[frozenset[int], frozenset[int]]] = field(default_factory=list)
+    tried: int = 0
+    opens: int = 0
+    is_cut_short: bool = False
+    is_proved_below: bool = True
+
+    def __post_init__(self) -> None:
+        options = self.options
+        self.queries = Queries(Deadline.after(options.time_limit_s), options.call_limit_s, options)
+        self.candidates = Candidates(self.problem, options.kinds, lambda: self.queries.is_over)
+        self.is_cut_short = not self.candidates.is_whole
+        self.changed = ChangedProblems(self.problem)
+
+    def result(self) -> Repairs:
+        """Search with one change, two, and so on."""
+        if not self.candidates.excess:
+            self.failed[frozenset()] = self._touched_by(self._reason(self.problem, self.plan))
+        for count in range(1, self.options.most_changes + 1):
+            self._level(count)
+            if len(self.found) >= self.options.wanted or self.queries.is_over:
+                break
+        self.found.sort(key=lambda repair: (len(repair.changes), repair.cost_bytes, repair.rank))
+        self.found = [repair.model_copy(update={"rank": k + 1}) for k, repair in enumerate(self.found)]
+        fewest = len(self.found[0].changes) if self.found else None
+        is_proved = self.is_proved_below if self.found else self._is_complete
+        status: Outcome = "repaired" if self.found else "none" if self._is_complete else "unknown"
+        return Repairs.model_construct(
+            status=status,
+            repairs=tuple(self.found),
+            fewest=fewest,
+            proved=is_proved,
+            most_changes=self.options.most_changes,
+            candidates=len(self.candidates.found),
+            tried=self.tried,
+            open_questions=self.opens,
+            wall_time_s=self.options.wall_time_s(self.queries.deadline),
+        )
+
+    @property
+    def _is_complete(self) -> bool:
+        return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
+
+    def _level(self, count: int) -> None:
+        """Try all sets of so many changes that may suffice until enough repairs are found, first quickly.
+
+        Cheap ones, and ones that leave much room, take turns.
+        """
+        was_complete = self._is_complete
+        sets = list(islice(self._sets(count), MOST_COVERS))
+        is_whole = len(sets) < MOST_COVERS
+        opened: list[frozenset[int]] = []
+        # One hard plan took the time of all others, so each has a short turn first (decision 074).
+        for is_quick, tried in ((True, self._in_turn(sets)), (False, opened)):
+            for chosen in tried:
+                if len(self.found) >= self.options.wanted:
+                    return
+                if self.queries.is_over:
+                    self.is_cut_short = True
+                    return
+                if any(known <= chosen for known in self.found_sets):
+                    continue
+                if not self.found:
+                    self.is_proved_below = was_complete
+                if not self._try(chosen, is_quick=is_quick):
+                    opened += [chosen] * is_quick
+                    self.opens += not is_quick
+        self.is_cut_short |= not is_whole
+
+    def _in_turn(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
+        """Return sets of changes in the order of trying: the cheapest and the roomiest by turns."""
+        cheap = sorted(sets, key=self._price)
+        if len(sets) > _MOST_COMPARED or not self.candidates.excess:
+            return cheap
+        saved, excess = self.candidates.saved, np.array(self.candidates.excess)
+        # The cheapest alone often leave no slack, which makes them hard to plan.
+        roomy = sorted(cheap, key=lambda chosen: -int((saved[:, list(chosen)].sum(axis=1) - excess).min()))
+        return list(dict.fromkeys(each for pair in zip(cheap, roomy, strict=True) for each in pair))
+
+    def _sets(self, count: int) -> Iterator[frozenset[int]]:
+        """Yield the sets of so many changes that cover the live sets, or go on from sets that did but do not fit."""
+        seen: set[frozenset[int]] = set()
+        for cover in covers(self.candidates, count, lambda: self.queries.is_over):
+            chosen = frozenset(cover)
+            if chosen not in seen:
+                seen.add(chosen)
+                yield chosen
+        if self.queries.is_over:
+            self.is_cut_short = True
+            return
+        for base, touching in list(self.failed.items()):
+            if len(base) != count - 1:
+                continue
+            used = {i for c in base for i in self.candidates.found[c].touched}
+            for c in touching - base:
+                chosen = base | {c}
+                if chosen not in seen and not self.candidates.found[c].touched & used:
+                    seen.add(chosen)
+                    yield chosen
+
+    def _price(self, chosen: frozenset[int]) -> tuple[int, int, list[int]]:
+        """Return the order of trying: traffic, then how early the kinds are listed, then the positions."""
+        changes = [self.candidates.found[c].change for c in chosen]
+        return sum(each.cost_bytes for each in changes), sum(KINDS.index(each.kind) for each in changes), sorted(chosen)
+
+    def _try(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
+        """Plan the problem after some changes; keep the repair, or the reason that it is none; False if it is open."""
+        for touching, value in self.cuts:
+            # The buffers of that reason are changed in the same way, so it still holds.
+            if chosen & touching == value:
+                self.failed[chosen] = touching
+                return True
+        changes = tuple(self.candidates.found[c].change for c in sorted(chosen))
+        problem = self.changed.after(changes)
+        answer: Answer = self.queries.fits(problem, is_quick, _QUICK_SHARE if is_quick else _SHARE)
+        self.tried += is_quick
+        plan = self.queries.last
+        if answer == "fits" and plan is not None and not verify(problem, plan):
+            self.found_sets.append(chosen)
+            self.found.append(self._repair(changes, self.queries.whole(problem, plan)))
+        elif answer == "no" and plan is not None:
+            touching = self._touched_by(self._reason(problem, plan))
+            self.failed[chosen] = touching
+            self.cuts.append((touching, chosen & touching))
+        else:
+            return False
+        return True
+
+    def _repair(self, changes: tuple[RepairChange, ...], plan: Plan) -> Repair:
+        assert plan.peak is not None, "a plan with placements has a peak"
+        return Repair.model_construct(
+            rank=len(self.found) + 1,
+            changes=changes,
+            cost_bytes=sum(each.cost_bytes for each in changes),
+            peak_after=plan.peak,
+            verified=True,
+            status="optimal" if plan.status == "optimal" else "feasible",
+            plan=plan if self.options.with_plans else None,
+        )
+
+    def _reason(self, problem: Problem, plan: Plan) -> frozenset[int | str] | None:
+        """Return the buffers of a reason that a problem does not fit; None where it may be any."""
+        first = plan.explanation
+        if plan.status != "infeasible" or first is None:
+            return None
+        if first.missing_bytes is not None and first.buffers:
+            return frozenset(first.buffers)
+        if self.queries.is_over:
+            return None
+        limit_s = _REASON_S if self.options.deterministic else min(_REASON_S, max(0.02, self.queries.deadline.left_s))
+        options = ExplainOptions(
+            limit_s, cancelled=self.options.cancelled, deterministic=self.options.deterministic, with_enough=False
+        )
+        found: Explanation = Reasoning(problem, first, options).explanation()
+        return frozenset(found.buffers) if found.kind == "live-set" or found.calls else None
+
+    def _touched_by(self, names: frozenset[int | str] | None) -> frozenset[int]:
+        """Return the candidates that touch one of some buffers of a changed problem, or all of them for None."""
+        if names is None:
+            return frozenset(range(len(self.candidates.found)))
+        index = self.problem.index
+        mine = {index[original(name, index)] for name in names}
+        bodies = {int(self.candidates.body[i]) for i in mine}
+        return frozenset(c for c, each in enumerate(self.candidates.found) if each.touched & bodies)

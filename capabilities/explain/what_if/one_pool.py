@@ -1,0 +1,212 @@
+"""What if in one pool, over one compiled instance in which single sizes change: no problem is read again.
+
+Most answers follow from the live sets and from the plan at hand; only the others are searched for. What a search finds
+is checked by the verifier on the changed problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil
+
+import numpy as np
+
+from memplan.capabilities.explain.questions.parts import remade
+from memplan.capabilities.explain.what_if.growth import Growth
+from memplan.capabilities.explain.what_if.loads import Loads
+from memplan.capabilities.explain.what_if.values import BufferWorth, Source
+from memplan.planner.instance.compile import lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, BufferTable, column
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.heuristics.ejection import Ejector, conflicting
+from memplan.solvers.packing.place import drop
+from memplan.solvers.portfolio import registry, stages
+from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.incumbent import SearchState
+
+_TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
+_SHORT_S = 0.05
+"""The seconds of a question about growth in the first turn, so that the last buffers have their turn as well."""
+_IN_VAIN = 8
+"""After so many ejections in a row that led nowhere no more are tried."""
+Interval = tuple[int, int]
+
+
+def is_for(instance: Instance) -> bool:
+    """Say whether single sizes may change in an instance: one pool, and nothing that binds sizes to each other."""
+    plain = instance.features <= registry.BY_NAME["exact"].can
+    return len(instance.pools) == 1 and plain and instance.is_small_numbered and not instance.unplaceable
+
+
+@dataclass(eq=False)
+class OnePool:
+    """The questions about one problem of one pool with a valid assignment: `offset` and `peak` in units."""
+
+    problem: Problem
+    instance: Instance
+    offset: I64
+    deadline: Deadline
+    call_limit_s: float = 1.0
+    limits: Limits = field(default_factory=Limits)
+    peak: int = field(init=False)
+    loads: Loads = field(init=False)
+    ejections_in_vain: int = 0
+
+    def __post_init__(self) -> None:
+        self.end = self.offset + self.instance.size
+        self.peak = int(self.end.max(initial=0))
+        self.loads = Loads(self.instance)
+        top = np.argsort(-self.end, kind="stable")[:2]
+        self._highest = [(int(i), int(self.end[i])) for i in top]
+
+    @property
+    def is_over(self) -> bool:
+        """True once nothing more is tried."""
+        return self.limits.is_over(self.deadline)
+
+    def worth(self, i: int, growth: Interval | None, shrunk_to: float | None) -> BufferWorth:
+        """Return what is known of buffer `i` of the instance, given how far it may grow, in units, if wanted."""
+        unit, size = self.instance.unit, int(self.instance.size[i])
+        dropped, by = self._gain(i, 0)
+        found = BufferWorth.model_construct(
+            id=self.problem.buffers.ids[int(self.instance.source[i])],
+            size=size * unit,
+            gain_if_dropped=(dropped[0] * unit, dropped[1] * unit),
+            by=by,
+            exact=dropped[0] == dropped[1],
+        )
+        changes: dict[str, object] = {}
+        if growth is not None:
+            least, most = growth
+            changes |= {"may_grow": least * unit, "may_grow_at_most": most * unit}
+            changes["exact"] = found.exact and least == most
+        if shrunk_to is not None:
+            smaller = max(1, min(size, ceil(size * shrunk_to)))
+            gain, _ = self._gain(i, smaller)
+            changes |= {"shrunk_to": smaller * unit, "gain_if_shrunk": (gain[0] * unit, gain[1] * unit)}
+            changes["exact"] = bool(changes.get("exact", found.exact)) and gain[0] == gain[1]
+        return found.model_copy(update=changes)
+
+    def _gain(self, i: int, smaller: int) -> tuple[Interval, Source]:
+        """Return the units by which the peak falls if buffer `i` had `smaller` units; 0: if there were none of it."""
+        bound = self.loads.without(i, int(self.instance.size[i]) - smaller)
+        if bound >= self.peak:
+            return (0, 0), "live-set"
+        here = self._highest_but(i)
+        if smaller:
+            here = max(here, int(self.offset[i]) + smaller)
+        if here <= bound:
+            return (self.peak - here,) * 2, "plan"
+        least, found = self._least_peak(i, smaller, max(bound, 0), here)
+        return (self.peak - found, self.peak - least), "search" if least == found else "open"
+
+    def _highest_but(self, i: int) -> int:
+        return next((end for j, end in self._highest if j != i), 0)
+
+    def _least_peak(self, i: int, smaller: int, bound: int, known: int) -> Interval:
+        """Return (bound, peak) of the instance with buffer `i` shrunk or dropped; its plan is no worse than `known`."""
+        if self.is_over:
+            return bound, known
+        kept = np.arange(len(self.instance)) != i
+        offset = self.offset if smaller else self.offset[kept]
+        changed = self._resized({i: smaller}) if smaller else part_of(self.instance, kept)
+        state = self._searched(changed, offset, self.call_limit_s)
+        best = known
+        if state.best is not None:
+            mine = int(state.best.score[-1])
+            if mine < known and self._holds({i: smaller}, state.best.offset):
+                best = mine
+        return min(best, max(bound, int(state.bound[-1]))), best
+
+    def growth(self) -> tuple[I64, I64]:
+        """Return the units by which each buffer may grow at this peak, (n,): (known to fit, not ruled out)."""
+        n, size, pin = len(self.instance), self.instance.size, self.instance.pin
+        most = np.array([self.peak - self.loads.beside(i) for i in range(n)], dtype=np.int64)
+        most = np.maximum(0, np.where(pin >= 0, np.minimum(most, self.peak - pin - size), most))
+        near = conflicting(self.instance)
+        if near is None:
+            return np.zeros_like(most), most
+        found = Growth(self.instance, self.peak, near, most)
+        found.look_through(self.offset, np.arange(n))
+        limits_s = (self.call_limit_s,) if self.limits.deterministic else (_SHORT_S, self.call_limit_s)
+        for limit_s in limits_s:
+            found.query(partial(self._grown, near=near, limit_s=limit_s))
+        return found.least, found.most
+
+    def _grown(self, i: int, size: int, near: tuple[I64, I64], limit_s: float) -> I64 | bool | None:
+        """Return offsets below the peak with another size of buffer `i`; False if there are none, None if unknown."""
+        if self.is_over:
+            return None
+        changed = self._resized({i: size})
+        offset = self._ejected(changed, i, near)
+        if offset is not None and self._holds({i: size}, offset):
+            return offset
+        state = self._searched(changed, self.offset, limit_s, self.peak)
+        if int(state.bound[-1]) > self.peak:
+            return False
+        if state.best is None or int(state.best.score[-1]) > self.peak:
+            return None
+        return state.best.offset if self._holds({i: size}, state.best.offset) else None
+
+    def _ejected(self, changed: Instance, i: int, near: tuple[I64, I64]) -> I64 | None:
+        """Return offsets below the peak which some turns of ejection lead to from those at hand, buffer `i` away."""
+        if self.ejections_in_vain > _IN_VAIN:
+            return None
+        pool = replace(changed.pools[0], capacity=self.peak, is_limited=True)
+        home, pools = np.array(self.offset), np.zeros(len(changed), dtype=np.int64)
+        home[i] = changed.pin[i]
+        ejector = Ejector(
+            replace(changed, pools=(pool,)), pools, home, np.ones_like(home), near, 0, np.zeros(1, dtype=np.int64)
+        )
+        found = ejector.soon(np.arange(len(home)) != i)
+        self.ejections_in_vain = 0 if found is not None else self.ejections_in_vain + 1
+        return None if found is None else found.offset
+
+    def _resized(self, sizes: Mapping[int, int]) -> Instance:
+        changed = np.array(self.instance.size)
+        changed[list(sizes)] = list(sizes.values())
+        return replace(self.instance, size=column(changed))
+
+    def _searched(self, instance: Instance, start: I64, call_limit_s: float, enough: int = 0) -> SearchState:
+        """Run the quick orders from a start, and the exact search where they leave something open.
+
+        A peak that is `enough` ends it, as if no lower one were possible.
+        """
+        limit_s = call_limit_s if self.limits.deterministic else min(call_limit_s, max(0.01, self.deadline.left_s))
+        state = SearchState(
+            instance,
+            deadline=Deadline.after(limit_s).at,
+            deterministic=self.limits.deterministic,
+            work_limit=max(1, int(limit_s * 50_000)) if self.limits.deterministic else 2**62,
+            trusted=_TRUSTED,
+        )
+        pools = np.zeros(len(instance), dtype=np.int64)
+        if len(instance) == 0:
+            state.offer(pools, pools, "empty")
+        elif (fallen := drop(instance, pools, start, state.flag)) is not None:
+            state.offer(pools, fallen, "start")
+        if enough > int(state.bound[-1]):
+            state.offer_bound((enough,), "exact")
+        wanted = [[row for row in stage if not row.is_isolated][:1] for stage in stages.chosen(instance, "auto")]
+        stages.run(instance, state, wanted)
+        return state
+
+    def _holds(self, sizes: Mapping[int, int], offset: I64) -> bool:
+        """Say whether the verifier accepts offsets for the problem with other sizes, or without a buffer (0)."""
+        changed = np.array(self.problem.buffers.size)
+        for i, size in sizes.items():
+            changed[int(self.instance.source[i])] = size * self.instance.unit
+            if size == 0:
+                offset = np.insert(offset, i, max(0, int(self.instance.pin[i])))
+        table: BufferTable = replace(self.problem.buffers, size=column(changed))
+        pools = (self.problem.pools[0].model_copy(update={"size": None}),)
+        problem = remade(self.problem, {"buffers": table, "pools": pools})
+        placements = lift(problem, self.instance, np.zeros(len(offset), dtype=np.int64), column(offset))
+        return not verify(problem, Plan(placements=placements))

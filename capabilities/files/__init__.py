@@ -1,1 +1,0 @@
-"""Files of other systems: read, compared, converted and written."""

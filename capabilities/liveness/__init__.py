@@ -1,0 +1,1 @@
+"""Liveness: lifetimes from operations, and their shadow execution."""

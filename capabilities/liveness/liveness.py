@@ -1,0 +1,104 @@
+"""The capability `liveness`: from operations to the problem that they pose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control
+from memplan.capabilities.extent import Extent
+from memplan.capabilities.inputs import OPERATIONS
+from memplan.capabilities.liveness.comparison import PlannedPeak, compare_readings
+from memplan.capabilities.sizes import size_text
+from memplan.planner.liveness import Analysis, Reading, analyse
+from memplan.planner.operations.operations import Operations
+
+_BRIEF = 2_000
+"""The statements and buffers that are analysed in less time than it takes to find a worker."""
+
+
+class LivenessOptions(Reading, CapabilityOptions):
+    """Options for reading lifetimes."""
+
+    compare: bool = Field(False, description="Plan what each way to read lifetimes needs, within the time limit.")
+
+    @property
+    def reading(self) -> Reading:
+        """The options that are about lifetimes."""
+        return Reading(**{name: getattr(self, name) for name in Reading.model_fields})
+
+
+class LivenessAnswer(Analysis):
+    """The analysis of operations; `peaks` where ways to read them were compared."""
+
+    peaks: tuple[PlannedPeak, ...] | None = None
+
+
+def liveness(
+    operations: Operations, options: LivenessOptions = LivenessOptions(), control: Control = Control()
+) -> LivenessAnswer:
+    """Find when the buffers of a program are alive, from its operations: a problem to plan, and facts about it.
+
+    Nothing is solved, unless the peaks of the ways to read lifetimes are to be compared.
+    """
+    running = control.begun(options)
+    found = analyse(operations, options.reading)
+    peaks = None
+    if options.compare:
+        peaks = compare_readings(operations, options.reading, cancelled=running.cancelled, deadline=running.deadline)
+    return LivenessAnswer.model_construct(**{name: getattr(found, name) for name in Analysis.model_fields}, peaks=peaks)
+
+
+def lines(found: LivenessAnswer) -> Iterator[str]:
+    """Yield the most important of it for people."""
+    for warning in found.warnings:
+        yield f"warning: {warning.rule}: {warning.message}"
+    space = found.workspace
+    where = "" if space.path is None else f", at {space.path}"
+    yield f"{len(found.problem.buffers):,} buffers, at most {_written(space.live_bytes)} alive{where}"
+    if found.order == "tentative":
+        yield f"the order is tentative; in any order, {_written(space.any_order_live_bytes)} are alive at once"
+    for row in found.readings[1:]:
+        if row.lost_bytes:
+            yield f"{row.temporaries} by {row.liveness}: {_written(row.lost_bytes)} more alive"
+    for peak in found.peaks or ():
+        planned = peak.status if peak.peak is None else f"peak {_written(peak.peak)}"
+        yield f"{peak.temporaries} by {peak.liveness}, planned {peak.planning}: {planned}"
+
+
+def _written(size: int) -> str:
+    return f"{size:,} bytes ({size_text(size)})" if size >= 1024 else f"{size} bytes"
+
+
+def _is_brief(extent: Extent, options: LivenessOptions) -> bool:
+    return not options.compare and extent.n_expanded <= _BRIEF
+
+
+CAPABILITY = Capability(
+    liveness,
+    inputs=(OPERATIONS,),
+    lines=lines,
+    is_brief=_is_brief,
+    example={
+        "operations": {
+            "functions": {
+                "main": {
+                    "params": ["image"],
+                    "results": ["scores"],
+                    "buffers": [
+                        {"id": "image", "dtype": "int8", "shape": [1, 96, 96, 3]},
+                        {"id": "features", "dtype": "int8", "shape": [1, 48, 48, 8]},
+                        {"id": "columns", "size": 2304},
+                        {"id": "scores", "dtype": "float32", "shape": [1, 10]},
+                    ],
+                    "body": [
+                        {"op": "conv", "inputs": ["image"], "outputs": ["features"], "temporaries": ["columns"]},
+                        {"op": "classify", "inputs": ["features"], "outputs": ["scores"]},
+                    ],
+                }
+            }
+        },
+        "options": {"compare": True, "time_limit_s": 2},
+    },
+)

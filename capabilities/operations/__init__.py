@@ -1,1 +1,0 @@
-"""Operations: their order, their lifetimes, and stripes."""

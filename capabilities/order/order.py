@@ -1,0 +1,175 @@
+"""The capability `order`: the order of operations that needs the fewest bytes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from memplan.capabilities.capability import Answer, Capability, Control
+from memplan.capabilities.inputs import GRAPH, PlanAndProblem
+from memplan.capabilities.order.certificate_lines import TIME_LIMIT_S
+from memplan.capabilities.order.graphs import GraphOptions
+from memplan.capabilities.order.placement.joint import Goal, PlacedOrder, order_and_place
+from memplan.capabilities.order.search.certificate import certify_order
+from memplan.capabilities.order.search.regions import RegionOrder, with_orders_inside
+from memplan.capabilities.order.search.solve import OrderResult, Witness, given_order
+from memplan.capabilities.question import Question
+from memplan.planner.errors import OperationsError
+from memplan.planner.model.rows import Alignment
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.in_place import written_over_along
+from memplan.planner.operations.order_check import peak_of
+
+_CERTIFICATE_SHARE = 0.25
+"""The part of the time that is kept for a certificate, where one is asked for."""
+_NOTED_OPERATIONS = 2000
+"""Of so many operations, whose orders take seconds to compare, an answer is noted before there is a plan."""
+_PROOFS = {"state": "a state that every order has", "cut": "a minimum cut", "exhaustion": "a complete search"}
+
+
+class OrderOptions(GraphOptions):
+    """Options of an order."""
+
+    goal: Goal = Field("alive", description="What is to be the least: bytes alive, or those of the plan (placed).")
+    alignment: Alignment = Field(1, description="Place tensors at multiples of so many bytes.")
+    with_certificate: bool = Field(
+        False, description="Answer with the text that proves the bound, if it can be checked."
+    )
+    with_plan: bool = Field(False, description="Answer with the plan in the new order and its problem, too.")
+
+
+class BoundCertificate(Answer):
+    """The text that proves a bound without memplan, its length and its hash; or the reason why there is none."""
+
+    format: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    text: str | None = None
+    reason: str | None = None
+
+
+class OrderAnswer(Answer):
+    """An order of operations, by their positions in the graph; sizes are in bytes, and `witness` proves the bound.
+
+    `regions` are the orders inside operations that differ from the given ones, `sources` where a model's file has the
+    operations, `written_over` pairs of an output and the input whose bytes it takes.
+    """
+
+    name: str | None = None
+    status: Literal["optimal", "feasible"]
+    peak: int
+    lower_bound: int
+    gap: float | None
+    given_peak: int
+    saved_bytes: int
+    moves: int
+    wall_time_s: float | None
+    order: tuple[int, ...]
+    witness: Annotated[Witness, Field(discriminator="kind")]
+    placed_peak: int | None
+    placed_status: Literal["optimal", "feasible"]
+    written_over: tuple[tuple[int, int], ...]
+    sources: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda found: not any(found))
+    regions: tuple[RegionOrder, ...] = Field((), exclude_if=lambda found: not found)
+    certificate: BoundCertificate | None = Field(None, exclude_if=lambda found: found is None)
+    planned: PlanAndProblem | None = Field(None, exclude_if=lambda found: found is None)
+    graph: SkipJsonSchema[OperationGraph | None] = Field(None, exclude=True, repr=False)
+    placed: SkipJsonSchema[PlacedOrder | None] = Field(None, exclude=True, repr=False)
+
+
+def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control: Control = Control()) -> OrderAnswer:
+    """Order operations so that the peak of the bytes alive at once is the least, and plan them in that order.
+
+    The answer has a proof, or an honest gap. Operations inside of others, in regions, are ordered as well.
+    """
+    running = control.begun(options)
+    asked = options.variant(graph)
+    is_cut = options.with_certificate and not options.deterministic
+
+    noted = running.note if len(asked.ops) >= _NOTED_OPERATIONS else None
+
+    def note(result: OrderResult) -> None:
+        if noted is not None:
+            noted(_order_answer(asked, result))
+
+    if noted is not None:
+        note(given_order(asked))
+    placed = order_and_place(
+        asked,
+        on_order=note,
+        time_limit_s=running.left_s * (1 - _CERTIFICATE_SHARE if is_cut else 1),
+        limits=running.limits,
+        **options.fields("alignment", "goal"),
+    )
+    found = answer_of(asked, placed)
+    if options.with_plan and placed.placed_peak is not None:
+        found = found.model_copy(update={"planned": PlanAndProblem(problem=placed.problem, plan=placed.plan)})
+    if not options.with_certificate:
+        return found
+    return found.model_copy(update={"certificate": _certificate(asked, placed.result, running.left_s)})
+
+
+def answer_of(graph: OperationGraph, placed: PlacedOrder) -> OrderAnswer:
+    """Return the answer that an order of a graph and its plan are."""
+    found = _order_answer(graph, placed.result)
+    return found.model_copy(
+        update={"placed_peak": placed.placed_peak, "placed_status": placed.status, "graph": graph, "placed": placed}
+    )
+
+
+def _order_answer(graph: OperationGraph, result: OrderResult) -> OrderAnswer:
+    """Return the answer of an order that has no plan."""
+    return OrderAnswer.of(
+        result,
+        name=graph.name,
+        saved_bytes=result.given_peak - result.peak,
+        placed_peak=None,
+        placed_status="feasible",
+        written_over=tuple(sorted(written_over_along(graph, result.order).items())),
+        sources=tuple(graph.ops[operation].source for operation in result.order),
+    )
+
+
+def _certificate(graph: OperationGraph, result: OrderResult, time_limit_s: float) -> BoundCertificate:
+    found = certify_order(graph, result, time_limit_s=min(TIME_LIMIT_S, time_limit_s))
+    return BoundCertificate.of(found.facts(), text=found.text or None)
+
+
+def lines(found: OrderAnswer) -> Iterator[str]:
+    """Yield the rows of a table for people."""
+    share = f" ({100 * found.saved_bytes / found.given_peak:.1f} %)" if found.given_peak else ""
+    gap = "unknown" if found.gap is None else f"{100 * found.gap:.2f} %"
+    yield f"operations   {len(found.order):>20,}"
+    yield f"given peak   {found.given_peak:>20,} bytes"
+    yield f"best peak    {found.peak:>20,} bytes, {found.status}"
+    yield f"lower bound  {found.lower_bound:>20,} bytes, by {_PROOFS[found.witness.kind]}; gap {gap}"
+    if found.placed_peak is None:
+        yield f"placed peak  {'-':>20} no plan within the time"
+    else:
+        yield f"placed peak  {found.placed_peak:>20,} bytes, {found.placed_status}"
+    yield f"saved        {found.saved_bytes:>20,} bytes{share}"
+    yield f"moves        {found.moves:>20,} operations are moved"
+
+
+def _refuted(question: Question, found: OrderAnswer) -> str | None:
+    graph: OperationGraph = question["options"].variant(question["graph"])
+    if sorted(found.order) != list(range(len(graph.ops))):
+        return "is not one of this graph's operations"
+    try:
+        peak = peak_of(with_orders_inside(graph, found.regions), found.order)
+    except OperationsError as error:
+        return f"is not a legal one: {error}"
+    return None if peak == found.peak else f"has a peak of {peak}, and not of {found.peak}"
+
+
+CAPABILITY = Capability(
+    order,
+    inputs=(GRAPH,),
+    lines=lines,
+    exits={0: "there is an order"},
+    refutes=_refuted,
+    example={"graph": {"size": [8, 4, 2], "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]}},
+)

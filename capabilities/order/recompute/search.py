@@ -1,0 +1,143 @@
+"""The search for drops: which stays to drop so that the peak comes within a budget, at the least cost.
+
+Greedy by bytes above the budget per cost, with stale worths re-evaluated only when they come up; then what is no longer
+needed is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from memplan.capabilities.order.recompute.stays import Stays
+from memplan.capabilities.order.search.allowance import Allowance
+from memplan.solvers.kernels.tables import Flags
+
+_BATCH = 24
+"""So many changes are tried at once."""
+_ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
+"""Drops worth this part of the best are dropped together; a worth may be so much below one that is not known anew; what
+they save together must be this part of what they would save one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drops:
+    """Stays that are dropped, the peak in bytes that this has, and the cost of all that runs."""
+
+    is_dropped: Flags
+    peak: int
+    cost: int
+    excess: float
+
+
+class DropSearch:
+    """Looks for drops that bring a program within budgets."""
+
+    def __init__(self, stays: Stays, allowance: Allowance) -> None:
+        self.stays, self._allowance = stays, allowance
+        self._spent = 0
+        usable = stays.can_drop & (stays.end > stays.begin)
+        self._real = np.flatnonzero(usable & ~stays.is_last & (stays.end - stays.begin > 1)).tolist()
+        self._first = usable & stays.is_last
+        self._price = 1 + stays.once // 10**6
+
+    def nothing(self) -> Drops:
+        """Return the program in which nothing stays dropped that something needs."""
+        return self._drops(self._first.copy(), 0)
+
+    def within(self, start: Drops, budget: int) -> Drops:
+        """Return drops that are within a budget, or as near to it as was found, begun from others."""
+        return self._pruned(self._lowered(start, budget), budget)
+
+    def _is_over(self) -> bool:
+        self._allowance.spend(self.stays.work - self._spent)
+        self._spent = self.stays.work
+        return self._allowance.is_over
+
+    def _drops(self, is_dropped: Flags, budget: int) -> Drops:
+        tries = self.stays.try_changes(is_dropped, [()], budget)
+        return Drops(is_dropped, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]))
+
+    def _lowered(self, start: Drops, budget: int) -> Drops:
+        """Drop stays until the peak is within the budget or no drop helps."""
+        now = self._drops(start.is_dropped.copy(), budget)
+        queue: list[tuple[float, int]] = []
+        for change, worth in self._worths(now, budget, [(s,) for s in self._real if not now.is_dropped[s]]):
+            if worth > 0:
+                queue.append((-worth, change[0]))
+        heapify(queue)
+        while queue and now.excess > 0 and not self._is_over():
+            batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
+            known = sorted((-worth, change[0]) for change, worth in self._worths(now, budget, [(s,) for s in batch]))
+            # Worths that are not known anew are from an earlier state, and mostly too high.
+            bar = max(_ALIKE * -known[0][0], -queue[0][0] / _STALE if queue else 0.0)
+            taken = [stay for worth, stay in known if -worth >= bar and worth < 0]
+            now, n_taken = self._dropped(now, budget, taken)
+            for worth, stay in known:
+                if worth < 0 and stay not in taken[:n_taken]:
+                    heappush(queue, (worth, stay))
+        return now
+
+    def _dropped(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
+        """Drop stays that are worth about the same, all at once where that helps as it should, else the first only."""
+        if not stays:
+            return now, 0
+        tries = self.stays.try_changes(now.is_dropped, [stays, stays[:1]], budget)
+        gains = (now.excess - tries.excess).tolist()
+        # Drops that share what they save are worth less together; then only the best is taken.
+        count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
+        is_dropped = now.is_dropped.copy()
+        is_dropped[list(stays[:count])] = True
+        return self._drops(is_dropped, budget), count
+
+    def _worths(
+        self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
+    ) -> Iterable[tuple[tuple[int, ...], float]]:
+        """Yield for each change how many bytes above the budget it saves for its cost."""
+        tries = self.stays.try_changes(now.is_dropped, changes, budget)
+        for change, peak, cost, excess in zip(
+            changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
+        ):
+            gain = now.excess - excess if peak >= 0 else 0.0
+            yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
+
+    def _pruned(self, now: Drops, budget: int) -> Drops:
+        """Take back drops that the budget does not need, the dearest first."""
+        # Where the budget was not met, drops are taken back that the peak reached does not need.
+        goal = max(budget, now.peak)
+        while not self._is_over():
+            dropped = np.flatnonzero(now.is_dropped).tolist()
+            tries = self.stays.try_changes(now.is_dropped, [(s,) for s in dropped], goal)
+            saved = now.cost - tries.cost
+            good = np.flatnonzero((tries.peak >= 0) & (tries.peak <= goal) & (saved > 0))
+            if not len(good):
+                return now
+            is_dropped, cost = now.is_dropped.copy(), now.cost
+            for k in good[np.argsort(-saved[good], kind="stable")].tolist():
+                # Tried again, as an earlier one that was taken back may have made this one needed.
+                one = self.stays.try_changes(is_dropped, [(dropped[k],)], goal)
+                if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
+                    is_dropped[dropped[k]] = False
+                    cost = int(one.cost[0])
+            if cost == now.cost:
+                return now
+            now = self._drops(is_dropped, goal)
+        return now
+
+
+def peak_steps(peak: int, least: int, count: int) -> list[int]:
+    """Return budgets from just below a peak down to the least one, in equal ratios."""
+    if least >= peak or least <= 0:
+        return [max(least, 0)] if least < peak else []
+    ratio = (least / peak) ** (1 / count)
+    return sorted({max(least, min(peak - 1, int(peak * ratio**k))) for k in range(1, count + 1)}, reverse=True)
+
+
+def floor_of(stays: Stays) -> int:
+    """Return the bytes of the operation that needs most while it runs, whatever else is alive."""
+    graph = stays.graph
+    size = graph.counted
+    return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

@@ -1,0 +1,155 @@
+"""The stays of tensors between their uses: which may be dropped, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.capabilities.order.kernels.replay import Program, Replay, replay_drops
+from memplan.capabilities.order.search.parts import rows_of
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.tables import F64, Flags
+
+_MOST_COST = 2**60
+_FEW = 2
+"""So few changes are tried whatever the time is."""
+_NO_FLAG = np.zeros(1, dtype=np.int64)
+_STEPS = 8
+"""A program may become so many times as long."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tries:
+    """What came of each change of the drops: peaks in bytes (-1: too long), costs, and bytes above a budget."""
+
+    peak: I64
+    cost: I64
+    excess: F64
+
+
+class Stays:
+    """The stays of a graph's tensors in one order of its operations, which is `order`, a legal one.
+
+    Stay s is of `tensor[s]`, from the operation at `begin[s]` of the order to that at `end[s]`, which is the number of
+    operations where nothing follows. Costs are divided by `cost_unit`, so that they can be added up.
+    """
+
+    def __init__(self, graph: OperationGraph, order: Sequence[int], costs: Sequence[int], flag: I64) -> None:
+        self.graph, self.order = graph, list(order)
+        self.n = len(self.order)
+        self.work = 0
+        self._flag = flag
+        at = {operation: k for k, operation in enumerate(self.order)}
+        used = [sorted(at[v] for v in readers) for readers in graph.readers]
+        maker = [-1 if v is None else at[v] for v in graph.maker]
+        first = np.zeros(len(used) + 1, dtype=np.int64)
+        np.cumsum([len(row) + 1 for row in used], out=first[1:])
+        self.tensor = np.repeat(np.arange(len(used)), np.diff(first))
+        starts = [[max(maker[t], 0), *row] for t, row in enumerate(used)]
+        self.begin = np.array([k for row in starts for k in row], dtype=np.int64)
+        self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
+        self.is_last = self.end == self.n
+        self.until = self._may_run_again_until(at)
+        # A given tensor has no maker that could run again.
+        self.can_drop = np.array([m >= 0 and self.until[m] > 0 for m in maker], dtype=np.bool_)[self.tensor]
+        # Costs are any integers; so divided, their sum over the longest program stays below 2^60.
+        self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
+        self.cost = np.array([costs[v] // self.cost_unit for v in self.order], dtype=np.int64)
+        self.once = int(self.cost.sum())
+        kept = set(graph.kept)
+        inputs: list[set[int]] = [set() for _ in self.order]
+        for tensor, row in enumerate(used):
+            for k in row:
+                inputs[k].add(tensor)
+        input_first, inputs_ = rows_of([sorted(row) for row in inputs])
+        output_first, outputs = rows_of([graph.made[v] for v in self.order])
+        self._program = Reference(
+            Program(
+                input_first=input_first,
+                input=inputs_,
+                output_first=output_first,
+                output=outputs,
+                work=np.array([graph.ops[v].work for v in self.order], dtype=np.int64),
+                cost=self.cost,
+                until=self.until,
+                size=np.array(graph.counted, dtype=np.int64),
+                maker=np.array(maker, dtype=np.int64),
+                is_there=np.array([bool(row) or t in kept for t, row in enumerate(used)], dtype=np.int64),
+                is_kept=np.array([t in kept for t in range(len(used))], dtype=np.int64),
+                stay_first=first,
+            )
+        )
+        self._scratch = (
+            np.zeros(_STEPS * self.n + 100, dtype=np.int64),
+            np.zeros(_STEPS * self.n + 101, dtype=np.int64),
+            np.zeros((len(used), 4), dtype=np.int64),
+            np.zeros((self.n + 1, 2), dtype=np.int64),
+        )
+
+    def _may_run_again_until(self, at: dict[int, int]) -> I64:
+        """Return, for each place in the order, that of the first operation behind which it must not run; 0: none.
+
+        An operation that runs again must find its inputs unchanged, and come before all that wait for it.
+        """
+        graph = self.graph
+        until = np.full(self.n, self.n + 1, dtype=np.int64)
+        changed: dict[int, list[int]] = {}
+        for v, row in enumerate(graph.ops):
+            k = at[v]
+            for earlier in row.after:
+                until[at[earlier]] = min(until[at[earlier]], k)
+            # What changes a tensor in place would change it twice.
+            for tensor in set(row.outputs).difference(graph.made[v]):
+                changed.setdefault(tensor, []).append(k)
+                until[k] = 0
+            if row.once or row.regions or not graph.made[v]:
+                until[k] = 0
+        for tensor, times in changed.items():
+            maker = graph.maker[tensor]
+            if maker is not None:
+                until[at[maker]] = 0
+            for v in graph.readers[tensor]:
+                later = [k for k in times if k > at[v]]
+                if later:
+                    until[at[v]] = min(until[at[v]], *later)
+        return until
+
+    def try_changes(self, is_dropped: Flags, changes: Sequence[Sequence[int]], budget: int) -> Tries:
+        """Try each change of the drops by itself: it turns the stays that it names.
+
+        Where time runs out among many, the peaks of the rest are -1.
+        """
+        table, _ = self._replayed(is_dropped, changes, budget)
+        return Tries(table.peak, table.cost, table.excess)
+
+    def run(self, is_dropped: Flags) -> list[int]:
+        """Return the operations, by their positions in the graph, as they run with these drops; empty if too many."""
+        table, steps = self._replayed(is_dropped, [()], 0)
+        return [self.order[k] for k in table.run[: max(steps, 0)].tolist()]
+
+    def _replayed(self, is_dropped: Flags, changes: Sequence[Sequence[int]], budget: int) -> tuple[Replay, int]:
+        first, rows = rows_of(changes)
+        run, delta, tensor, wanted = self._scratch
+        table = Replay(
+            budget=budget,
+            is_dropped=is_dropped,
+            change_first=first,
+            change=rows,
+            peak=np.full(len(changes), -1, dtype=np.int64),
+            cost=np.zeros(len(changes), dtype=np.int64),
+            excess=np.zeros(len(changes)),
+            run=run,
+            delta=delta,
+            tensor=tensor,
+            wanted=wanted,
+            # A single replay ends soon, and its answer is needed even where the time is over.
+            flag=self._flag if len(changes) > _FEW else _NO_FLAG,
+            answer=np.zeros(2, dtype=np.int64),
+        )
+        replay_drops(self._program, Reference(table))
+        self.work += int(table.answer[1])
+        return table, int(table.answer[0])

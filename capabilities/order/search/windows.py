@@ -1,0 +1,97 @@
+"""Local search for parts that are too wide for a search of the whole: windows of an order are searched by themselves.
+
+The bytes alive before and after a window depend on no order within it, so a window can be exchanged for a better one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memplan.capabilities.order.kernels.depth_first import BY_HILL, BY_VALLEY
+from memplan.capabilities.order.search.allowance import Allowance
+from memplan.capabilities.order.search.macros import MacroGraph
+from memplan.capabilities.order.search.parts import OrderPart, part_of
+from memplan.capabilities.order.search.runs import Way, descend
+
+_LENGTHS = (16, 32, 64, 128, 256)
+_WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
+_NODES = 1200
+"""The states that a search of a window may enter."""
+_WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
+"""Work units for making a window, see `Allowance`; also for looking at an order of so many macros."""
+
+
+def narrowed(
+    graph: MacroGraph, part: OrderPart, order: list[int], low: int, allowance: Allowance
+) -> Iterator[list[int]]:
+    """Yield better and better orders of a part's numbers, down to a peak of `low`, as long as windows are found."""
+    peak = part.peak(order)
+    step = max(1, (peak - low) // 8)
+    while peak > low and not allowance.is_over:
+        profile = _WindowedOrder(graph, part, order, allowance)
+        allowance.spend(_WORK_PER_MACRO * len(order))
+        if profile.lower(max(low, peak - step)):
+            order, peak = profile.order, max(low, peak - step)
+            yield order
+        elif step == 1:
+            return
+        else:
+            # That much less was too much for one pass; try less.
+            step = max(1, step // 4)
+
+
+class _WindowedOrder:
+    """An order whose windows are exchanged; `_live` and `_peak` are the bytes before and during each of its macros."""
+
+    def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], allowance: Allowance) -> None:
+        self.order = list(order)
+        self._graph, self._part, self._allowance = graph, part, allowance
+        self._number = {v: k for k, v in enumerate(part.members)}
+        self._rank = [0] * len(order)
+        for k, v in enumerate(order):
+            self._rank[v] = k
+        self._live, self._peak = map(list, zip(*part.profile(order), strict=True))
+
+    def lower(self, budget: int) -> bool:
+        """Exchange windows until the peak is within a budget; return False if that fails somewhere."""
+        places = range(len(self.order))
+        return all(self._peak[at] <= budget or self._exchange(at, budget) for at in places)
+
+    def _exchange(self, at: int, budget: int) -> bool:
+        """Exchange a window around a place of the order for one within a budget; return False if none is found."""
+        # The shortest window in which the peak can be lowered is the cheapest to search.
+        for length in _LENGTHS:
+            low = max(0, min(at - length // 2, len(self.order) - length))
+            high = min(len(self.order), low + length)
+            window = self._window(low, high)
+            self._allowance.spend(_WORK_PER_WINDOW + _WORK_PER_MACRO * length)
+            found = self._search(window, budget)
+            if found is not None:
+                for k, (v, (live, peak)) in enumerate(zip(found, window.profile(found), strict=True)):
+                    member = self._number[window.members[v]]
+                    self.order[low + k], self._rank[member] = member, low + k
+                    self._live[low + k], self._peak[low + k] = live, peak
+                return True
+            if self._allowance.is_over or high - low == len(self.order):
+                return False
+        return False
+
+    def _window(self, low: int, high: int) -> OrderPart:
+        """Return some macros of the order, in a row, as a part of their own."""
+        members = sorted(self._part.members[v] for v in self.order[low:high])
+        last = self._part.members[-1]
+
+        def is_later(v: int) -> bool:
+            return v > last or (v in self._number and self._rank[self._number[v]] >= high)
+
+        return part_of(self._graph, members, is_later, self._live[low])
+
+    def _search(self, window: OrderPart, budget: int) -> list[int] | None:
+        """Search a window for an order within a budget."""
+        for way in _WAYS:
+            outcome = descend(window, way, budget, _NODES, self._allowance.flag)
+            self._allowance.spend(outcome.work)
+            # A proof that nothing is within the budget ends the window as well.
+            if outcome.order is not None or outcome.above is not None:
+                return outcome.order
+        return None

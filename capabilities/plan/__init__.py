@@ -1,0 +1,1 @@
+"""Plan: a pool and an offset for every buffer, with a proof or an honest gap."""

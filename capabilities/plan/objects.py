@@ -1,0 +1,167 @@
+"""The capability `objects`: whole objects for buffers, such as textures, of the least sum, with a proof or a gap."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, Literal
+
+from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.capabilities.inputs import object_in, problem_json, read_problem_field
+from memplan.capabilities.question import Input, Question, Subject
+from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.capabilities.sizes import size_text
+from memplan.planner.errors import FormatError, InvalidPlanError, ProblemError
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.problem import Problem
+from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, violations
+from memplan.solvers.objects.demands import groups
+from memplan.solvers.objects.search import search_kinds
+
+_SWEEP = 0.6
+"""The part of the time that the exact sweep has, before the local search."""
+_SHOWN = 20
+"""The most objects in the lines for people."""
+_MOST_BUFFERS = 10_000
+"""The most buffers: the first quick way, which no clock ends, and the verifier take 1 s of CPU for so many."""
+
+
+class ObjectsOptions(CapabilityOptions):
+    """Options of shared objects."""
+
+
+class ObjectsAnswer(Answer):
+    """Objects and the sum of their bytes, or of the texels of textures: `optimal` where no objects have a smaller sum.
+
+    `ways` is what the ways of other systems need, as far as they can (`by-size`, `in-order`, `flow`, `relay` and more),
+    `by` what found the objects.
+    """
+
+    status: Literal["optimal", "feasible"]
+    total: int
+    lower_bound: int
+    gap: float | None
+    objects: tuple[SharedObject, ...]
+    by: str
+    ways: dict[str, int]
+
+
+def objects(
+    problem: ObjectsProblem | Problem, options: ObjectsOptions = ObjectsOptions(), control: Control = Control()
+) -> ObjectsAnswer:
+    """Share whole objects between buffers: no two that are alive together have the same, and the sum of sizes is small.
+
+    For memory that cannot be cut by offsets, such as textures of GPUs, which have a width, a height and a kind.
+    """
+    wanted = of_problem(problem) if isinstance(problem, Problem) else problem
+    rows = range(len(wanted.buffers))
+    if len(rows) > _MOST_BUFFERS:
+        raise ProblemError(f"buffers: must be at most {_MOST_BUFFERS} for objects, got {len(rows)}")
+    running = control.begun(options)
+    sweep = running.within(_SWEEP * running.left_s)
+    lifetimes = [(each.start, each.end) for each in wanted.buffers]
+    kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
+    clocks = (lambda: running.is_over, lambda: sweep.is_over)
+    found = search_kinds(lifetimes, sides, kinds, wanted.ratio, clocks)
+    made = tuple(sorted((_object(wanted, members) for members in groups(found.where)), key=lambda each: -each.amount))
+    if wrong := list(violations(wanted, made)):
+        raise InvalidPlanError(*wrong[:5])
+    total = sum(each.amount for each in made)
+    return ObjectsAnswer(
+        status="optimal" if total == found.bound else "feasible",
+        total=total,
+        lower_bound=found.bound,
+        gap=total / found.bound - 1 if found.bound else 0.0 if not total else None,
+        objects=made,
+        by=found.by,
+        ways=dict(found.ways),
+    )
+
+
+def _object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
+    (is_texture, kind), sides = problem.group(members[0]), [problem.sides(i) for i in members]
+    width, height = (max(side) for side in zip(*sides, strict=True))
+    size = {"width": width, "height": height} if is_texture else {"size": width}
+    in_time = sorted(members, key=lambda i: problem.buffers[i].start)
+    return SharedObject(**size, kind=kind, buffers=tuple(problem.buffers[i].id for i in in_time))
+
+
+def lines(found: ObjectsAnswer) -> Iterator[str]:
+    """Yield the objects for people, and what other ways need."""
+    gap = "" if not found.gap else f", gap {found.gap:.2%}"
+    bound = f"lower bound {found.lower_bound:,}{gap}, by {found.by}"
+    yield f"{found.status}: {found.total:,} in {len(found.objects):,} objects, {bound}"
+    for each in found.objects[:_SHOWN]:
+        sides = size_text(each.amount) if each.size is not None else f"{each.width:,} x {each.height:,}"
+        kind = "" if each.kind is None else f" of {each.kind}"
+        yield f"{each.amount:,} ({sides}){kind}: {len(each.buffers):,} buffers"
+    if len(found.objects) > _SHOWN:
+        yield f"and {len(found.objects) - _SHOWN:,} others"
+    for name, amount in sorted(found.ways.items(), key=lambda way: way[1]):
+        more = f", {amount / found.total - 1:.1%} more" if found.total and amount > found.total else ""
+        yield f"{name}: {amount:,}{more}"
+
+
+def _read(value: object) -> ObjectsProblem | Problem:
+    content = object_in(value, "problem", ProblemError)
+    return ObjectsProblem.model_validate(content) if content.get("kind") == "objects" else read_problem_field(content)
+
+
+def _read_file(reader: Reader, data: bytes, name: str, _question: Question) -> ObjectsProblem | Problem:
+    if b'"objects"' in data and memplan_json.recognises(data):
+        with contextlib.suppress(FormatError):
+            content = memplan_json.parse(data)
+            if isinstance(content, dict) and content.get("kind") == "objects":
+                return ObjectsProblem.model_validate(content)
+    return reader.problem(data, name)
+
+
+def _json(problem: ObjectsProblem | Problem) -> Any:
+    if isinstance(problem, Problem):
+        return problem_json(problem)
+    return problem.model_dump(mode="json", exclude_none=True)
+
+
+def _subject(problem: ObjectsProblem | Problem) -> Subject:
+    wanted = of_problem(problem) if isinstance(problem, Problem) else problem
+    text = wanted.model_dump_json(exclude={"name"})
+    return Subject(f"sha256:{sha256(text.encode()).hexdigest()}", wanted.name, len(wanted.buffers))
+
+
+EXAMPLE: dict[str, Any] = {
+    "kind": "objects",
+    "ratio": 5,
+    "buffers": [
+        {"id": "image", "width": 224, "height": 224, "kind": "rgba16f", "start": 0, "end": 2},
+        {"id": "conv1", "width": 112, "height": 448, "kind": "rgba16f", "start": 1, "end": 3},
+        {"id": "conv2", "width": 112, "height": 224, "kind": "rgba16f", "start": 2, "end": 4},
+        {"id": "scores", "size": 4000, "start": 3, "end": 5},
+    ],
+}
+CAPABILITY = Capability(
+    objects,
+    inputs=(
+        Input(
+            "problem",
+            ObjectsProblem | Problem,
+            _read,
+            _json,
+            "A file: JSON, also of kind objects, CSV or a model, or - for standard input.",
+            from_file=_read_file,
+            subject=_subject,
+            reading=ReadOptions,
+        ),
+    ),
+    lines=lines,
+    refutes=lambda question, found: _refuted(question["problem"], found),
+    example={"problem": EXAMPLE, "options": {"time_limit_s": 5}},
+)
+
+
+def _refuted(problem: ObjectsProblem | Problem, found: ObjectsAnswer) -> str | None:
+    """Return what is wrong with objects that came from elsewhere."""
+    wanted = of_problem(problem) if isinstance(problem, Problem) else problem
+    wrong = next(violations(wanted, found.objects), None)
+    is_summed = found.total == sum(each.amount for each in found.objects)
+    return wrong if wrong is not None else None if is_summed else "total: must be the sum of the objects"

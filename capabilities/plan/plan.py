@@ -1,0 +1,135 @@
+"""The capability `plan`: a pool and an offset for every buffer, with a proof or an honest gap."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Capability, Control, SearchOptions
+from memplan.capabilities.inputs import PROBLEM
+from memplan.capabilities.plan.planning import (
+    PLAN_EXITS,
+    REASON_S,
+    plan_lines,
+    plan_refuted,
+    plan_status,
+    planned,
+    with_reason,
+    write_plan,
+)
+from memplan.capabilities.question import Question
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, Profile
+from memplan.solvers.portfolio import solve as portfolio
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.result import Progress
+
+
+class PlanOptions(SearchOptions, SolveOptions):
+    """Options of a plan: those of the solve, and the seconds for the reason where nothing fits."""
+
+    explain_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = Field(
+        REASON_S, description="Of these, the seconds for the reason where nothing fits; 0: what the search saw of it."
+    )
+
+
+def plan(
+    problem: Problem,
+    start: Plan | None = None,
+    options: PlanOptions = PlanOptions(),
+    control: Control = Control(),
+) -> Plan:
+    """Plan a problem: a pool and an offset for every buffer, the best found in time, with a proof or an honest gap.
+
+    The plan is verified. That nothing fits is an answer, too, with the reason.
+    """
+    running = control.begun(options)
+
+    def report(progress: Progress) -> None:
+        running.report(
+            {
+                "peak": progress.peak,
+                "lower_bound": progress.lower_bound,
+                "gap": progress.gap,
+                "solver": progress.by,
+            }
+        )
+
+    return planned(problem, options, running, reason_s=options.explain_s, start=start, on_progress=report)
+
+
+def solve(
+    problem: Problem,
+    *,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    solver: str = "auto",
+    accept: str | float | None = None,
+    deterministic: bool = False,
+    seed: int = 0,
+    profile: Profile | None = None,
+    minimise: Mapping[str, float] | None = None,
+    max_slowdown: float | None = None,
+    explain_s: float = REASON_S,
+    control: SolveControl = SolveControl(),
+) -> Plan:
+    """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
+
+    Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
+    times that, or 30 s. The options are those of PlanOptions: where nothing fits, `explain_s` of the time are for the
+    reason. `control` is a SolveControl. `solver` may be `module:function`, too, a planner of the caller's own, which
+    runs in a child process.
+    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
+    """
+    deadline = control.deadline or Deadline.after(time_limit_s)
+    answer = portfolio.solve(
+        problem,
+        time_limit_s=time_limit_s,
+        solver=solver,
+        accept=accept,
+        deterministic=deterministic,
+        seed=seed,
+        profile=profile,
+        minimise=minimise,
+        max_slowdown=max_slowdown,
+        control=control if deterministic else replace(control, deadline=deadline),
+    )
+    cancelled = control.cancelled or threading.Event()
+    running = Control(deadline, cancelled, counted_s=time_limit_s if deterministic else None)
+    return with_reason(problem, answer, running, explain_s)
+
+
+def progress(event: Mapping[str, Any]) -> str:
+    """Return best peak, bound and gap, for people; or the reason that nothing fits, as far as it is known."""
+    if "stage" in event:
+        message: str = event["explanation"]["message"]
+        return message
+    peak = "none yet" if event["peak"] is None else f"{event['peak']:,}"
+    gap = "" if event["gap"] is None else f"  gap {event['gap']:.2%}"
+    return f"best peak {peak}  bound {event['lower_bound']:,}{gap}  {event['solver']}"
+
+
+def _check(_question: Question, options: PlanOptions) -> None:
+    options.check()
+
+
+_BUFFERS = [
+    {"id": "conv1", "size": 401408, "start": 0, "end": 3},
+    {"id": "conv2", "size": 200704, "start": 2, "end": 5},
+]
+CAPABILITY = Capability(
+    plan,
+    inputs=(PROBLEM,),
+    lines=plan_lines,
+    exit_status=plan_status,
+    exits=PLAN_EXITS,
+    check=_check,
+    progress=progress,
+    refutes=plan_refuted,
+    write=write_plan,
+    example={"problem": {"buffers": _BUFFERS}},
+)

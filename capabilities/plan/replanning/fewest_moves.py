@@ -1,0 +1,131 @@
+"""The fewest moves by CP-SAT: for each old place, a choice if it is kept; and the least sum of those that are not."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memplan.capabilities.plan.replanning.flags import when_set
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.cp_sat.boxes import (
+    AddressBoxes,
+    address_boxes,
+    colocated_buffers_live_in_one_pool,
+    each_buffer_lives_in_one_pool,
+)
+from memplan.solvers.cp_sat.model import offsets_are_legal
+from memplan.solvers.heuristics.ejection import Places
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpModel, IntVar
+
+MOST_BUFFERS = 600
+"""The most buffers for a proof; of larger instances, neighbourhoods are searched."""
+_WORK_PER_S = 0.1
+"""What CP-SAT counts in a second of these models, in its own deterministic seconds."""
+
+
+@dataclass(frozen=True)
+class FewestMoves:
+    """An answer: places (None where none was found), what no placement can weigh less than, and if it is proved."""
+
+    places: Places | None
+    bound: int
+    is_proved: bool
+
+
+@dataclass(frozen=True)
+class EngineLimit:
+    """The seconds that CP-SAT may take; those of its own count where it is `deterministic`."""
+
+    seconds: float
+    deterministic: bool = False
+    seed: int = 0
+
+
+def fewest_moves(
+    instance: Instance,
+    homes: Places,
+    weight: I64,
+    start: Places,
+    *,
+    limit: EngineLimit,
+    flag: I64,
+    free: I64 | None = None,
+) -> FewestMoves:
+    """Find the placement whose buffers away from home weigh least; `homes.offset` is ABSENT where there is none.
+
+    `free` are the buffers that may lie elsewhere than in `start`, by default all. The capacities of the pools are
+    the ends that must not be passed. All features of instances are honoured. Setting flag[0] ends the run.
+    """
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    boxes = _placements(model, instance)
+    if any(len(mine) == 0 for mine in boxes):
+        return FewestMoves(None, 0, True)
+    moves = {}
+    for i in np.flatnonzero((homes.offset != ABSENT) & (weight > 0)).tolist():
+        box = boxes[i].get(int(homes.pool[i]))
+        # Its old place is out of reach: it moves, and is counted below.
+        if box is None or not box.lowest <= homes.offset[i] <= box.highest:
+            continue
+        moves[i] = model.new_bool_var("")
+        model.add(box.start == int(homes.offset[i])).only_enforce_if(~moves[i])
+        model.add_implication(~moves[i], box.is_here)
+    _start_from(model, boxes, moves, homes, start, free)
+    model.minimize(sum(int(weight[i]) * move for i, move in moves.items()))
+    solver = cp_model.CpSolver()
+    solver.parameters.random_seed = limit.seed % 2**31
+    if limit.deterministic:
+        solver.parameters.num_workers = 1
+        solver.parameters.max_deterministic_time = _WORK_PER_S * limit.seconds
+    else:
+        solver.parameters.num_workers = os.cpu_count() or 1
+        solver.parameters.max_time_in_seconds = max(0.01, limit.seconds)
+
+    with when_set(flag, solver.stop_search):
+        status = solver.solve(model)
+    # What has no choice moves in any placement.
+    away = int(weight[(homes.offset != ABSENT)].sum()) - sum(int(weight[i]) for i in moves)
+    # The bound is a float, and weights are whole: it is rounded up but for its rounding error.
+    bound = max(0, ceil(solver.best_objective_bound - 1e-6)) if status != cp_model.INFEASIBLE else 0
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return FewestMoves(None, away + (bound if status == cp_model.UNKNOWN else 0), False)
+    pool = [next(q for q, box in mine.items() if solver.boolean_value(box.is_here)) for mine in boxes]
+    offset = [solver.value(mine[q].start) for mine, q in zip(boxes, pool, strict=True)]
+    return FewestMoves(Places(column(pool), column(offset)), away + bound, status == cp_model.OPTIMAL)
+
+
+def _placements(model: CpModel, instance: Instance) -> AddressBoxes:
+    """Post all that a placement must keep to."""
+    ends = tuple(pool.capacity for pool in instance.pools)
+    boxes = address_boxes(model, instance, ends)
+    if any(len(mine) == 0 for mine in boxes):
+        return boxes
+    each_buffer_lives_in_one_pool(model, boxes)
+    colocated_buffers_live_in_one_pool(model, instance, boxes)
+    offsets_are_legal(model, instance, boxes, ends)
+    return boxes
+
+
+def _start_from(
+    model: CpModel, boxes: AddressBoxes, moves: dict[int, IntVar], homes: Places, start: Places, free: I64 | None
+) -> None:
+    """Hint at a known placement, and hold what is not free to it."""
+    is_free = np.zeros(len(boxes), dtype=np.bool_)
+    is_free[np.arange(len(boxes)) if free is None else free] = True
+    for i, mine in enumerate(boxes):
+        q, offset = int(start.pool[i]), int(start.offset[i])
+        if not is_free[i]:
+            model.add(mine[q].start == offset)
+            model.add(mine[q].is_here == 1)
+            continue
+        model.add_hint(mine[q].start, offset)
+        if i in moves:
+            model.add_hint(moves[i], bool(offset != homes.offset[i] or q != homes.pool[i]))

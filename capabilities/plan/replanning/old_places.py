@@ -1,0 +1,172 @@
+"""The places of an old plan in a changed problem: which are legal alone, and which collide with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Literal
+
+import numpy as np
+
+from memplan.capabilities.plan.replanning.cover import Cover, cheapest_cover
+from memplan.planner.model.buffer_table import ABSENT, I64, Bool, column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.overlaps import no_two_share_bytes
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart, relatives_lie_where_they_must
+from memplan.planner.verify.verifier import every_place_is_legal
+from memplan.planner.verify.violation import Violation
+
+Least = Literal["buffers", "bytes"]
+"""The measure of change: buffers that move, or their bytes."""
+MOST_COLLISIONS = 100_000
+"""The most pairs that are distinguished; the rest of an old plan that collides more often is thinned out unproved."""
+
+
+@dataclass(frozen=True, eq=False)
+class OldPlaces:
+    """The old pool and offset (bytes) of each buffer of a problem, in its order; ABSENT where the old plan has none.
+
+    `is_counted` are the buffers that can move: with an old place, with bytes, and not inside of another one. Of those
+    `must_move` maps the ones whose old place alone breaks a rule to the sentence that says so. `collisions` are pairs
+    of buffers that cannot both stay, as positions.
+    """
+
+    problem: Problem
+    pool: I64
+    offset: I64
+    is_counted: Bool
+    must_move: Mapping[int, str]
+    collisions: Sequence[tuple[int, int]]
+
+    def weights(self, least: Least) -> I64:
+        """Return what it counts that each buffer moves, (n,)."""
+        weight = self.problem.buffers.size if least == "bytes" else np.ones(len(self.pool), dtype=np.int64)
+        return column(np.where(self.is_counted, weight, 0))
+
+    def moved(self, placements: PlacementTable) -> Bool:
+        """Return True for the counted buffers that placements, in the problem's order, have elsewhere."""
+        names = [pool.name for pool in self.problem.pools]
+        pool = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)[placements.pool]
+        found: Bool = self.is_counted & ((pool != self.pool) | (placements.offset != self.offset))
+        return found
+
+    def kept(self, least: Least) -> tuple[Bool, Cover]:
+        """Return which old places can all be kept as far as pairs show, and the cover of the collisions left out."""
+        weight = self.weights(least)
+        cover = cheapest_cover(self.collisions, weight, _fixed(self.problem))
+        stays = self.offset != ABSENT
+        stays[list(self.must_move)] = False
+        stays[list(cover.chosen)] = False
+        return stays, cover
+
+    def near_changes(self, stays: Bool) -> Bool:
+        """Return True for the buffers that are alive together with one that has no place to keep."""
+        table = self.problem.buffers
+        is_new = (~stays) & (table.size > 0)
+        is_new[list(table.aliases)] = False
+        buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
+        near = np.zeros(len(table), dtype=np.bool_)
+        new_rows = np.flatnonzero(is_new[buffer_of])
+        for k in new_rows.tolist():
+            near[buffer_of[(table.start < table.end[k]) & (table.start[k] < table.end)]] = True
+        return near
+
+
+def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -> OldPlaces:
+    """Look up the places of an old plan; with hints, a buffer that it lacks has its own, in the first pool it may use.
+
+    Without an old plan, hints take its place.
+    """
+    placed = PlacedBuffers.by(problem, Plan().placements if old is None else _of_known(problem, old.placements))
+    pool, offset = placed.pool.copy(), np.where(placed.pool >= 0, placed.offset, ABSENT)
+    hinted = np.flatnonzero((pool < 0) & (problem.buffers.hint != ABSENT))
+    for i in hinted.tolist() if has_hints or old is None else ():
+        pool[i], offset[i] = next(iter(problem.allowed_pools(i)), ABSENT), problem.buffers.hint[i]
+    offset[pool < 0] = ABSENT
+    root = placed.root
+    is_counted: Bool = (pool >= 0) & (problem.buffers.size > 0) & (root == np.arange(len(root)))
+    must_move = _illegal_alone(problem, pool, offset)
+    left = PlacedBuffers(problem, np.where(_mask(len(pool), must_move), ABSENT, pool), offset)
+    pairs = list(islice(_pairs(problem, left), MOST_COLLISIONS + 1))
+    if len(pairs) > MOST_COLLISIONS:
+        left, pairs = _thinned(problem, left, pairs)
+        torn = np.flatnonzero((left.pool == ABSENT) & (pool != ABSENT)).tolist()
+        must_move |= {i: "its old bytes are those of many others" for i in torn if i not in must_move}
+    return OldPlaces(problem, column(pool), column(offset), is_counted, must_move, tuple(pairs))
+
+
+def _of_known(problem: Problem, placements: PlacementTable) -> PlacementTable:
+    """Return the placements of buffers that the problem has, at offsets that can be."""
+    known = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
+    if known.all():
+        return placements
+    ids = tuple(name for name, is_known in zip(placements.ids, known.tolist(), strict=True) if is_known)
+    return replace(placements, ids=ids, pool=column(placements.pool[known]), offset=column(placements.offset[known]))
+
+
+def _mask(n: int, rows: Mapping[int, str]) -> Bool:
+    found = np.zeros(n, dtype=np.bool_)
+    found[list(rows)] = True
+    return found
+
+
+def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
+    """Return the buffers whose places break a rule that is about them, or about what they are tied to."""
+    found: dict[int, str] = {}
+    # A buffer that must move may leave its group without a place, so rules are looked at again.
+    while True:
+        left = PlacedBuffers(problem, np.where(_mask(len(pool), found), ABSENT, pool), offset)
+        broken = [every_place_is_legal(problem, left), relatives_lie_where_they_must(problem, left)]
+        new: dict[int, str] = {}
+        for violation in chain(*broken, groups_are_together(problem, left)):
+            if violation.first is not None:
+                new.setdefault(left.row[violation.first], violation.message)
+        if not new:
+            return found
+        found |= new
+
+
+def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of buffers that cannot both lie where they do: by lifetimes, conflicts, or a rule of pairs."""
+    seen: set[tuple[int, int]] = set()
+    for violation in chain(no_two_share_bytes(problem, placed), *pairs_are_apart(problem, placed)):
+        pair = _pair(placed, violation)
+        if pair not in seen:
+            seen.add(pair)
+            yield pair
+
+
+def _pair(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
+    first, second = violation.first, violation.second
+    assert first is not None
+    assert second is not None
+    a, b = placed.root_of(first), placed.root_of(second)
+    return min(a, b), max(a, b)
+
+
+def _thinned(
+    problem: Problem, placed: PlacedBuffers, pairs: list[tuple[int, int]]
+) -> tuple[PlacedBuffers, list[tuple[int, int]]]:
+    """Take out the buffers that collide most, until few enough pairs are left."""
+    pool = placed.pool.copy()
+    fixed = _fixed(problem)
+    while len(pairs) > MOST_COLLISIONS:
+        counts = np.bincount(np.array(pairs).ravel(), minlength=len(pool))
+        counts[fixed] = 0
+        if not counts.any():
+            break
+        # A quarter at a time: one by one would compare all pairs each time.
+        pool[np.argsort(-counts)[: max(1, np.count_nonzero(counts) // 4)]] = ABSENT
+        placed = PlacedBuffers(problem, pool, placed.offset)
+        pairs = list(islice(_pairs(problem, placed), MOST_COLLISIONS + 1))
+    return placed, pairs
+
+
+def _fixed(problem: Problem) -> Bool:
+    """Return True for the buffers that the problem pins."""
+    found: Bool = problem.buffers.offset != ABSENT
+    return found

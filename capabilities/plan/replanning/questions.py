@@ -1,0 +1,73 @@
+"""The questions of a re-plan, as problems: ends that no pool may pass, and old places that are pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from memplan.capabilities.plan.replanning.old_places import OldPlaces
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.instance.legal_offsets import last_end
+from memplan.planner.model.buffer_table import Bool, column
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+
+def read_eps(value: str | float) -> Fraction:
+    """Return a part of the peak, given as a number (0.02) or a percentage ("2%"); raises OptionError."""
+    try:
+        text = str(value).strip()
+        eps = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        eps = Fraction(-1)
+    if not 0 <= eps <= 1000:
+        raise OptionError(
+            f"eps: must be a part of the peak such as 0.02, or a percentage such as 2%, got {shown(value)}"
+        )
+    return eps
+
+
+def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = False) -> tuple[int, ...]:
+    """Return the end that each pool may be filled to: its part of the best plan's peak and eps more, in bytes.
+
+    Where any plan that fits is good, by the objective or as `any_end` says, that is the end of the pool, if it has one.
+    """
+    ends = []
+    for pool, use in zip(problem.pools, best.pools, strict=True):
+        most = last_end(pool)
+        is_free = (any_end or problem.objective == "fit") and pool.size is not None
+        # Where any plan that fits is good, keeping places comes before peaks.
+        ends.append(most if is_free else min(most, int((use.used or 0) * (1 + eps))))
+    return tuple(ends)
+
+
+def limited(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
+    """Return the problem with pools that end there; where pools cost, buffers stay in those of the best plan."""
+    pools = tuple(pool.model_copy(update={"size": end}) for pool, end in zip(problem.pools, ends, strict=True))
+    found = problem.model_copy(update={"pools": pools, "objective": "fit"})
+    return found if problem.objective != "cost" else _in_pools(found, best)
+
+
+def _in_pools(problem: Problem, best: Plan) -> Problem:
+    """Return the problem with each buffer in the pool where a plan, in the problem's order, has it."""
+    names = best.placements.pool_names
+    table = problem.buffers
+    choices = (*table.pool_choices, *((name,) for name in names))
+    choice = column(best.placements.pool + len(table.pool_choices))
+    return problem.model_copy(update={"buffers": replace(table, pool_choice=choice, pool_choices=choices)})
+
+
+def pinned(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
+    """Return the problem with the old places of some buffers pinned: offsets and pools."""
+    table = problem.buffers
+    choices = (*table.pool_choices, *((pool.name,) for pool in problem.pools))
+    rows = stays.copy()
+    rows[list(table.aliases)] = False  # which lie where their buffers do
+    offset = column(np.where(rows, old.offset, table.offset))
+    choice = column(np.where(rows, old.pool + len(table.pool_choices), table.pool_choice))
+    return problem.model_copy(
+        update={"buffers": replace(table, offset=offset, pool_choice=choice, pool_choices=choices)}
+    )

@@ -1,1 +1,0 @@
-"""Plans: made, made again, checked, compared and proved."""

@@ -1,1 +1,0 @@
-"""Why nothing fits, what would mend it, and what changes are worth."""

@@ -1,0 +1,74 @@
+"""The inputs of the capability `schedule`: a problem or a network, and a target."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from memplan.capabilities.inputs import GRAPH, graph_subject, object_in
+from memplan.capabilities.order.graphs import unaligned_graph
+from memplan.capabilities.question import Input, Question, Subject
+from memplan.capabilities.reading import Reader
+from memplan.capabilities.schedule.model.contest import ScheduleProblem
+from memplan.capabilities.schedule.model.target import Target
+from memplan.planner import formats
+from memplan.planner.errors import ProblemError
+from memplan.planner.formats import memplan_json
+from memplan.planner.operations.graph import OperationGraph, graph_from
+from memplan.systems import reading as importers
+from memplan.systems.imported import ModelOptions
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _subject(problem: ScheduleProblem | OperationGraph) -> Subject:
+    if isinstance(problem, OperationGraph):
+        return graph_subject(problem)
+    return Subject(f"sha256:{sha256(problem.model_dump_json().encode()).hexdigest()}", None, len(problem.widths))
+
+
+def _object_input(name: str, kind: type[M], help_text: str, **others: Any) -> Input[M]:
+    """Return an input that is an object of JSON, in bodies and in files."""
+
+    def read(value: object) -> M:
+        return kind.model_validate(object_in(value, name, ProblemError))
+
+    return Input(
+        name,
+        kind,
+        read,
+        lambda value: value.model_dump(mode="json"),
+        help_text,
+        from_file=lambda _reader, data, _name, _question: read(memplan_json.parse(data)),
+        **others,
+    )
+
+
+def _problem_of(value: object) -> ScheduleProblem | OperationGraph:
+    fields = object_in(value, "problem", ProblemError)
+    return graph_from(fields) if "ops" in fields else ScheduleProblem.model_validate(fields)
+
+
+def _problem_in(reader: Reader, data: bytes, name: str, question: Question) -> ScheduleProblem | OperationGraph:
+    if importers.detect(data, name) is None and formats.detect(data, name) == "json":
+        fields = memplan_json.parse(data)
+        if not isinstance(fields, dict) or not fields.keys() & {"ops", "functions"}:
+            return _problem_of(fields)
+    return unaligned_graph(reader, data, name, question)
+
+
+PROBLEM = Input[Any](
+    "problem",
+    ScheduleProblem | OperationGraph,
+    _problem_of,
+    lambda problem: GRAPH.to_json(problem) if isinstance(problem, OperationGraph) else problem.model_dump(mode="json"),
+    "Operations on tensors of two dimensions and their machine, as JSON; a network; or - for standard input.",
+    from_file=_problem_in,
+    subject=_subject,
+    reading=ModelOptions,
+)
+TARGET = _object_input(
+    "target", Target, "A file: a machine, as JSON, instead of that of the problem.", required=False, named_by_flag=True
+)

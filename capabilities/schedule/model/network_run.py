@@ -1,0 +1,286 @@
+"""Networks on a target: operations in tiles, and regions of a cascade, gone through visit by visit.
+
+It counts anew what searches and plans claim, and shares with them nothing but access maps, regions and targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, driven
+from memplan.capabilities.cascade.access.window import Window
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes, sums_of
+from memplan.capabilities.schedule.model.target import Target
+
+Counts = NDArray[Any]
+Slot = tuple[str, int, int]
+"""A word for the use of a slot, its tensor and its bytes."""
+
+
+@dataclass(frozen=True)
+class NetworkStep:
+    """A region of a cascade, or an operation alone, and the tensors that stay whole in the fast memory behind it.
+
+    An operation alone is a region without holds, in tiles of rows, columns and channels; channels are the innermost
+    loop, or the outermost one.
+    """
+
+    region: CascadeRegion
+    retained: tuple[int, ...] = ()
+    channels_outermost: bool = False
+
+    @property
+    def is_alone(self) -> bool:
+        """True for an operation in tiles, whose channels are cut, too."""
+        return self.region.kind == "tiles" and bool(self.region.made[self.region.first].channels)
+
+
+@dataclass(frozen=True)
+class NetworkFigures:
+    """The time of a step, the bytes that it moves over the link, and what lies in the fast memory meanwhile."""
+
+    latency: float
+    traffic: int
+    buffers: tuple[Slot, ...]
+
+
+def run_network(
+    graph: AccessGraph, steps: Sequence[NetworkStep], target: Target
+) -> tuple[list[NetworkFigures], list[str]]:
+    """Run the steps of a network one after the other; return their figures, and what is wrong with them.
+
+    Inputs and outputs of the network lie in the slow memory. A visit takes the larger one of its arithmetic, in native
+    tiles of pixels, and its transfers. What a step loads or stores has a slot, more if it is filled more than once.
+    """
+    figures, wrong = list[NetworkFigures](), list[str]()
+    resident, there, done = frozenset[int](), {t for t, maker in enumerate(graph.maker) if maker is None}, 0
+    for k, step in enumerate(steps):
+        region, retained = step.region, frozenset(step.retained)
+        if region.first != done or not done < region.end <= len(graph.operations):
+            return figures, [f"subgraphs[{k}]: must begin with operation {done}, got {region.first}"]
+        done = region.end
+        made = {t for v in range(region.first, region.end) for t in graph.operations[v].outputs}
+        read = {read.tensor for v in range(region.first, region.end) for read in graph.operations[v].reads}
+        written = {t for t in made - retained if graph.last[t] >= region.end or t in graph.operations[done - 1].outputs}
+        broken = _broken(graph, step)
+        broken += [f"must have tensor {t} in a memory" for t in sorted(read - made - resident - there)]
+        broken += [f"must write tensor {t}, an output" for t in sorted(retained & set(graph.kept))]
+        broken += [f"must not retain tensor {t}, which is not there" for t in sorted(retained - made - resident)]
+        if broken:
+            return figures, wrong + [f"subgraphs[{k}]: {sentence}" for sentence in broken]
+        there |= written
+        figures.append(run_step(graph, step, resident, target))
+        resident = retained
+    if done < len(graph.operations):
+        wrong.append(f"subgraphs: must have all {len(graph.operations)} operations, got {done}")
+    return figures, wrong
+
+
+def run_step(graph: AccessGraph, step: NetworkStep, resident: frozenset[int], target: Target) -> NetworkFigures:
+    """Return the figures of one step, in front of which some tensors are whole in the fast memory."""
+    return _StepRun(graph, step, resident, target).run()
+
+
+@dataclass
+class _StepRun:
+    """Goes through the visits of a step, all of them at once."""
+
+    graph: AccessGraph
+    step: NetworkStep
+    resident: frozenset[int]
+    target: Target
+    slots: list[Slot] = field(default_factory=list)
+
+    def run(self) -> NetworkFigures:
+        graph, region, target = self.graph, self.step.region, self.target
+        self.inside = {t for t, hold in region.holds.items() if hold.mode != "whole"} - set(self.step.retained)
+        self.i, self.j, self.k = self._visits()
+        work, self.moved = np.zeros(len(self.i)), np.zeros(len(self.i), np.int64)
+        for v in range(region.first, region.end):
+            work += self._operation(v)
+        rounded = target.rounded
+        self.slots += [("ring", t, rounded(region.holds[t].bytes)) for t in sorted(self.inside)]
+        self.slots += [("resident", t, rounded(graph.tensors[t].bytes)) for t in sorted(self.resident)]
+        here = set(self.step.retained) - self.resident
+        self.slots += [("retained", t, rounded(graph.tensors[t].bytes)) for t in sorted(here)]
+        time = fsum(np.maximum(work / (target.engine.rate or 1.0), target.link.time(self.moved)).tolist())
+        return NetworkFigures(time, int(self.moved.sum()), tuple(self.slots))
+
+    def _visits(self) -> tuple[Counts, Counts, Counts]:
+        region = self.step.region
+        if region.kind == "whole":
+            counts = (1, 1, 1)
+        else:
+            counts = (*region.steps, len(region.made[region.first].channels) if self.step.is_alone else 1)
+        order = (2, 0, 1) if self.step.channels_outermost else (0, 1, 2)
+        i, j, k = (index.transpose(order).ravel() for index in np.indices(counts))
+        return i, j, k
+
+    def _operation(self, v: int) -> Counts:
+        """Add what an operation loads and stores; return its work in each visit."""
+        graph, region, row = self.graph, self.step.region, self.graph.operations[v]
+        out = graph.tensors[row.outputs[0]] if row.outputs else None
+        is_whole, of = region.kind == "whole", (max(1, out.channels) if out else 1)
+        made = Stripes((), ()) if is_whole else region.made[v]
+        channels = _lengths(made.channels)[self.k] if self.step.is_alone else np.full(len(self.k), of)
+        rows, columns = (np.ones(1, np.int64),) * 2 if is_whole else (_lengths(made.rows), _lengths(made.columns))
+        area = rows[self.i] * columns[self.j]
+        key = self.k[:, None] if self.step.is_alone else np.zeros((len(self.k), 1), np.int64)
+        self._load(
+            "constants", row.outputs[0] if row.outputs else 0, key, (area > 0) * -(-row.weights * channels // of)
+        )
+        for read in row.reads:
+            if read.tensor not in self.inside and read.tensor not in self.resident | set(self.step.retained):
+                self._read(v, read, made, channels)
+        if row.role == "sum" and not is_whole:
+            self.slots.append(("sums", row.outputs[0], self.target.rounded(sums_of(graph, region))))
+        if row.work:
+            self.slots.append(("workspace", row.outputs[0] if row.outputs else 0, self.target.rounded(row.work)))
+        for t in row.outputs:
+            if t not in self.inside and t not in self.step.retained:
+                stored = area * -(-graph.tensors[t].pixel * channels // of)
+                if is_whole or row.role != "striped":
+                    stored = np.where(np.arange(len(area)) == len(area) - 1, graph.tensors[t].bytes, 0)
+                self.moved += stored
+                self._slot("output", t, stored)
+        engine = self.target.engine
+        if row.role == "striped" and not is_whole:
+            return (
+                row.macs * (_tiled(rows, engine.height)[self.i] * _tiled(columns, engine.width)[self.j]) * channels / of
+            )
+        return (graph.macs_of(v) if is_whole else row.macs) * area / max(1, int(area.sum()))
+
+    def _read(self, v: int, read: Read, made: Stripes, channels: Counts) -> None:
+        """Add a tensor of the slow memory: it is loaded where a visit changes an index on which its piece depends."""
+        row, source = self.graph.operations[v], self.graph.tensors[read.tensor]
+        if self.step.region.kind == "whole":
+            self._load("input", read.tensor, self.k[:, None] * 0, np.array([source.bytes]))
+            return
+        if row.role == "sum":
+            spans = made.rows, made.columns
+        else:
+            spans = _sources(made.rows, read.rows, source.rows), _sources(made.columns, read.columns, source.columns)
+        pixel: Counts | int = source.pixel
+        keys = [index * (len(set(ranges)) > 1) for index, ranges in zip((self.i, self.j), spans, strict=True)]
+        if self.step.is_alone and read.channels == "same":
+            out = self.graph.tensors[row.outputs[0]]
+            pixel, keys = -(-source.pixel * channels // max(1, out.channels)), [*keys, self.k]
+        bytes_ = _lengths(spans[0])[self.i] * _lengths(spans[1])[self.j] * pixel
+        self._load("input", read.tensor, np.stack(keys, axis=1), bytes_)
+
+    def _load(self, kind: str, tensor: int, key: Counts, bytes_: Counts) -> None:
+        """Add what is loaded in each visit: nothing where it is still there from the visit before that used any."""
+        used = np.flatnonzero(bytes_)
+        fresh = np.ones(len(used), np.bool_)
+        fresh[1:] = (key[used[1:]] != key[used[:-1]]).any(axis=1)
+        loaded = np.zeros(len(bytes_), np.int64)
+        loaded[used[fresh]] = bytes_[used[fresh]]
+        self.moved += loaded
+        self._slot(kind, tensor, loaded)
+
+    def _slot(self, kind: str, tensor: int, filled: Counts) -> None:
+        copies = self.target.engine.copies if np.count_nonzero(filled) > 1 else 1
+        if filled.any():
+            self.slots.append((kind, tensor, copies * self.target.rounded(int(filled.max()))))
+
+
+def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
+    """Return why the ranges of a step are none that make its tensors."""
+    region = step.region
+    if region.kind == "whole":
+        is_one = region.end == region.first + 1 and graph.operations[region.first].role != "striped"
+        return [] if is_one else ["must be one operation that has no parts, to run whole"]
+    if region.kind == "channels" or region.pieces or set(region.made) != set(range(region.first, region.end)):
+        return ["must be a region of rows, tiles or panels"]
+    if any(graph.operations[v].role == "barrier" for v in region.made):
+        return ["must run a barrier whole"]
+    if step.is_alone:
+        made, out = region.made[region.first], graph.tensors[graph.operations[region.first].outputs[0]]
+        cuts = (made.rows, out.rows), (made.columns, out.columns), (made.channels, max(1, out.channels))
+        if region.end != region.first + 1 or not all(_is_cut(*cut) for cut in cuts):
+            return ["must be tiles of one operation that make all of it once"]
+        return []
+    return _held_broken(graph, step)
+
+
+def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
+    """Return the first thing in a region that is read of a buffer and is not there, or that is not made in the end."""
+    region, rings = step.region, dict[int, Counts]()
+    for v in region.made:
+        for t in graph.operations[v].outputs if graph.operations[v].role == "striped" else ():
+            hold = region.holds.get(t)
+            shape = graph.tensors[t].sizes
+            if hold is not None and hold.mode != "whole":
+                shape = hold.rows, hold.columns
+                if graph.last[t] >= region.end or hold.bytes < hold.rows * hold.columns * graph.tensors[t].pixel:
+                    return [f"must hold all of tensor {t}"]
+            rings[t] = np.full(shape, -1, np.int64)
+    counts = region.steps
+    for v, made in region.made.items():
+        sizes = driven(graph, v).sizes
+        inside = all(
+            0 <= a <= b <= size for spans, size in zip((made.rows, made.columns), sizes, strict=True) for a, b in spans
+        )
+        if (len(made.rows), len(made.columns)) != counts or not inside:
+            return [f"must have ranges of operation {v} for each step"]
+    for y, x in np.ndindex(counts):
+        for v, made in region.made.items():
+            row, rows, columns = graph.operations[v], made.rows[y], made.columns[x]
+            if rows[1] <= rows[0] or columns[1] <= columns[0]:
+                continue
+            for read in row.reads:
+                size = graph.tensors[read.tensor].sizes
+                spans = rows, columns
+                if row.role == "striped":
+                    spans = read.rows.source(*rows, size[0]), read.columns.source(*columns, size[1])
+                if read.tensor in rings and not _is_there(rings[read.tensor], *spans, size[1]):
+                    return [f"operation {v} must read what is there of tensor {read.tensor} in step {y},{x}"]
+            if row.role == "striped":
+                places, numbers = _places(rings[row.outputs[0]], rows, columns, graph.tensors[row.outputs[0]].columns)
+                rings[row.outputs[0]][places] = numbers
+    whole = [t for t in rings if t not in region.holds or region.holds[t].mode == "whole"]
+    missing = [f"must make all of tensor {t}" for t in whole if (rings[t] < 0).any()]
+    last = graph.operations[region.end - 1]
+    if last.role == "sum":
+        made, source = region.made[region.end - 1], graph.tensors[last.reads[0].tensor]
+        if not (_is_cut(made.rows, source.rows) and _is_cut(made.columns, source.columns)):
+            missing.append("must add up all of what it reads once")
+    return missing
+
+
+def _places(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
+    """Return where pixels lie in a buffer, and their numbers."""
+    down, along = np.arange(*rows), np.arange(*columns)
+    return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
+
+
+def _is_there(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
+    if rows[1] - rows[0] > ring.shape[0] or columns[1] - columns[0] > ring.shape[1]:
+        return False
+    places, numbers = _places(ring, rows, columns, width)
+    return bool((ring[places] == numbers).all())
+
+
+def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
+    """Return True if ranges follow each other from 0 to the size of an axis; empty ones are none."""
+    some = [span for span in spans if span[0] < span[1]]
+    return [a for a, _ in some] == [0, *(b for _, b in some[:-1])] and bool(some) and some[-1][1] == size
+
+
+def _sources(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
+    """Return the ranges of an input that ranges of an output read."""
+    return tuple(window.source(a, b, size) if b > a else (0, 0) for a, b in spans)
+
+
+def _lengths(spans: tuple[Span, ...]) -> Counts:
+    return np.array([b - a for a, b in spans], np.int64)
+
+
+def _tiled(length: Counts, native: int) -> Counts:
+    return -(-length // native) * native

@@ -1,0 +1,153 @@
+"""The capability `schedule`: which operations run together, in which tiles, and what stays in the fast memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Capability, Control, SearchOptions
+from memplan.capabilities.question import Question
+from memplan.capabilities.schedule.answer import ScheduleAnswer, answer_of, answer_of_network
+from memplan.capabilities.schedule.check import schedule_refuted
+from memplan.capabilities.schedule.inputs import PROBLEM, TARGET
+from memplan.capabilities.schedule.model.contest import ScheduleProblem
+from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.search.costs import Objective
+from memplan.capabilities.schedule.search.effort import ScheduleEffort
+from memplan.capabilities.schedule.search.networks import FoundOnTarget, schedule_network
+from memplan.capabilities.schedule.search.solve import ScheduleTask, solve_schedule
+from memplan.planner.errors import ProblemError
+from memplan.planner.model.rows import Bytes
+from memplan.planner.operations.graph import OperationGraph
+
+_SEARCH = 0.75
+"""The part of the time that the search has; the rest is for the simulator, which takes 3 s for large tensors."""
+_SHOWN = 40
+"""The most steps in the lines for people."""
+
+
+class ScheduleOptions(SearchOptions):
+    """Options of a schedule."""
+
+    objective: Objective = Field(
+        "latency", description="What is to be the least: time, bytes over the link, or bytes of the fast memory."
+    )
+    frontier: bool = Field(False, description="Show also schedules in less fast memory, each the best with its peak.")
+    fast_memory: Bytes | None = Field(None, description="Bytes of the fast memory, instead of the target's.")
+
+
+def schedule(
+    problem: ScheduleProblem | OperationGraph,
+    target: Target | None = None,
+    options: ScheduleOptions = ScheduleOptions(),
+    control: Control = Control(),
+) -> ScheduleAnswer:
+    """Schedule operations through a fast memory: which run together, in which tiles, and what stays for the next ones.
+
+    The answer is simulated step by step, and every slice and tile has its place in the fast memory. The operations of a
+    network run in tiles, or together in regions of a cascade.
+    """
+    running = control.begun(options)
+    machine = _machine(problem, target, options.fast_memory)
+    search = running.within(_SEARCH * running.left_s)
+    limit_s = search.left_s
+
+    def report(value: float) -> None:
+        running.report({options.objective: round(value, 3)})
+
+    is_counted = running.counted_s is not None
+    if isinstance(problem, OperationGraph):
+        return _schedule_network(problem, machine, options, running)
+    effort = ScheduleEffort(
+        limit_s, None if is_counted else lambda: 1 - search.deadline.left_s / limit_s, running.cancelled.is_set
+    )
+    task = ScheduleTask(problem.graph, machine, options.objective, options.frontier)
+    return answer_of(
+        solve_schedule(task, effort, report, is_counted, lambda: running.is_over), machine, options.objective
+    )
+
+
+def _schedule_network(
+    graph: OperationGraph, machine: Target, options: ScheduleOptions, running: Control
+) -> ScheduleAnswer:
+    given_s, objective = running.left_s, options.objective
+
+    def is_over(share: float) -> bool:
+        return running.is_over or running.left_s < (1 - share) * given_s
+
+    def hear(found: FoundOnTarget) -> None:
+        running.report({objective: round(float(getattr(found.best, objective)), 3)})
+        if running.note is not None:
+            running.note(answer_of_network(found, machine, objective))
+
+    found = schedule_network(graph, machine, objective, is_over, hear, wants_front=options.frontier)
+    running.report({objective: round(float(getattr(found.best, objective)), 3)})
+    return answer_of_network(found, machine, objective)
+
+
+def _machine(problem: ScheduleProblem | OperationGraph, target: Target | None, capacity: int | None) -> Target:
+    if target is None:
+        if isinstance(problem, OperationGraph):
+            raise ProblemError("target: is required, as a network says nothing about the machine")
+        target = problem.target
+    return target if capacity is None else target.with_capacity(capacity)
+
+
+def lines(found: ScheduleAnswer) -> Iterator[str]:
+    """Yield the steps for people."""
+    gap = "unknown" if found.gap is None else f"{found.gap:.2%}"
+    sizes = f"latency {found.latency:,.1f}, traffic {found.traffic:,} bytes"
+    yield f"{found.status}: {sizes}, {len(found.subgraphs):,} steps"
+    yield f"lower bound of {found.objective} {found.lower_bound:,.1f}, gap {gap}"
+    if found.proof == "exhaustion":
+        yield "no other schedule in tiles of powers of two is better"
+    elif found.is_exhausted:
+        yield "no other grouping of operations, each once, is better"
+    yield f"fast memory: {found.peak:,} of {found.capacity:,} bytes, {len(found.slots):,} slots placed"
+    rows = zip(found.subgraphs, found.granularities, found.tensors_to_retain, found.subgraph_latencies, strict=True)
+    for k, (made, (width, height, depth), retained, latency) in enumerate(rows):
+        if k == _SHOWN:
+            yield f"and {len(found.subgraphs) - _SHOWN:,} other steps"
+            break
+        kept = f", retains {', '.join(map(str, retained))}" if retained else ""
+        if found.tensors_to_roll and found.tensors_to_roll[k]:
+            kept += f", rolls {', '.join(map(str, found.tensors_to_roll[k]))}"
+        chosen = found.alternatives[k] if found.alternatives else ()
+        kept += "".join(f", {o} by alternative {way}" for o, way in zip(made, chosen, strict=False) if way)
+        sizes = f"{height} x {width} tiles, slices of {depth}"
+        yield f"step {k}: operations {', '.join(map(str, made))} in {sizes}, {latency:,.1f}{kept}"
+    for point in found.frontier:
+        sizes = f"latency {point.latency:,.1f}, traffic {point.traffic:,} bytes, {point.steps:,} steps"
+        yield f"in {point.peak:,} bytes of fast memory: {sizes}"
+
+
+def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
+    """Return what is wrong with a schedule that came from elsewhere."""
+    options: ScheduleOptions = question["options"]
+    machine = _machine(question["problem"], question.get("target"), options.fast_memory)
+    return schedule_refuted(question["problem"], machine, options.objective, found)
+
+
+EXAMPLE: dict[str, Any] = {
+    "widths": [128] * 4,
+    "heights": [128] * 4,
+    "inputs": [[0], [1], [1, 2]],
+    "outputs": [[1], [2], [3]],
+    "base_costs": [1500, 1500, 1500],
+    "op_types": ["Pointwise", "Pointwise", "Pointwise"],
+    "fast_memory_capacity": 50000,
+    "slow_memory_bandwidth": 10,
+    "native_granularity": [128, 128],
+}
+
+
+CAPABILITY = Capability(
+    schedule,
+    inputs=(PROBLEM, TARGET),
+    lines=lines,
+    exits={0: "there is a schedule"},
+    refutes=_refuted,
+    example={"problem": EXAMPLE},
+)

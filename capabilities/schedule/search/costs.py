@@ -1,0 +1,154 @@
+"""The costs of steps of a graph on a target; those that look alike are computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+from typing import Any, Literal
+
+from memplan.capabilities.schedule.model.graph import TileGraph
+from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.search.coincidences import Load
+from memplan.capabilities.schedule.search.nests import TILE, Nest, bits, nest_of
+from memplan.capabilities.schedule.search.tilings import Tilings
+from memplan.capabilities.schedule.search.walks import Look, StepCost, TiledStep
+
+Objective = Literal["latency", "traffic", "peak"]
+MOST_LOOKS = 64
+"""The looks of a step: ways to compute its operations, and to keep what it makes. Above, single changes are tried."""
+
+
+class StepCosts:
+    """The costs of steps of a graph on a target; those that look alike are computed once.
+
+    Steps are given as masks: the operations of a step, the tensors that are resident when it begins, those that
+    leave it, and those that are resident when it ends. `evaluated` counts the nests that were computed; `cuts` are
+    steps that have no cost. `is_cut` where a step has more looks than were tried.
+
+    Where a step needs one tensor in several regions, two slices may be the same bytes by chance: then the closed form
+    is a lower bound, and the visits of a tiling are counted before it is taken.
+    """
+
+    def __init__(self, graph: TileGraph, target: Target, objective: Objective = "latency") -> None:
+        self.graph, self.target, self.objective = graph, target, objective
+        self.sizes = [target.rounded(tensor.size) for tensor in graph.tensors]
+        self.evaluated = 0
+        self.cuts: set[tuple[int, int, int, int]] = set()
+        self.is_cut = False
+        self._steps: dict[tuple[int, int, int, int], StepCost | None] = {}
+        self._nests: dict[tuple[int, int, int], Nest | None] = {}
+        self._alike: dict[Any, StepCost | None] = {}
+        self._ways: dict[Any, tuple[StepCost, ...]] = {}
+        self._tilings: dict[tuple[int, int, int], Tilings] = {}
+
+    def of(self, operations: int, resident: int, leaving: int, retained: int) -> StepCost | None:
+        """Return the cost of a step; None where no tiling fits the fast memory, or there is none."""
+        key = operations, resident, leaving, retained
+        if key not in self._steps:
+            self._steps[key] = self._found(*key)
+        return None if key in self.cuts else self._steps[key]
+
+    def nest(self, operations: int, leaving: int, rolls: int = 0) -> Nest | None:
+        """Return the nest of operations from which tensors leave, and in which some roll."""
+        key = operations, leaving, rolls
+        if key not in self._nests:
+            engine = self.target.engine
+            self._nests[key] = nest_of(self.graph, operations, leaving, (engine.height, engine.width), rolls)
+        return self._nests[key]
+
+    def ways(self, operations: int, resident: int, leaving: int, retained: int) -> tuple[StepCost, ...]:
+        """Return the costs of a step of which none with a lower peak has as little value, by falling peaks."""
+        looks = self.looks(operations, resident, leaving, retained)
+        if not looks or (operations, resident, leaving, retained) in self.cuts:
+            return ()
+        key = tuple(look.key for look in looks)
+        if key not in self._ways:
+            tiled = self._tiled(looks)
+            self._ways[key] = () if tiled is None else tiled.falling()
+        return self._ways[key]
+
+    def _found(self, operations: int, resident: int, leaving: int, retained: int) -> StepCost | None:
+        looks = self.looks(operations, resident, leaving, retained)
+        if not looks:
+            return None
+        key = tuple(look.key for look in looks)
+        if key not in self._alike:
+            self.evaluated += 1
+            tiled = self._tiled(looks)
+            self._alike[key] = None if tiled is None else tiled.best()
+        return self._alike[key]
+
+    def looks(self, operations: int, resident: int, leaving: int, retained: int) -> list[Look]:
+        """Return the looks of a step: each has tensors that roll, and a way to compute each operation."""
+        nest = self.nest(operations, leaving)
+        fixed = sum(self.sizes[t] for t in bits(resident)) + sum(self.sizes[t] for t in bits(retained & leaving))
+        if nest is None or fixed > self.target.capacity:
+            return []
+        several = [o for o in dict.fromkeys(nest.operations) if len(self.graph.operations[o].ways) > 1]
+        inner = list[int]()
+        if self.target.rolls:
+            rows = zip(nest.operations, nest.work, strict=True)
+            inner = list(dict.fromkeys(o for o, work in rows if (work.rows, work.columns) != (TILE, TILE)))
+        counts = [2 for _ in inner] + [len(self.graph.operations[o].ways) for o in several]
+        written, found = leaving & ~retained, list[Look]()
+        for chosen in self._choices(counts):
+            rolls = sum(
+                1 << self.graph.operations[o].output for o, rolling in zip(inner, chosen, strict=False) if rolling
+            )
+            rolling = self.nest(operations, leaving, rolls)
+            assert rolling is not None, "what rolls has no shape of its own"
+            way = {o: self.graph.operations[o].ways[k] for o, k in zip(several, chosen[len(inner) :], strict=True)}
+            ways = tuple(way.get(o, self.graph.operations[o].ways[0]) for o in rolling.operations)
+            in_place = sum(self._is_in_place(o, nest, resident, written) for o, one in way.items() if one.in_place)
+            loads = tuple(self._loads(rolling, resident))
+            found.append(Look(rolling, loads, fixed, written.bit_count(), ways, in_place))
+        return found
+
+    def _choices(self, counts: list[int]) -> Iterator[tuple[int, ...]]:
+        """Yield the position of one of so many for each of some choices: all of these, or single changes of a few."""
+        if prod(counts) <= MOST_LOOKS:
+            yield from product(*map(range, counts))
+            return
+        self.is_cut = True
+        for base in ([0] * len(counts), [count - 1 for count in counts]):
+            yield tuple(base)
+            for k, count in enumerate(counts):
+                yield from ((*base[:k], other, *base[k + 1 :]) for other in range(count) if other != base[k])
+
+    def _is_in_place(self, operation: int, nest: Nest, resident: int, written: int) -> bool:
+        """Return True if an operation may make tiles where those of its first input from outside lie."""
+        one = self.graph.operations[operation]
+        first = one.inputs[0]
+        held = [(rows, columns) for (tensor, rows, columns), _ in nest.held if tensor == first]
+        is_alone = [o for o in self.graph.readers[first] if o in nest.operations] == [operation]
+        return (
+            held == [(TILE, TILE)]
+            and nest.operations.count(operation) == 1
+            and is_alone
+            and not resident >> first & 1
+            and bool(written >> one.output & 1)
+        )
+
+    def _loads(self, nest: Nest, resident: int) -> Iterator[Load]:
+        held = [one for one in nest.held if not resident >> one[0][0] & 1]
+        tensors = [tensor for (tensor, _, _), _ in held]
+        shared = {t: k for k, t in enumerate(dict.fromkeys(t for t in tensors if tensors.count(t) > 1), 1)}
+        found = []
+        for (tensor, rows, columns), when in held:
+            shape = self.graph.tensors[tensor]
+            found.append(Load(rows, columns, shape.height, shape.width, shared.get(tensor, 0), when))
+        # Of regions alike, the order does not matter; those of one tensor stay as they are.
+        yield from sorted(
+            found,
+            key=lambda one: (
+                (0, one.rows, one.columns, one.height, one.width, one.when) if not one.same else (one.same,)
+            ),
+        )
+
+    def _tiled(self, looks: list[Look]) -> TiledStep | None:
+        nest, engine = looks[0].nest, self.target.engine
+        shape = nest.height, nest.width, nest.reduction
+        if shape not in self._tilings:
+            self._tilings[shape] = Tilings.of(shape[:2], shape[2], (engine.height, engine.width))
+        return TiledStep.of(looks, self._tilings[shape], self.target, self.objective == "traffic")

@@ -1,0 +1,250 @@
+"""The cheapest steps for some operations, by dynamic programming over what is done and what is resident."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from memplan.capabilities.schedule.search.costs import StepCosts
+from memplan.capabilities.schedule.search.effort import ScheduleEffort
+from memplan.capabilities.schedule.search.groups import Group, Relations, group_of, grown, horizontal
+from memplan.capabilities.schedule.search.nests import bits
+
+_MOST_READERS = 3
+"""The most readers of a tensor that may be retained: all of them must run in the next step."""
+_LOOK_EVERY = 32
+MOST_ARCS = 60_000
+"""The most steps between states of a whole graph that are kept; above, those along a line are."""
+EPSILON = 1e-6
+"""The difference of values below which they count as equal, far below the time of one byte."""
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """A step that was found, as masks: operations, and tensors that are resident, that leave and that are retained.
+
+    What is resident and stays is retained, too; it does not leave the step.
+    """
+
+    operations: int
+    resident: int
+    leaving: int
+    retained: int
+
+    @property
+    def masks(self) -> tuple[int, int, int, int]:
+        """The step, as costs are looked up by it."""
+        return self.operations, self.resident, self.leaving, self.retained
+
+
+@dataclass(frozen=True)
+class Arc:
+    """A step between two states, each as the operations that are done and the tensors that are resident."""
+
+    before: tuple[int, int]
+    after: tuple[int, int]
+    step: PlannedStep
+
+
+@dataclass(frozen=True)
+class OperationLine:
+    """Operations in an order that respects them, and ranges of them, as masks, that can be steps."""
+
+    operations: tuple[int, ...]
+    ranges: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The limits of a search of a window: groups and their size, states of a layer, and tensors retained at once."""
+
+    groups: int = 600
+    longest: int = 8
+    beam: int = 200
+    retained: int = 2
+
+
+@dataclass(frozen=True)
+class StepWindow:
+    """Operations that are done one after the other, and the tensors that are resident before and after them.
+
+    `before` are the operations that are done before.
+    """
+
+    operations: int
+    resident: int = 0
+    retained: int = 0
+    before: int = 0
+
+
+@dataclass
+class Found:
+    """The cheapest steps of a window; `is_complete` where nothing was left out that could be cheaper."""
+
+    value: float
+    steps: list[PlannedStep]
+    is_complete: bool
+
+
+@dataclass(frozen=True)
+class _State:
+    """A way to a set of operations that are done: its value, the state before, and the step between."""
+
+    value: float
+    done_before: int
+    resident_before: int
+    step: PlannedStep | None
+
+
+@dataclass
+class DownsetSearch:
+    """The search of one window; `below` is the value that steps must stay below, `prices` what operations may cost.
+
+    States are ordered by their value and the prices of what is left; `least` are values that no step avoids. Along a
+    `line`, operations are done in its order, and groups are ranges of it. `arcs` gets each step that is tried.
+    """
+
+    relations: Relations
+    costs: StepCosts
+    effort: ScheduleEffort
+    window: StepWindow
+    bounds: Bounds
+    below: float = float("inf")
+    prices: Mapping[int, float] = field(default_factory=dict)
+    least: Mapping[int, float] = field(default_factory=dict)
+    share: float = 1.0
+    line: OperationLine | None = None
+    arcs: list[Arc] | None = None
+    is_cut: bool = False
+
+    def found(self, extra: Iterable[int] = ()) -> Found | None:
+        """Return the cheapest steps, with `extra` groups beside those that are grown; None if there are none."""
+        window, line = self.window, self.line
+        by_first: dict[int, list[Group]] = {}
+        for mask in self._masks(extra):
+            first = (
+                (mask & -mask).bit_length() - 1 if line is None else next(o for o in line.operations if mask >> o & 1)
+            )
+            by_first.setdefault(first, []).append(group_of(self.relations, mask))
+        states: dict[int, dict[int, _State]] = {0: {window.resident: _State(0.0, 0, 0, None)}}
+        layers: list[set[int]] = [set() for _ in range(window.operations.bit_count() + 1)]
+        layers[0].add(0)
+        for layer in layers[:-1]:
+            if not self._relax(layer, states, layers, by_first):
+                return None
+        last = states.get(window.operations, {}).get(window.retained)
+        return (
+            None
+            if last is None or last.value >= self.below
+            else Found(last.value, self._traced(states), not self.is_cut)
+        )
+
+    def _masks(self, extra: Iterable[int]) -> Iterable[int]:
+        """Return the groups that are tried."""
+        if self.line is not None:
+            self.is_cut = True
+            return self.line.ranges
+        found, is_all = grown(self.relations, self.window.operations, self.bounds.groups, self.bounds.longest)
+        self.is_cut = not is_all
+        return dict.fromkeys([*found, *sorted(horizontal(self.relations, self.window.operations)), *sorted(extra)])
+
+    def _relax(
+        self,
+        layer: set[int],
+        states: dict[int, dict[int, _State]],
+        layers: list[set[int]],
+        by_first: dict[int, list[Group]],
+    ) -> bool:
+        """Follow the best states of a layer by one step each; False if time is over."""
+        rows = []
+        for done in sorted(layer):
+            rest = list(bits(self.window.operations & ~done))
+            price, least = (sum(each.get(o, 0.0) for o in rest) for each in (self.prices, self.least))
+            for resident, state in states[done].items():
+                if state.value + least < self.below:
+                    rows.append((state.value + price, state.value, done, resident))
+        rows.sort()
+        self.is_cut |= len(rows) > self.bounds.beam
+        ready: dict[int, list[Group]] = {}
+        for k, (_, value, done, resident) in enumerate(rows[: self.bounds.beam]):
+            is_over = len(self.arcs or ()) > MOST_ARCS and self.line is None
+            if is_over or (k % _LOOK_EVERY == 0 and self.effort.is_over(self.share)):
+                self.is_cut = True
+                return False
+            if done not in ready:
+                ready[done] = list(self._ready(done, by_first))
+            self._follow(value, done, resident, ready[done], states, layers)
+        return True
+
+    def _ready(self, done: int, by_first: dict[int, list[Group]]) -> Iterator[Group]:
+        """Yield the groups that can be the next step."""
+        left = self.window.operations & ~done
+        for o in bits(left) if self.line is None else self.line.operations[done.bit_count() :][:1]:
+            if self.relations.before[o] & left:
+                continue
+            for group in by_first.get(o, ()):
+                if not group.operations & done and not group.needs & left:
+                    yield group
+
+    def _follow(
+        self,
+        value: float,
+        done: int,
+        resident: int,
+        ready: list[Group],
+        states: dict[int, dict[int, _State]],
+        layers: list[set[int]],
+    ) -> None:
+        self.effort.spend(len(ready))
+        for group in ready:
+            following = done | group.operations
+            kept = self.relations.awaited(resident, following | self.window.before)
+            if kept and not self.costs.target.keeps:
+                continue
+            for retained in self._retainable(group, following, kept):
+                cost = self.costs.of(group.operations, resident, group.leaves, retained)
+                if cost is None:
+                    continue
+                total = value + cost.value
+                known = states.setdefault(following, {})
+                step = PlannedStep(group.operations, resident, group.leaves, retained)
+                if self.arcs is not None:
+                    self.arcs.append(Arc((done, resident), (following, retained), step))
+                if retained not in known or total < known[retained].value - EPSILON:
+                    known[retained] = _State(total, done, resident, step)
+                    layers[(following & self.window.operations).bit_count()].add(following)
+
+    def _retainable(self, group: Group, done: int, kept: int) -> Iterator[int]:
+        """Yield the sets of tensors, as masks, that a group may retain for the next one, with those that are kept."""
+        window, keeps = self.window, self.costs.target.keeps
+        kept |= window.retained & group.leaves
+        if done == window.operations:
+            if kept == window.retained:
+                yield kept
+            return
+        if kept and not keeps:
+            return  # what is resident at the end is made by the last step
+        candidates = []
+        for tensor, outside in group.leaving:
+            left = outside & ~done
+            fits = self.costs.sizes[tensor] <= self.costs.target.capacity
+            if fits and left and not left & ~window.operations and not self.relations.outputs >> tensor & 1:
+                if keeps or left.bit_count() <= _MOST_READERS:
+                    candidates.append(tensor)
+                else:
+                    self.is_cut = True
+        yield kept
+        for count in range(1, min(self.bounds.retained, len(candidates)) + 1):
+            for chosen in combinations(candidates, count):
+                yield kept | sum(1 << tensor for tensor in chosen)
+        more = sorted(self.costs.sizes[tensor] for tensor in candidates)[: self.bounds.retained + 1]
+        self.is_cut |= len(more) > self.bounds.retained and sum(more) <= self.costs.target.capacity
+
+    def _traced(self, states: dict[int, dict[int, _State]]) -> list[PlannedStep]:
+        steps = []
+        state = states[self.window.operations][self.window.retained]
+        while state.step is not None:
+            steps.append(state.step)
+            state = states[state.done_before][state.resident_before]
+        return steps[::-1]

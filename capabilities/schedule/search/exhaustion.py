@@ -1,0 +1,92 @@
+"""All schedules of a few operations, also those that run operations again: the shortest way through what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import product
+
+from memplan.capabilities.schedule.search.downsets import EPSILON, Found, PlannedStep
+from memplan.capabilities.schedule.search.ground import Ground
+from memplan.capabilities.schedule.search.nests import bits
+
+MOST_OPERATIONS = 5
+"""The most operations: a step has 3^5 ways to leave what it makes, and any set of connected operations is a step."""
+_State = tuple[int, int]
+"""The tensors in the slow memory, and those that are resident, as masks."""
+
+
+def exhausted(ground: Ground, known: Found, share: float = 1.0) -> Found | None:
+    """Return the best schedule of all, `known` if none is better; None where that is not sure, or not in time.
+
+    A state is what lies in the slow memory and what is resident; a step may write or retain each tensor that it makes,
+    and leave those that it reads itself.
+    """
+    start = sum(1 << t for t in ground.graph.inputs), 0
+    least: dict[_State, float] = {start: 0.0}
+    ways: dict[_State, tuple[_State, PlannedStep]] = {}
+    queue = [(0.0, start)]
+    groups = [
+        (mask, *_around(ground, mask)) for mask in range(1, ground.all + 1) if ground.relations.is_connected(mask)
+    ]
+    while queue:
+        value, state = heappop(queue)
+        if ground.costs.is_cut:
+            return None
+        if value >= known.value - EPSILON:
+            return known
+        if value > least[state]:
+            continue
+        if not ground.relations.outputs & ~state[0] and not state[1]:  # nothing is retained by the last step
+            return Found(value, _traced(ways, state), True)
+        if ground.effort.is_over(share):
+            return None
+        for mask, reads, sinks, inner in groups:
+            if reads & ~(state[0] | state[1]):
+                continue
+            ways_to_leave = _ways_to_leave(sinks, inner & ~state[0])
+            for (written, new), kept in product(ways_to_leave, _kept(ground, state[1] & ~(sinks | inner))):
+                ground.effort.spend(1)
+                leaving, retained = written | new, new | kept
+                cost = ground.costs.of(mask, state[1], leaving, retained)
+                if cost is None:
+                    continue
+                following, total = (state[0] | written, retained), value + cost.value
+                if total < least.get(following, float("inf")) - EPSILON:
+                    least[following] = total
+                    ways[following] = state, PlannedStep(mask, state[1], leaving, retained)
+                    heappush(queue, (total, following))
+    return None if ground.costs.is_cut else known
+
+
+def _around(ground: Ground, mask: int) -> tuple[int, int, int]:
+    """Return the tensors that a step reads from outside, those that it makes and does not read, and the other ones."""
+    read = made = 0
+    for o in bits(mask):
+        one = ground.graph.operations[o]
+        made |= 1 << one.output
+        for tensor in one.inputs:
+            read |= 1 << tensor
+    return read & ~made, made & ~read, made & read
+
+
+def _ways_to_leave(sinks: int, inner: int) -> Iterator[tuple[int, int]]:
+    """Yield the tensors that a step writes and those that it retains: a sink is one of both, others may be neither."""
+    ways = [((1 << t, 0), (0, 1 << t)) for t in bits(sinks)]
+    more = [((0, 0), (1 << t, 0), (0, 1 << t)) for t in bits(inner)]
+    for chosen in product(*ways, *more):
+        yield sum(written for written, _ in chosen), sum(retained for _, retained in chosen)
+
+
+def _kept(ground: Ground, resident: int) -> Iterator[int]:
+    """Yield what may stay of the tensors that are resident, as masks."""
+    for chosen in product(*((0, 1 << t) for t in bits(resident if ground.target.keeps else 0))):
+        yield sum(chosen)
+
+
+def _traced(ways: dict[_State, tuple[_State, PlannedStep]], state: _State) -> list[PlannedStep]:
+    steps = []
+    while state in ways:
+        state, step = ways[state]
+        steps.append(step)
+    return steps[::-1]

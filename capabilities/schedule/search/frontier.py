@@ -1,0 +1,127 @@
+"""Schedules of which none with a lower peak is as good: a front over the fast memory, by the cut points of cascades.
+
+States of the search are cuts, and a step is a region between two of them, once for each of its tilings that none is as
+good as in peak and value. The front of chains of regions is then that of schedules: the peak is a maximum, the value is
+a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from memplan.capabilities.cascade.kernels.found import FOUND_RUNS, FOUND_TO, N_FOUND
+from memplan.capabilities.cascade.search.front import front
+from memplan.capabilities.schedule.search.downsets import (
+    Arc,
+    Bounds,
+    DownsetSearch,
+    Found,
+    OperationLine,
+    PlannedStep,
+    StepWindow,
+)
+from memplan.capabilities.schedule.search.exhaustion import MOST_OPERATIONS, exhausted
+from memplan.capabilities.schedule.search.ground import Ground
+from memplan.capabilities.schedule.search.nests import bits
+from memplan.capabilities.schedule.search.search import FoundSchedule, Proof, Steps
+from memplan.capabilities.schedule.search.walks import StepCost
+
+_WHOLE = Bounds(groups=2000, longest=99, beam=2000, retained=3)
+_ALONG = Bounds(beam=4, retained=1)
+_LONGEST = 8
+"""The operations of a step along a line, beside the steps of the schedule that is known."""
+_WHOLE_PART = 0.75
+_NEVER = float("inf")
+_MOST_SUM = 2.0**60
+"""Values are rounded so that no chain has more, as those of cut points are whole numbers."""
+
+
+def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[Steps], bool]:
+    """Return schedules by falling peaks, the first as good as the best one, and whether all groupings were tried.
+
+    Graphs with few states are tried as a whole, others along the line of the best schedule.
+    """
+    arcs, is_complete = _arcs(ground, best, None, _WHOLE_PART)
+    if not is_complete:
+        arcs, _ = _arcs(ground, best, _line_of(ground, best), _NEVER)
+    nodes = {(0, 0): 0}
+    for node in sorted({arc.after for arc in arcs}, key=lambda node: (node[0].bit_count(), node)):
+        nodes[node] = len(nodes)
+    known = {step.masks for step in best}
+    ways = list[tuple[Arc, StepCost]]()
+    for arc in sorted(arcs, key=lambda arc: arc.step.masks not in known):
+        if arc.step.masks in known or not ground.effort.is_over():
+            ways += ((arc, cost) for cost in ground.costs.ways(*arc.step.masks))
+        else:
+            is_complete = False
+    unit = max(cost.value for _, cost in ways) * len(ground.graph.operations) / _MOST_SUM
+    found = np.zeros((len(ways), N_FOUND), np.int64)
+    for k, (arc, cost) in enumerate(ways):
+        other = cost.latency if ground.costs.objective == "traffic" else cost.traffic
+        found[k, :FOUND_RUNS] = nodes[arc.before], nodes[arc.after], cost.peak, cost.value / unit, other
+    order = np.argsort(found[:, FOUND_TO], kind="stable")
+    chains = front(found[order], len(nodes) - 1)
+    rows = [[ways[order[row]] for row in chain.rows] for chain in chains]
+    return [tuple((arc.step, cost) for arc, cost in row) for row in rows], is_complete
+
+
+def _arcs(
+    ground: Ground, best: Sequence[PlannedStep], line: OperationLine | None, share: float
+) -> tuple[list[Arc], bool]:
+    """Return the steps between the states of the graph, or of a line of it, and whether these are all."""
+    search = DownsetSearch(
+        ground.relations,
+        ground.costs,
+        ground.effort,
+        StepWindow(ground.all),
+        _WHOLE if line is None else _ALONG,
+        prices=ground.prices(best),
+        share=share,
+        line=line,
+        arcs=[],
+    )
+    search.found()
+    return search.arcs or [], not search.is_cut and not ground.costs.is_cut
+
+
+def _line_of(ground: Ground, best: Sequence[PlannedStep]) -> OperationLine:
+    """Return the operations in the order of a schedule, and short ranges of them, beside the steps themselves."""
+    order = [o for step in best for o in bits(step.operations)]
+    ranges = dict.fromkeys(step.operations for step in best)
+    for first in range(len(order)):
+        mask = 0
+        for o in order[first : first + _LONGEST]:
+            mask |= 1 << o
+            if ground.relations.is_connected(mask):
+                ranges[mask] = None
+    return OperationLine(tuple(order), tuple(ranges))
+
+
+def peak_of(steps: Steps) -> int:
+    """Return the most bytes that a step has in the fast memory."""
+    return max(cost.peak for _, cost in steps)
+
+
+def least_peak(ground: Ground, steps: Steps, is_complete: bool) -> FoundSchedule:
+    """Return the schedule of the least peak, and of these the best, from the last one of a front.
+
+    Up to a few operations, schedules that run operations again are tried in less and less memory.
+    """
+    proof: Proof | None = None
+    if len(ground.graph.operations) <= MOST_OPERATIONS:
+        capacity = peak_of(steps)
+        while True:
+            tight = Ground(ground.graph, ground.target.with_capacity(capacity), ground.costs.objective, ground.effort)
+            found = exhausted(tight, Found(_NEVER, [], False))
+            if found is None or not found.steps:
+                proof = None if found is None else "exhaustion"
+                break
+            steps = tuple((step, tight.cost(step)) for step in found.steps)
+            capacity = peak_of(steps) - 1
+    peak, bound = peak_of(steps), ground.bounds.peak
+    proof = "bound" if peak <= bound else proof
+    return FoundSchedule(
+        steps, float(peak), float(bound), proof, is_complete or proof is not None, ground.costs.evaluated
+    )

@@ -1,0 +1,78 @@
+"""The ground of a search for schedules: costs and relations of a graph, values and prices of steps, and windows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from memplan.capabilities.schedule.model.graph import TileGraph
+from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.search.bounds import LowerBounds
+from memplan.capabilities.schedule.search.costs import Objective, StepCosts
+from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
+from memplan.capabilities.schedule.search.effort import ScheduleEffort
+from memplan.capabilities.schedule.search.groups import Relations
+from memplan.capabilities.schedule.search.nests import bits
+from memplan.capabilities.schedule.search.walks import StepCost
+
+
+class Ground:
+    """The tables that the searches of one graph share; its operations are in an order that respects them."""
+
+    def __init__(
+        self,
+        graph: TileGraph,
+        target: Target,
+        objective: Objective,
+        effort: ScheduleEffort,
+        report: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        self.graph, self.target, self.effort, self.report = graph, target, effort, report
+        self.costs, self.relations = StepCosts(graph, target, objective), Relations(graph)
+        self.bounds = LowerBounds(graph, target)
+        self.lower_bound = float(self.bounds.traffic if objective == "traffic" else self.bounds.latency)
+        self.least = {} if objective == "traffic" else dict(enumerate(self.bounds.arithmetic))
+        self.rng = random.Random(0)
+        self.all = (1 << len(graph.operations)) - 1
+
+    def wants_more(self, found: Found) -> bool:
+        """Return True unless nothing better can be found."""
+        return not found.is_complete and found.value > self.lower_bound + EPSILON
+
+    def alone(self, operations: int) -> list[PlannedStep] | None:
+        """Return a step for each of some operations, without residents; None where one fits no tile by itself."""
+        steps = [PlannedStep(1 << o, 0, 1 << self.graph.operations[o].output, 0) for o in bits(operations)]
+        return None if any(self.costs.of(*step.masks) is None for step in steps) else steps
+
+    def window(
+        self, window: StepWindow, bounds: Bounds, below: float, prices: dict[int, float], share: float, extra: set[int]
+    ) -> Found | None:
+        """Return the best steps of a window below a value."""
+        search = DownsetSearch(
+            self.relations, self.costs, self.effort, window, bounds, below, prices, self.least, share
+        )
+        return search.found(extra)
+
+    def value(self, steps: Sequence[PlannedStep]) -> float:
+        """Return the value of steps."""
+        return sum(self.cost(step).value for step in steps)
+
+    def cost(self, step: PlannedStep) -> StepCost:
+        """Return the cost of a step that was found."""
+        found = self.costs.of(*step.masks)
+        assert found is not None, "a step that was found has a cost"
+        return found
+
+    def prices(self, steps: Sequence[PlannedStep]) -> dict[int, float]:
+        """Return what each operation costs in some steps: that of its step, in parts by the bytes that it touches."""
+        found: dict[int, float] = {}
+        tensors = self.graph.tensors
+        for step in steps:
+            weights = {}
+            for o in bits(step.operations):
+                one = self.graph.operations[o]
+                read = sum(tensors[t].size for t in one.inputs)
+                weights[o] = tensors[one.output].size + read * (3 if one.is_product else 1)
+            rate = self.cost(step).value / sum(weights.values())
+            found |= {o: weight * rate for o, weight in weights.items()}
+        return found

@@ -1,0 +1,182 @@
+"""Groups: sets of operations that can be one step of a schedule, as masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from memplan.capabilities.schedule.model.graph import TileGraph
+from memplan.capabilities.schedule.search.nests import bits
+
+_HORIZONTAL = (4, 6, 8)
+"""The sizes of groups of some readers of one tensor, beside all, all but one, and half of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """The operations before and beside others, as masks; those of the graph are in an order that respects them."""
+
+    graph: TileGraph
+
+    @cached_property
+    def before(self) -> list[int]:
+        """The operations whose outputs each one reads."""
+        return [sum(1 << o for o in found) for found in self.graph.predecessors]
+
+    @cached_property
+    def readers(self) -> list[int]:
+        """The operations that read each tensor."""
+        read = self.graph.readers
+        return [sum(1 << o for o in read.get(t, ())) for t in range(len(self.graph.tensors))]
+
+    @cached_property
+    def ancestors(self) -> list[int]:
+        """All operations before each one."""
+        found: list[int] = []
+        for mask in self.before:  # operations are in order
+            total = mask
+            for o in bits(mask):
+                total |= found[o]
+            found.append(total)
+        return found
+
+    @cached_property
+    def descendants(self) -> list[int]:
+        """All operations after each one."""
+        found = [0] * len(self.before)
+        for o, mask in enumerate(self.ancestors):
+            for other in bits(mask):
+                found[other] |= 1 << o
+        return found
+
+    @cached_property
+    def beside(self) -> list[int]:
+        """The operations that have a tensor in common with each one."""
+        found = [0] * len(self.before)
+        for o, operation in enumerate(self.graph.operations):
+            for tensor in (*operation.inputs, operation.output):
+                found[o] |= self.readers[tensor]
+                if tensor in self.graph.producer:
+                    found[o] |= 1 << self.graph.producer[tensor]
+            found[o] &= ~(1 << o)
+        return found
+
+    @cached_property
+    def outputs(self) -> int:
+        """The tensors that the graph makes for others."""
+        return sum(1 << t for t in self.graph.outputs)
+
+    def awaited(self, tensors: int, done: int) -> int:
+        """Return the tensors, a mask, that have readers that are not done."""
+        return sum(1 << t for t in bits(tensors) if self.readers[t] & ~done)
+
+    def is_convex(self, group: int) -> bool:
+        """Return True if no operation outside a group is both after and before some of it."""
+        up = down = 0
+        for o in bits(group):
+            up |= self.ancestors[o]
+            down |= self.descendants[o]
+        return not up & down & ~group
+
+    def is_connected(self, group: int) -> bool:
+        """Return True if the operations of a group hang together by tensors."""
+        reached = waiting = group & -group
+        while waiting:
+            around = 0
+            for o in bits(waiting):
+                around |= self.beside[o]
+            waiting = around & group & ~reached
+            reached |= waiting
+        return reached == group
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group, the operations that must be done before it, the tensors that it reads, and those that leave it.
+
+    Each that leaves has the operations outside that read it.
+    """
+
+    operations: int
+    needs: int
+    reads: int
+    leaving: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def leaves(self) -> int:
+        """The tensors that leave, as a mask."""
+        return sum(1 << tensor for tensor, _ in self.leaving)
+
+
+def group_of(relations: Relations, operations: int) -> Group:
+    """Return the group of some operations."""
+    graph, needs, reads, made = relations.graph, 0, 0, 0
+    leaving = []
+    for o in bits(operations):
+        needs |= relations.before[o]
+        for tensor in graph.operations[o].inputs:
+            reads |= 1 << tensor
+        output = graph.operations[o].output
+        made |= 1 << output
+        outside = relations.readers[output] & ~operations
+        if outside or relations.outputs >> output & 1:
+            leaving.append((output, outside))
+    return Group(operations, needs & ~operations, reads & ~made, tuple(leaving))
+
+
+def grown(relations: Relations, window: int, most: int, longest: int) -> tuple[list[int], bool]:
+    """Return the connected convex groups within a convex set of operations, and whether these are all.
+
+    Groups grow by one operation at a time, through convex ones only. That finds all: a connected convex set of two or
+    more has a source or a sink without which it is connected, and then it is convex as well. It ends at `most` groups
+    and at `longest` operations in one.
+    """
+    found: list[int] = []
+    layer = [(1 << o, relations.ancestors[o], relations.descendants[o], relations.beside[o]) for o in bits(window)]
+    seen = {row[0] for row in layer}
+    for _ in range(longest):
+        found += [row[0] for row in layer]
+        if len(found) > most:
+            return found[:most], False
+        following = []
+        for group, up, down, beside in layer:
+            for o in bits(beside & window & ~group):
+                larger = group | 1 << o
+                if larger in seen:
+                    continue
+                seen.add(larger)
+                above, below = up | relations.ancestors[o], down | relations.descendants[o]
+                if not above & below & ~larger:
+                    following.append((larger, above, below, beside | relations.beside[o]))
+            if len(following) > most:
+                return found, False
+        layer = following
+        if not layer:
+            return found, True
+    return found, not layer
+
+
+def horizontal(relations: Relations, window: int) -> set[int]:
+    """Return convex groups of many readers of one tensor."""
+    found = set()
+    for mask in set(relations.readers):
+        readers = list(bits(mask & window))
+        if len(readers) > 2:
+            sizes = {len(readers), len(readers) - 1, (len(readers) + 1) // 2, *_HORIZONTAL}
+            found |= {sum(1 << o for o in readers[:size]) for size in sizes if size <= len(readers)}
+    return {group for group in found if relations.is_convex(group)}
+
+
+def unions(relations: Relations, parts: Iterable[int]) -> set[int]:
+    """Return the groups among unions of two, three or four parts: large ones without all the smaller ones."""
+    found = set()
+    rows = list(parts)
+    for size in (2, 3, 4):
+        for chosen in combinations(rows, size):
+            union = 0
+            for part in chosen:
+                union |= part
+            found.add(union)
+    return {group for group in found if relations.is_convex(group) and relations.is_connected(group)}

@@ -1,0 +1,88 @@
+"""Better schedules from one that is known: operations shift between its steps, and windows of it are searched anew."""
+
+from __future__ import annotations
+
+from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, Found, StepWindow
+from memplan.capabilities.schedule.search.ground import Ground
+from memplan.capabilities.schedule.search.groups import unions
+from memplan.capabilities.schedule.search.shifts import Shifts
+
+_PRICED_EVERY = 4
+_FIRST_WINDOW, _LAST_WINDOW = 7, 26
+_WIDER_AFTER, _ENDED_AFTER = 60, 400
+_LARGE = 9
+_JOINED = 9
+
+
+class Improvement:
+    """A search in the neighbourhood of a schedule."""
+
+    def __init__(self, ground: Ground, best: Found) -> None:
+        self.ground, self.rng = ground, ground.rng
+        self.steps, self.value = list(best.steps), best.value
+        self.widest, self.stale = _FIRST_WINDOW, 0
+        self.tried: dict[tuple[int, int, int], float] = {}
+
+    def run(self, share: float) -> Found:
+        """Return the best schedule once this share of the effort is spent, the bound is met, or nothing is gained."""
+        self.steps = Shifts(self.ground).improved(self.steps, share)
+        self._note()
+        rounds = 0
+        prices: dict[int, float] = {}
+        while not self.ground.effort.is_over(share) and self.value > self.ground.lower_bound + EPSILON:
+            if rounds % _PRICED_EVERY == 0:
+                prices = self.ground.prices(self.steps)
+            rounds += 1
+            self.ground.effort.spend(1)
+            if not self._improve_a_window(prices) and self._is_stale():
+                break
+        return Found(self.value, self.steps, False)
+
+    def _improve_a_window(self, prices: dict[int, float]) -> bool:
+        """Search a window; return False for one that was searched before."""
+        first, last = self._drawn()
+        part = self.steps[first:last]
+        operations = sum(step.operations for step in part)
+        if not part or operations.bit_count() < 2:
+            return True
+        before = sum(step.operations for step in self.steps[:first])
+        window = StepWindow(operations, part[0].resident, part[-1].retained, before)
+        key = operations, window.resident, window.retained
+        value = self.ground.value(part)
+        if self.tried.get(key, float("inf")) <= value + EPSILON:
+            return False
+        is_large = operations.bit_count() > _LARGE
+        bounds = Bounds(groups=400, beam=60) if is_large else Bounds()
+        extra = unions(self.ground.relations, [step.operations for step in part[:_JOINED]])
+        found = self.ground.window(window, bounds, value + EPSILON, prices, 1.0, extra)
+        self.tried[key] = value
+        if found is not None:
+            self.steps[first:last] = found.steps
+            if found.value < value - EPSILON:
+                self.tried[key] = found.value
+                self.stale = 0
+                self._note()
+        return True
+
+    def _note(self) -> None:
+        """Report the value of the schedule if it is better than before."""
+        value = self.ground.value(self.steps)
+        if value < self.value - EPSILON:
+            self.value = value
+            self.ground.report(value)
+
+    def _drawn(self) -> tuple[int, int]:
+        """Return the first step of a window, and the one after its last."""
+        first = self.rng.randrange(len(self.steps))
+        most, size, last = self.rng.randint(3, self.widest), 0, first
+        while last < len(self.steps) and size + self.steps[last].operations.bit_count() <= most:
+            size += self.steps[last].operations.bit_count()
+            last += 1
+        return first, max(last, min(first + 2, len(self.steps)))
+
+    def _is_stale(self) -> bool:
+        """Take wider windows after many that bring nothing; return True after many of the widest."""
+        self.stale += 1
+        if self.stale > _WIDER_AFTER and self.widest < _LAST_WINDOW:
+            self.stale, self.widest = 0, self.widest + 1
+        return self.stale > _ENDED_AFTER

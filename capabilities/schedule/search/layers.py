@@ -1,0 +1,296 @@
+"""An operation alone in tiles of rows, columns and channels: all of them in closed form, the best for each memory.
+
+Bytes over the link are a product for each operand, and bound the time together with the arithmetic. The time itself is
+a sum over kinds of tiles: the first one along an axis, and others by their lengths. It is counted for those tiles alone
+whose bound is below the time of all that need no more memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes
+from memplan.capabilities.schedule.model.network_run import NetworkStep
+from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.search.costs import Objective
+
+Numbers = NDArray[Any]
+_Table = tuple[int, Sequence[float], list[int], list[list[int]], list[bool]]
+"""A tile size, then for each tile its work, its length and that of each operand; and whether these vary."""
+MOST_SIDES = 128
+"""The tile sizes that are tried along an axis; of longer axes, the least one for each number of tiles."""
+_CHUNK = 512
+_ORDERS = ((0, 1, 2), (2, 0, 1))
+"""Channels innermost, or outermost: the first axis is the slowest."""
+TIE = 1e-9
+"""The weight of the other cost where two tilings are as good."""
+_ROUNDING = 1e-12
+"""Sums of the same numbers in another order differ by less, in parts of them."""
+
+
+class LayerFront(NamedTuple):
+    """Tilings by rising bytes and falling costs, of which none is as good as another: tile sizes, and their order."""
+
+    bytes: Numbers
+    cost: Numbers
+    tiles: Numbers
+
+    def best(self, room: int) -> int:
+        """Return the best tiling in so many bytes; -1 where there is none."""
+        return int(np.searchsorted(self.bytes, room, side="right")) - 1
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """The tiles of an axis for each size: how many there are of each kind, the first tile being one of its own.
+
+    `work`, `made` and the `factors` of operands are lengths of each kind; an operand `varies` where its piece changes.
+    """
+
+    sizes: Numbers
+    tiles: Numbers
+    count: Numbers
+    work: Numbers
+    made: Numbers
+    factors: list[Numbers]
+    varies: list[Numbers]
+
+    def total(self, values: Numbers) -> Numbers:
+        """Return the sum over all tiles, for each size."""
+        return np.asarray((self.count * values).sum(axis=1))
+
+    def most(self, values: Numbers) -> Numbers:
+        """Return the largest value of a tile, for each size."""
+        return np.asarray((values * (self.count > 0)).max(axis=1))
+
+
+def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[int, ...]) -> NetworkStep:
+    """Return the step of an operation in tiles; of one without parts, whole."""
+    rows, columns, channels, order = map(int, tile)
+    row = graph.operations[v]
+    if row.role == "barrier" or not rows:
+        return NetworkStep(CascadeRegion(v, v + 1, "whole"), retained)
+    if row.role == "sum":
+        source = graph.tensors[row.reads[0].tensor]
+        made = Stripes(_spans(source.rows, rows), ((0, source.columns),))
+        return NetworkStep(CascadeRegion(v, v + 1, "rows", (rows, source.columns), {v: made}), retained)
+    out = graph.tensors[row.outputs[0]]
+    cut = zip((out.rows, out.columns, max(1, out.channels)), (rows, columns, channels), strict=True)
+    made = Stripes(*(_spans(*each) for each in cut))
+    counts = tuple(map(len, (made.rows, made.columns, made.channels)))
+    is_outside = order == 1 and min(counts[2], counts[0] * counts[1]) > 1
+    region = CascadeRegion(v, v + 1, "tiles", (rows, columns), {v: made})
+    return NetworkStep(region, retained, is_outside)
+
+
+@dataclass(frozen=True)
+class LayerTilings:
+    """The tilings of a striped operation of which some tensors lie whole in the fast memory."""
+
+    graph: AccessGraph
+    v: int
+    fast: frozenset[int]
+    target: Target
+    objective: Objective
+
+    def front(self) -> LayerFront:
+        """Return the tilings of which no other one with as few bytes is as good."""
+        bytes_, traffic, bound, order = (table.ravel() for table in self._tables())
+        by_bytes = np.lexsort((bound, bytes_))
+        bytes_, traffic, bound, order = (table[by_bytes] for table in (bytes_, traffic, bound, order))
+        scale = TIE / self.target.link.bandwidth
+        if self.objective == "traffic":
+            cost = traffic + TIE * bound
+        else:
+            cost = self._costs(bytes_, bound + scale * traffic, by_bytes, order, scale * traffic)
+        kept = np.flatnonzero(np.diff(np.minimum.accumulate(cost), prepend=np.inf) < 0)
+        # Of equal bytes, the last one is the best.
+        kept = kept[np.flatnonzero(np.diff(bytes_[kept], append=-1))]
+        sizes = [axis.sizes for axis in self._axes]
+        shape = tuple(map(len, sizes))
+        where = np.unravel_index(by_bytes[kept] % np.prod(shape), shape)
+        tiles = np.stack([*(size[k] for size, k in zip(sizes, where, strict=True)), order[kept]], axis=1)
+        return LayerFront(bytes_[kept], cost[kept], tiles)
+
+    @cached_property
+    def _axes(self) -> tuple[_Axis, _Axis, _Axis]:
+        row, tensors, engine = self.graph.operations[self.v], self.graph.tensors, self.target.engine
+        out = tensors[row.outputs[0]]
+        reads = [read for read in row.reads if read.tensor not in self.fast]
+        axes = []
+        for axis, native in ((0, engine.height), (1, engine.width)):
+            maps = [(read.windows[axis], tensors[read.tensor].sizes[axis]) for read in reads]
+            tables: list[_Table] = []
+            for size in tried(out.sizes[axis]):
+                spans = _spans(out.sizes[axis], size)
+                sources = [[window.source(a, b, length) for a, b in spans] for window, length in maps]
+                lengths = [[b - a for a, b in spans], *([b - a for a, b in source] for source in sources)]
+                varies = [False, *(len(set(source)) > 1 for source in sources)]
+                work = [-(-(b - a) // native) * native for a, b in spans]
+                tables.append((size, work, lengths[0], [[1] * len(spans), *lengths[1:]], varies))
+            axes.append(_axis(tables))
+        of, tables = max(1, out.channels), list[_Table]()
+        # Without bursts the time of a visit is convex in its channels, so that even parts are the best.
+        for size in tried(of) if self.target.link.burst > 1 else _even(of):
+            channels = [b - a for a, b in _spans(of, size)]
+            factors, varies = [[-(-row.weights * n // of) for n in channels]], [len(channels) > 1]
+            for read in reads:
+                pixel, is_same = tensors[read.tensor].pixel, read.channels == "same"
+                factors.append([-(-pixel * n // of) if is_same else pixel for n in channels])
+                varies.append(is_same and len(channels) > 1)
+            share = [row.macs * n / of / (engine.rate or 1.0) for n in channels]
+            tables.append((size, share, [-(-out.pixel * n // of) for n in channels], factors, varies))
+        return axes[0], axes[1], _axis(tables)
+
+    @property
+    def _is_written(self) -> bool:
+        return self.graph.operations[self.v].outputs[0] not in self.fast
+
+    def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """Return the bytes, the traffic, a bound of the time, and the order of each tiling, for both orders."""
+        axes, link, target = self._axes, self.target.link, self.target
+        work = _outer([axis.total(axis.work) for axis in axes])
+        visits = _outer([axis.tiles for axis in axes])
+        written = _outer([axis.total(axis.made) for axis in axes]) * self._is_written
+        slots = np.zeros_like(visits)
+        if self._is_written:
+            copies = np.where(visits > 1, target.engine.copies, 1)
+            slots = slots + copies * _up(_outer([axis.most(axis.made) for axis in axes]), target.alignment)
+        loads = [[self._loads(operand, order) for operand in range(len(axes[0].factors))] for order in _ORDERS]
+        loaded, moving = [], []
+        for in_order in loads:
+            total, most = written, visits * self._is_written
+            for bytes_, times in in_order:
+                total, most = total + bytes_, np.maximum(most, times)
+            loaded.append(total)
+            moving.append(most)
+        for operand, (_, times) in enumerate(loads[0]):
+            # The numbers of loads in both orders are one or more alike.
+            copies = np.where(times > 1, target.engine.copies, 1)
+            largest = _outer([axis.most(axis.factors[operand]) for axis in axes])
+            slots = slots + copies * _up(largest, target.alignment)
+        bounds = [np.maximum(work, m * link.latency + t / link.bandwidth) for m, t in zip(moving, loaded, strict=True)]
+        shape = (2, *visits.shape)
+        numbers = np.broadcast_to(np.arange(2)[:, None, None, None], shape)
+        return np.broadcast_to(slots, shape), np.stack(loaded), np.stack(bounds), numbers
+
+    def _loads(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
+        """Return the bytes loaded of an operand, and how often: again where an axis inside of others changes."""
+        axes = self._axes
+        shape = tuple(len(axis.sizes) for axis in axes)
+        bytes_, times = np.ones(shape, np.int64), np.ones(shape, np.int64)
+        inner = np.zeros(shape, np.bool_)
+        for axis in reversed(order):
+            table, view = axes[axis], tuple(-1 if axis == k else 1 for k in range(3))
+            varies = np.broadcast_to(table.varies[operand].reshape(view), shape)
+            count = table.tiles.reshape(view)
+            once = table.factors[operand][:, 0].reshape(view)
+            total = table.total(table.factors[operand]).reshape(view)
+            bytes_ = bytes_ * np.where(varies, total, np.where(inner, once * count, once))
+            times = times * np.where(varies | inner, count, 1)
+            inner = inner | varies
+        return bytes_, times * (bytes_ > 0)
+
+    def _costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
+        """Return times and what is added, by rising bytes; infinite where others with as few bytes are as good."""
+        cost = np.full(len(bytes_), np.inf)
+        left = np.ones(len(bytes_), np.bool_)
+        while True:
+            wanted = np.flatnonzero(left & (bound * (1 + _ROUNDING) < np.minimum.accumulate(cost)))
+            if not len(wanted):
+                return cost
+            # The lowest bounds of all, and of each of some ranges of bytes.
+            ranges = np.linspace(0, len(wanted), 17).astype(np.int64)
+            leading = [
+                wanted[a:b][np.argsort(bound[wanted[a:b]], kind="stable")[: _CHUNK // 16]]
+                for a, b in pairwise(ranges.tolist())
+            ]
+            chunk = np.unique(np.concatenate(leading))
+            left[chunk] = False
+            for is_outside in (0, 1):
+                some = chunk[order[chunk] == is_outside]
+                if len(some):
+                    cost[some] = self._exact(numbers[some], _ORDERS[is_outside]) + added[some]
+
+    def _exact(self, numbers: Numbers, order: tuple[int, ...]) -> Numbers:
+        """Return the times of tilings by their numbers, as sums over kinds of tiles."""
+        axes, link = self._axes, self.target.link
+        shape = tuple(len(axis.sizes) for axis in axes)
+        where = np.unravel_index(numbers % np.prod(shape), shape)
+
+        def spread(tables: Iterable[Numbers]) -> Numbers:
+            first, second, third = (table[k] for table, k in zip(tables, where, strict=True))
+            return first[:, :, None, None] * second[:, None, :, None] * third[:, None, None, :]
+
+        is_first = [
+            (np.arange(axis.count.shape[1]) == 0).reshape(tuple(-1 if k == n else 1 for n in range(3)))
+            for k, axis in enumerate(axes)
+        ]
+        slow, middle, fast = (is_first[k] for k in order)
+        moved = spread(axis.made for axis in axes) * self._is_written
+        for operand in range(len(axes[0].factors)):
+            varies = [axes[k].varies[operand][where[k]][:, None, None, None] for k in order]
+            loads = slow & middle & fast
+            loads = loads | ~fast & varies[2] | fast & ~middle & (varies[1] | varies[2])
+            loads = loads | fast & middle & ~slow & (varies[0] | varies[1] | varies[2])
+            moved = moved + loads * spread(axis.factors[operand] for axis in axes)
+        times = spread(axis.count for axis in axes) * np.maximum(spread(axis.work for axis in axes), link.time(moved))
+        return np.asarray(times.sum(axis=(1, 2, 3)))
+
+
+def _axis(tables: Sequence[_Table]) -> _Axis:
+    """Return the kinds of tiles of each size, in columns: the first tile, then others that differ in any length."""
+    rows = []
+    for _, work, made, factors, _ in tables:
+        kinds = list(zip(work, made, *factors, strict=True))
+        others: dict[tuple[Any, ...], int] = {}
+        for kind in kinds[1:]:
+            others[kind] = others.get(kind, 0) + 1
+        rows.append([(kinds[0], 1), *others.items()])
+    width = max(map(len, rows))
+    empty = ((0,) * (2 + len(tables[0][3])), 0)
+    rows = [row + [empty] * (width - len(row)) for row in rows]
+    values = np.array([[kind for kind, _ in row] for row in rows])
+    whole = values.astype(np.int64)
+    return _Axis(
+        sizes=np.array([size for size, *_ in tables]),
+        tiles=np.array([len(made) for _, _, made, _, _ in tables]),
+        count=np.array([[count for _, count in row] for row in rows]),
+        work=values[:, :, 0],
+        made=whole[:, :, 1],
+        factors=[whole[:, :, 2 + k] for k in range(len(tables[0][3]))],
+        varies=[np.array([table[4][k] for table in tables]) for k in range(len(tables[0][3]))],
+    )
+
+
+def tried(length: int) -> list[int]:
+    """Return the sizes of tiles that are tried along an axis."""
+    if length <= MOST_SIDES:
+        return list(range(1, length + 1))
+    return _even(length)[-MOST_SIDES:]
+
+
+def _even(length: int) -> list[int]:
+    """Return the least size of tiles for each number of them along an axis."""
+    return sorted({-(-length // parts) for parts in range(1, length + 1)})
+
+
+def _spans(length: int, size: int) -> tuple[Span, ...]:
+    return tuple((a, min(a + size, length)) for a in range(0, length, size))
+
+
+def _outer(vectors: Iterable[Numbers]) -> Numbers:
+    first, second, third = vectors
+    return np.asarray(first[:, None, None] * second[:, None] * third)
+
+
+def _up(sizes: Numbers, alignment: int) -> Numbers:
+    return np.asarray(-(-sizes // alignment) * alignment)

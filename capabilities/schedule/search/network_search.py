@@ -1,0 +1,228 @@
+"""The steps of a network in a fast memory: dynamic programming over operations done, and tensors that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from math import fsum
+
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.kernels.found import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
+from memplan.capabilities.cascade.regions.regions import CascadeRegion
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.schedule import region_of
+from memplan.capabilities.cascade.search.search import RegionSearch, worth_having
+from memplan.capabilities.schedule.model.network_run import NetworkFigures, NetworkStep, run_network, run_step
+from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.search.costs import Objective
+from memplan.capabilities.schedule.search.layers import LayerFront, LayerTilings, layer_step
+from memplan.capabilities.schedule.search.placement import PlacedSlot, placed
+from memplan.capabilities.schedule.search.whole_layers import whole_front
+from memplan.planner.errors import InvalidPlanError
+
+LONGEST = 16
+"""The most operations of a region."""
+MOST_RANGES, A_RANGE = 800, 4
+"""The ranges of operations whose regions are run, and the regions of each, from the least work to the lowest peak."""
+MOST_STATES = 64
+"""The sets of tensors in the fast memory that are followed behind each operation, the best first."""
+MOST_RETAINED = 3
+MOST_PLACED = 8
+"""A schedule that has no places in all of the memory is sought again in less of it, so often."""
+_PLACE_S = 1.0
+
+
+@dataclass(frozen=True)
+class NetworkSchedule:
+    """The steps of a network, their figures, and the places of all that lies in the fast memory."""
+
+    steps: tuple[NetworkStep, ...]
+    figures: tuple[NetworkFigures, ...]
+    slots: tuple[PlacedSlot, ...]
+
+    @cached_property
+    def latency(self) -> float:
+        """The time of all steps."""
+        return fsum(step.latency for step in self.figures)
+
+    @property
+    def traffic(self) -> int:
+        """The bytes over the link."""
+        return sum(step.traffic for step in self.figures)
+
+    @property
+    def peak(self) -> int:
+        """The bytes that are used of the fast memory."""
+        return max((slot.offset + slot.size for slot in self.slots), default=0)
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """The cost of the best way to a set of tensors behind an operation, its last step, and what it came from."""
+
+    cost: float
+    resident: frozenset[int]
+    make: Callable[[tuple[int, ...]], NetworkStep] | None = None
+    before: _Reached | None = None
+
+
+@dataclass
+class NetworkSearch:
+    """The best steps of a network in a memory, by dynamic programming over operations done and tensors that stay."""
+
+    graph: AccessGraph
+    target: Target
+    objective: Objective
+    regions: dict[int, list[CascadeRegion]] = field(default_factory=dict)
+    _fronts: dict[object, LayerFront] = field(default_factory=dict)
+    _runs: dict[object, NetworkFigures] = field(default_factory=dict)
+
+    def least_memory(self) -> int:
+        """Return the bytes of the fast memory in which each operation runs alone, with all tensors in the slow one."""
+        return max(int(self._front_of(v, frozenset()).bytes[0]) for v in range(len(self.graph.operations)))
+
+    def within(self, capacity: int, is_over: Callable[[], bool] = lambda: False) -> NetworkSchedule | None:
+        """Return the best schedule found in so many bytes, verified and placed; None where it is over before.
+
+        The capacity must hold `least_memory`.
+        """
+        room, least = capacity, self.least_memory()
+        for attempt in range(MOST_PLACED):
+            # Where nothing stays for another step, all that fits has a place.
+            keeps = room >= least and attempt + 1 < MOST_PLACED
+            steps = self._steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, is_over)
+            if steps is None:
+                return None
+            figures, wrong = run_network(self.graph, steps, self.target)
+            if wrong:
+                raise InvalidPlanError(*wrong[:5])
+            slots = placed(figures, self.target.with_capacity(capacity), _PLACE_S, deterministic=True)
+            if slots is not None:
+                return NetworkSchedule(tuple(steps), tuple(figures), tuple(slots))
+            room -= room // 16
+        raise InvalidPlanError("capacity: must leave places for all slots")
+
+    def add_regions(self, is_over: Callable[[], bool]) -> None:
+        """Find regions of cascades for the search, which hold all that is between their operations in rings."""
+        graph, capacity = self.graph, self.target.capacity
+        options = CascadeOptions(alignment=self.target.alignment, channels=False)
+        found = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
+        found = worth_having(
+            found[(found[:, FOUND_PEAK] <= capacity) & (found[:, FOUND_TO] - found[:, FOUND_FROM] > 1)]
+        )
+        ranges: dict[tuple[int, int], list[list[int]]] = {}
+        for row in found.tolist():
+            ranges.setdefault((row[FOUND_FROM], row[FOUND_TO]), []).append(row)
+        for first, end in self._worth_running(ranges)[:MOST_RANGES]:
+            if is_over():
+                return
+            rows = sorted(ranges[first, end], key=lambda row: (row[FOUND_MACS], row[FOUND_PEAK]))
+            picked = sorted({k * (len(rows) - 1) // (A_RANGE - 1) for k in range(A_RANGE)})
+            for k in picked:
+                region = region_of(graph, options, rows[k])
+                self._figures(region, frozenset(), ())
+                self.regions.setdefault(first, []).append(region)
+
+    def _worth_running(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the ranges whose constants fit, for each first operation those that save most bytes in front."""
+        ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
+        for first, end in sorted(ranges, key=lambda ends: (-self._saved(*ends), ends)):
+            rows = self.graph.operations[first:end]
+            if sum(self.target.rounded(row.weights) for row in rows) <= self.target.capacity:
+                count[first] = count.get(first, 0) + 1
+                ranked.append((count[first], -self._saved(first, end), first, end))
+        return [(first, end) for _, _, first, end in sorted(ranked)]
+
+    def _saved(self, first: int, end: int) -> int:
+        """Return the bytes that a region of operations does not move, and they alone would."""
+        rows = self.graph.operations[first:end]
+        inside = [t for row in rows for t in row.outputs if self.graph.last[t] < end]
+        return sum(self.graph.tensors[t].bytes for t in inside)
+
+    def _steps(self, capacity: int, retained: int, is_over: Callable[[], bool]) -> list[NetworkStep] | None:
+        """Return the steps of least cost whose bytes are within a capacity in each step; None where it is over before.
+
+        Each may leave so many of its tensors in the fast memory.
+        """
+        graph, n = self.graph, len(self.graph.operations)
+        reached: list[dict[frozenset[int], _Reached]] = [{} for _ in range(n + 1)]
+        reached[0][frozenset()] = _Reached(0.0, frozenset())
+        for first in range(n):
+            if is_over():
+                return None
+            states = sorted(reached[first].items(), key=lambda item: (item[1].cost, sorted(item[0])))[:MOST_STATES]
+            for state, before in states:
+                held = sum(map(self._bytes, state))
+                for region in (None, *self.regions.get(first, ())):
+                    end = first + 1 if region is None else region.end
+                    stays = frozenset(t for t in state if graph.last[t] >= end)
+                    for kept in self._retained(first, end, capacity - held, retained):
+                        room = capacity - held - sum(map(self._bytes, kept))
+                        found = self._step(first, region, state, kept, room)
+                        after = stays | frozenset(kept)
+                        if found is None:
+                            continue
+                        cost, make = found
+                        known = reached[end].get(after)
+                        if known is None or before.cost + cost < known.cost:
+                            reached[end][after] = _Reached(before.cost + cost, after, make, before)
+        best, steps = min(reached[n].values(), key=lambda way: way.cost, default=None), list[NetworkStep]()
+        while best is not None and best.make is not None:
+            steps.append(best.make(tuple(sorted(best.resident))))
+            best = best.before
+        return steps[::-1]
+
+    def _bytes(self, tensor: int) -> int:
+        return self.target.rounded(self.graph.tensors[tensor].bytes)
+
+    def _retained(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
+        """Yield what operations may leave in the fast memory: up to so many tensors that are read later, no outputs."""
+        graph, kept = self.graph, set(self.graph.kept)
+        made = {t for row in graph.operations[first:end] for t in row.outputs}
+        wanted = [t for t in sorted(made - kept) if graph.last[t] >= end and self._bytes(t) <= room][:most]
+        for size in range(len(wanted) + 1):
+            yield from combinations(wanted, size)
+
+    def _step(
+        self, first: int, region: CascadeRegion | None, state: frozenset[int], kept: tuple[int, ...], room: int
+    ) -> tuple[float, Callable[[tuple[int, ...]], NetworkStep]] | None:
+        """Return the cost of a step whose slots take so many bytes at most, and what makes it; None where none does."""
+        if region is None:
+            front = self._front_of(first, state | frozenset(kept))
+            k = front.best(room)
+            if k < 0:
+                return None
+            return float(front.cost[k]), lambda retained: layer_step(self.graph, first, front.tiles[k], retained)
+        read = {read.tensor for row in self.graph.operations[first : region.end] for read in row.reads}
+        figures = self._figures(region, state & read, kept)
+        if sum(size for kind, _, size in figures.buffers if kind not in ("resident", "retained")) > room:
+            return None
+        cost = figures.latency if self.objective == "latency" else float(figures.traffic)
+        return cost, lambda retained: NetworkStep(region, retained)
+
+    def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> NetworkFigures:
+        """Run a region, of which some inputs and outputs lie whole in the fast memory."""
+        key = (id(region), fast, kept)
+        if key not in self._runs:
+            self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target)
+        return self._runs[key]
+
+    def _front_of(self, v: int, fast: frozenset[int]) -> LayerFront:
+        """Return the tilings of an operation alone; equal operations have the same ones."""
+        graph, row = self.graph, self.graph.operations[v]
+        fast &= {*row.outputs, *(read.tensor for read in row.reads)}
+        reads = [(read.windows, read.channels, self._shape(read.tensor), read.tensor in fast) for read in row.reads]
+        made = [(self._shape(t), t in fast) for t in row.outputs]
+        key = (row.role, row.macs, row.weights, row.sums, row.work, tuple(reads), tuple(made))
+        if key not in self._fronts:
+            if row.role == "striped":
+                self._fronts[key] = LayerTilings(graph, v, fast, self.target, self.objective).front()
+            else:
+                self._fronts[key] = whole_front(graph, v, fast, self.target, self.objective)
+        return self._fronts[key]
+
+    def _shape(self, tensor: int) -> tuple[int, ...]:
+        row = self.graph.tensors[tensor]
+        return row.rows, row.columns, row.pixel, row.channels, row.bytes

@@ -1,0 +1,178 @@
+"""The search for schedules: a start by windows, the whole graph at once while that is small, then better windows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from memplan.capabilities.schedule.model.graph import TileGraph
+from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
+from memplan.capabilities.schedule.search.exhaustion import MOST_OPERATIONS, exhausted
+from memplan.capabilities.schedule.search.ground import Ground
+from memplan.capabilities.schedule.search.groups import grown
+from memplan.capabilities.schedule.search.improvement import Improvement
+from memplan.capabilities.schedule.search.nests import bits
+from memplan.capabilities.schedule.search.walks import StepCost
+from memplan.planner.errors import ProblemError
+
+Proof = Literal["bound", "exhaustion"]
+Steps = tuple[tuple[PlannedStep, StepCost], ...]
+_SMALL = 10
+"""Graphs of so many operations are searched as a whole at once."""
+_FIRST = Bounds(groups=3000, longest=6, beam=60)
+_WHOLE = Bounds(groups=6200, longest=99, beam=5000, retained=3)
+_PASSES = (
+    Bounds(groups=1000, longest=3, beam=30),
+    Bounds(groups=3000, longest=6, beam=60),
+    Bounds(groups=6200, longest=9, beam=200),
+    Bounds(groups=6200, longest=13, beam=600),
+    _WHOLE,
+)
+"""Passes over the whole graph, each guided by the prices of the one before; the last may be complete."""
+_START, _AT_ONCE, _QUICK, _PASSING, _PASS = 0.1, 0.12, 0.2, 0.3, 0.45
+"""The shares of the effort by which the start and first improvements end, no pass begins, and a pass has to end."""
+_MOST_GROUPS = 6000
+
+
+@dataclass(frozen=True)
+class FoundSchedule:
+    """The steps that were found with their costs, the value that no schedule is below, and how far the search went.
+
+    With a `proof`, nothing is better: its value is the lower bound, or all schedules in tiles of powers of two were
+    looked at, also those that run operations again.
+    `is_complete` where no grouping of operations, each once, with tensors retained for the next step, is better.
+    """
+
+    steps: Steps
+    value: float
+    lower_bound: float
+    proof: Proof | None
+    is_complete: bool
+    evaluated: int
+
+    def improved(self, steps: Steps) -> FoundSchedule:
+        """Return the other steps instead if they are better."""
+        value = sum(cost.value for _, cost in steps)
+        if value >= self.value - EPSILON:
+            return self
+        proof: Proof | None = "bound" if value <= self.lower_bound + EPSILON else None
+        return replace(self, steps=steps, value=value, proof=proof)
+
+
+def in_order(graph: TileGraph, order: Sequence[int]) -> TileGraph:
+    """Return the graph whose operations are in an order."""
+    return replace(graph, operations=tuple(graph.operations[o] for o in order))
+
+
+def depth_first(graph: TileGraph, rng: random.Random | None = None) -> list[int]:
+    """Return the operations from the outputs back, so that what makes an operand stays together."""
+    found: dict[int, None] = {}
+    roots = [o for o, one in enumerate(graph.operations) if one.output not in graph.readers]
+    if rng is not None:
+        rng.shuffle(roots)
+    waiting = [(o, False) for o in reversed(roots)]
+    while waiting:
+        o, is_ready = waiting.pop()
+        if o in found:
+            continue
+        if is_ready:
+            found[o] = None
+            continue
+        before = sorted(graph.predecessors[o])
+        if rng is not None:
+            rng.shuffle(before)
+        waiting.append((o, True))
+        waiting += [(each, False) for each in reversed(before) if each not in found]
+    return list(found)
+
+
+class ScheduleSearch:
+    """A search on a ground: the start, passes over the whole graph, and improvements in windows."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground, self.effort = ground, ground.effort
+
+    def run(self) -> FoundSchedule:
+        """Return the best schedule within the effort; raises ProblemError where an operation fits in no tile."""
+        ground, best = self.ground, self._start()
+        ground.report(best.value)
+        is_small = len(ground.graph.operations) <= _SMALL
+        if ground.wants_more(best) and not is_small:
+            best = Improvement(ground, best).run(_AT_ONCE)
+        if ground.wants_more(best) and not is_small:
+            best = self._passed(best, _PASSES[0], 1.0)
+        if ground.wants_more(best) and not is_small:
+            best = Improvement(ground, best).run(_QUICK)
+        for bounds in (_WHOLE,) if is_small else _PASSES[1:]:
+            if not ground.wants_more(best) or self.effort.is_over(_PASSING):
+                break
+            if bounds.longest > 6 and self._has_many_groups(bounds.longest):
+                break
+            best = self._passed(best, bounds, _PASS)
+        if ground.wants_more(best):
+            best = Improvement(ground, best).run(1.0)
+        proof: Proof | None = "bound" if best.value <= ground.lower_bound + EPSILON else None
+        is_few = proof is None and len(ground.graph.operations) <= MOST_OPERATIONS
+        if is_few and (least := exhausted(ground, best)) is not None:
+            best, proof = least, "exhaustion"
+        steps = tuple((step, ground.cost(step)) for step in best.steps)
+        is_complete = proof is not None or best.is_complete
+        return FoundSchedule(steps, best.value, ground.lower_bound, proof, is_complete, ground.costs.evaluated)
+
+    def _has_many_groups(self, longest: int) -> bool:
+        return len(grown(self.ground.relations, self.ground.all, _MOST_GROUPS, longest)[0]) >= _MOST_GROUPS
+
+    def _start(self) -> Found:
+        """Return the best of some schedules by windows along orders from the outputs back, and of single operations."""
+        ground = self.ground
+        best = self._first()
+        orders = [list(range(len(ground.graph.operations))), depth_first(ground.graph, ground.rng)]
+        for length in (4, 6):
+            for order in orders:
+                if self.effort.is_over(_START):
+                    return best
+                chunks = [order[i : i + length] for i in range(0, len(order), length)]
+                steps = [self._chunk(sum(1 << o for o in chunk)) for chunk in chunks]
+                rows = [step for part in steps for step in part or ()]
+                if None not in steps and (value := ground.value(rows)) < best.value:
+                    best = Found(value, rows, False)
+        return best
+
+    def _first(self) -> Found:
+        """Return a schedule of single operations, or one of larger steps where not all of them fit by themselves."""
+        ground = self.ground
+        steps = ground.alone(ground.all)
+        if steps is not None:
+            return Found(ground.value(steps), steps, False)
+        found = ground.window(StepWindow(ground.all), _FIRST, float("inf"), {}, 1.0, set())
+        if found is None:
+            stuck = next(o for o in bits(ground.all) if ground.alone(1 << o) is None)
+            sentence = f"must hold what an element of tensor {ground.graph.operations[stuck].output} needs"
+            raise ProblemError(f"fast_memory_capacity: {sentence}, got {ground.target.capacity}")
+        return replace(found, is_complete=False)
+
+    def _chunk(self, operations: int) -> list[PlannedStep] | None:
+        found = self.ground.window(StepWindow(operations), Bounds(), float("inf"), {}, _START, set())
+        return self.ground.alone(operations) if found is None else found.steps
+
+    def _passed(self, best: Found, bounds: Bounds, share: float) -> Found:
+        """Return the best steps after a search over the whole graph, guided by the prices of those that are known."""
+        ground = self.ground
+        search = DownsetSearch(
+            ground.relations,
+            ground.costs,
+            ground.effort,
+            StepWindow(ground.all),
+            bounds,
+            below=best.value + EPSILON,
+            prices=ground.prices(best.steps),
+            least=ground.least,
+            share=share,
+        )
+        found = search.found()
+        if found is not None and found.value < best.value - EPSILON:
+            best = found
+            ground.report(best.value)
+        return replace(best, is_complete=not search.is_cut and not ground.costs.is_cut)

@@ -1,0 +1,300 @@
+"""The cost of a step in closed form, for all tilings at once: its time, traffic and peak without a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.capabilities.schedule.model.graph import Alternative
+from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.search.coincidences import Holds, Load, Visits, may_coincide
+from memplan.capabilities.schedule.search.nests import COLUMN, EVERY, ROW, SLICE, TILE, WHOLE, Nest, Work
+from memplan.capabilities.schedule.search.tilings import MANY_VISITS, MOST_VISITS, Counts, Tilings
+
+Numbers = NDArray[np.float64]
+_CHANGES = {"first": 0, "row": ROW, "column": COLUMN}
+"""The change by which a tile is entered, as the tiles of a region have it."""
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """The cost of a step in its best tiling; `value` is what is summed up over steps: its time, or its traffic.
+
+    `look` is the position of one of its looks: of the ways to compute it, and to keep what it makes.
+    """
+
+    value: float
+    latency: float
+    traffic: int
+    peak: int
+    width: int
+    height: int
+    depth: int
+    by_rows: bool
+    look: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """All that the cost of a step depends on: of steps that look alike, it is the same.
+
+    `ways` are how each work of the nest is done, `in_place` counts tiles that are written and made where a tile of an
+    input lies.
+    """
+
+    nest: Nest
+    loads: tuple[Load, ...]
+    fixed: int
+    written: int
+    ways: tuple[Alternative, ...]
+    in_place: int
+
+    @property
+    def key(self) -> Any:
+        """All that the cost depends on."""
+        nest = self.nest
+        shape = nest.height, nest.width, nest.reduction, nest.work, nest.accumulators, nest.least
+        return shape, self.loads, self.fixed, self.written, self.ways, self.in_place
+
+
+class TiledStep:
+    """A step in each of its looks, in all tilings that fit, walked along rows and along columns, with their costs."""
+
+    def __init__(self, walks: list[_Walk], is_traffic: bool) -> None:
+        self.walks, self.is_traffic = walks, is_traffic
+        figures = zip(*(walk.figures() for walk in walks), strict=True)
+        self.latency, self.traffic = (np.concatenate(column) for column in figures)
+        self.peak = np.concatenate([walk.peak for walk in walks])
+        self.is_open = np.concatenate([walk.is_open for walk in walks])
+        self.visits = np.concatenate([walk.tilings.visits for walk in walks])
+        self.ends = np.cumsum([len(walk.peak) for walk in walks])
+
+    @classmethod
+    def of(cls, looks: Sequence[Look], tilings: Tilings, target: Target, is_traffic: bool) -> TiledStep | None:
+        """Return a step in the tilings that fit; None without any."""
+        walks = []
+        for k, look in enumerate(looks):
+            peak, least = look.fixed + _slots(tilings, look, target), look.nest.least
+            fits = (peak <= target.capacity) & (tilings.height >= least[0]) & (tilings.width >= least[1])
+            fewest = int(tilings.visits[fits].min(initial=MOST_VISITS))
+            fits &= tilings.visits <= min(MOST_VISITS, max(MANY_VISITS, fewest))
+            if fits.any():
+                chosen = tilings.chosen(fits)
+                walks += [_Walk(chosen, look, target, by_rows, k, peak[fits]) for by_rows in (True, False)]
+        return cls(walks, is_traffic) if walks else None
+
+    def best(self) -> StepCost:
+        """Return the least cost."""
+        while self._is_counted(best := int(self._order()[0])):
+            pass
+        return self._cost(best)
+
+    def falling(self) -> tuple[StepCost, ...]:
+        """Return the costs of which none with a lower peak has as little value, by falling peaks."""
+        while True:
+            order = self._order()
+            peak = self.peak[order]
+            found = order[peak < np.concatenate([peak[:1] + 1, np.minimum.accumulate(peak)[:-1]])]
+            if not sum(self._is_counted(int(k)) for k in found):
+                return tuple(self._cost(int(k)) for k in found)
+
+    def _order(self) -> Counts:
+        """Return all by value; of equal ones, that with the fewest visits: on a machine, each has its cost."""
+        value, other = (self.traffic, self.latency) if self.is_traffic else (self.latency, self.traffic)
+        order: Counts = np.lexsort((self.visits, other, value))
+        return order
+
+    def _is_counted(self, k: int) -> bool:
+        """Return True if visits had to be counted for a cost, and were, as it is a lower bound no more."""
+        is_open = bool(self.is_open[k])
+        if is_open:
+            walk, chosen = self._at(k)
+            self.latency[k], self.traffic[k] = walk.counted(chosen)
+            self.is_open[k] = False
+        return is_open
+
+    def _at(self, k: int) -> tuple[_Walk, int]:
+        """Return the walk and the tiling of a cost."""
+        walk = int(np.searchsorted(self.ends, k, "right"))
+        return self.walks[walk], k - int(self.ends[walk]) + len(self.walks[walk].peak)
+
+    def _cost(self, k: int) -> StepCost:
+        walk, i = self._at(k)
+        latency, traffic = float(self.latency[k]), int(self.traffic[k])
+        return StepCost(
+            value=traffic if self.is_traffic else latency,
+            latency=latency,
+            traffic=traffic,
+            peak=int(self.peak[k]),
+            width=int(walk.tilings.width[i]),
+            height=int(walk.tilings.height[i]),
+            depth=int(walk.tilings.depth[i]),
+            by_rows=walk.by_rows,
+            look=walk.place,
+        )
+
+
+def _extent(holds: int, whole: int, tile: Counts, depth: Counts | int) -> Counts:
+    """Return the elements that are held of an axis."""
+    return tile if holds == TILE else np.full_like(tile, depth if holds == SLICE else whole)
+
+
+def _holds(tilings: Tilings, one: Load) -> Holds:
+    """Return what is held of rows and columns in each tiling, where all of an axis in one part counts as whole.
+
+    So it is the same in all tiles that need it; a slice is another one where not all tiles do.
+    """
+    rows, columns = (np.full_like(tilings.height, holds) for holds in (one.rows, one.columns))
+    for holds, parts in ((rows, tilings.n_rows), (columns, tilings.n_columns)):
+        holds[(holds == TILE) & (parts == 1)] = WHOLE
+        holds[(holds == SLICE) & (tilings.n_slices == 1)] = WHOLE
+    moves = ROW * (tilings.n_rows > 1) | COLUMN * (tilings.n_columns > 1)
+    return rows, columns, np.where((rows == SLICE) | (columns == SLICE), one.when & moves, 0)
+
+
+def _kept(tilings: Tilings, loads: tuple[Load, ...]) -> list[Counts]:
+    """Return for each load 1 in the tilings in which it is none that another region of its tensor has brought."""
+    found = []
+    holds = [_holds(tilings, one) for one in loads]
+    for k, one in enumerate(loads):
+        kept = np.ones_like(tilings.height)
+        for other in range(k):
+            if one.same and loads[other].same == one.same:
+                kept[np.equal(holds[other], holds[k]).all(axis=0)] = 0
+        found.append(kept)
+    return found
+
+
+def _slots(tilings: Tilings, look: Look, target: Target) -> Counts:
+    """Return the bytes of the slots of slices, tiles and accumulators; what is filled again has the engine's copies."""
+    unit, more = target.alignment, target.engine.copies - 1
+    total = np.zeros_like(tilings.height)
+    for one, kept in zip(look.loads, _kept(tilings, look.loads), strict=True):
+        rows, columns, _ = _holds(tilings, one)
+        size = _extent(one.rows, one.height, tilings.height, tilings.depth) * _extent(
+            one.columns, one.width, tilings.width, tilings.depth
+        )
+        again = (rows != WHOLE) | (columns != WHOLE)
+        total += kept * (-(-size // unit) * unit) * (1 + more * again)
+    tile = -(-tilings.height * tilings.width // unit) * unit
+    total += (look.written - look.in_place) * tile * (1 + more * (tilings.n_rows * tilings.n_columns > 1))
+    for work in look.nest.work:
+        if work.rolls:
+            rows = _extent(work.rows, work.height, tilings.height, work.height)
+            total += -(-rows * _extent(work.columns, work.width, tilings.width, work.width) // unit) * unit
+    total += -(-max(way.workspace for way in look.ways) // unit) * unit
+    return total + look.nest.accumulators * tile * (tilings.n_slices > 1)
+
+
+class _Walk:
+    """A walk over the tiles of a nest in all tilings, along rows or along columns, with the peak of each.
+
+    `place` is that of the look among those of its step.
+    """
+
+    def __init__(self, tilings: Tilings, look: Look, target: Target, by_rows: bool, place: int, peak: Counts) -> None:
+        self.tilings, self.look, self.nest, self.written = tilings, look, look.nest, look.written
+        self.loads = loads = look.loads
+        self.target, self.by_rows, self.place, self.peak = target, by_rows, place, peak
+        self.kept = _kept(tilings, loads)
+        self.is_open = may_coincide(tilings, [_holds(tilings, one) for one in loads], loads)
+        if self.is_open.any():
+            rows = zip(loads, self.kept, strict=True)
+            self.kept = [np.where(self.is_open, 0, kept) if one.same else kept for one, kept in rows]
+
+    def figures(self) -> tuple[Numbers, Counts]:
+        """Return the time and the traffic in each tiling; where one is open, without tensors in several regions."""
+        tilings = self.tilings
+        latency, traffic = np.zeros(len(tilings.height)), np.zeros_like(tilings.height)
+        one_slice, last_depth = tilings.n_slices == 1, tilings.last[2]
+        middle = np.maximum(tilings.n_slices - 2, 0)
+        first, is_alike = self._work(0), all(one.when == EVERY for one in self.nest.work)
+        for changed, height, width, count in tilings.kinds(self.by_rows):
+            per_element, at_first, at_last = first if is_alike else self._work(_CHANGES[changed])
+            entering = self._bytes(height, width, changed)
+            leaving = self._bytes(height, width, "end") + self.written * height * width
+            sliced = self._bytes(height, width, changed, tilings.depth)
+            last = self._bytes(height, width, changed, last_depth)
+            work = per_element * tilings.depth
+            alone = np.maximum(work + at_first + at_last, self._time(entering + leaving))
+            several = (
+                np.maximum(work + at_first, self._time(entering + sliced))
+                + middle * np.maximum(work, self._time(sliced))
+                + np.maximum(per_element * last_depth + at_last, self._time(last + leaving))
+            )
+            latency += count * np.where(one_slice, alone, several)
+            moved = entering + leaving + np.where(one_slice, 0, sliced * (1 + middle) + last)
+            traffic += count * moved
+        return latency, traffic
+
+    def counted(self, chosen: int) -> tuple[float, int]:
+        """Return the time and the traffic in one tiling, visit by visit."""
+        visits = Visits(self.tilings, chosen, self.by_rows)
+        moved = visits.loaded(self.loads) + self.written * visits.area * visits.is_last
+        work = np.zeros(len(moved))
+        for change in np.unique(visits.change):
+            per_element, at_first, at_last = (part[chosen] for part in self._work(int(change)))
+            here = per_element * visits.depth + at_first * visits.is_first + at_last * visits.is_last
+            work = np.where(visits.change == change, here, work)
+        return fsum(np.maximum(work, self._time(moved))), int(moved.sum())
+
+    def _time(self, size: Counts) -> Numbers:
+        times: Numbers = self.target.link.time(size)
+        return times
+
+    def _work(self, change: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the arithmetic of an element of the reduction, of a tile's first slice, and of its last one.
+
+        It is that of tiles after a `change` of row or column; 0 is the first one, which needs everything.
+        """
+        tilings, engine = self.tilings, self.target.engine
+        per_element, at_first, at_last = (np.zeros(len(tilings.height)) for _ in range(3))
+        for one, way in zip(self.nest.work, self.look.ways, strict=True):
+            if change and not one.when & change:
+                continue
+            native = way.tile(engine.height, engine.width)
+            time = way.cost * self._repeats(one, native)
+            if SLICE in (one.rows, one.columns):
+                side, most = (one.height, native[0]) if one.rows == SLICE else (one.width, native[1])
+                per_element += time * -(-side // most) / side
+            elif one.rows != TILE or one.columns != TILE:
+                at_first += time
+            elif one.is_product:
+                per_element += time / self.nest.reduction
+            else:
+                at_last += time
+        return per_element, at_first, at_last
+
+    def _repeats(self, one: Work, native: tuple[int, int]) -> Numbers:
+        """Return how many native tiles the tiles of an output take, those of a slice of its reduction apart."""
+        found = np.ones(len(self.tilings.height))
+        sides = (one.rows, self.tilings.height, one.height), (one.columns, self.tilings.width, one.width)
+        for (holds, tile, whole), most in zip(sides, native, strict=True):
+            if holds != SLICE:
+                found *= -(-tile // most) * (-(-whole // tile) if holds == WHOLE else 1)
+        return found
+
+    def _bytes(self, height: Counts, width: Counts, changed: str, depth: Counts | None = None) -> Counts:
+        """Return the bytes that are loaded of a tile that is entered after a change; with "end", at its end.
+
+        With `depth`, they are those of a slice of the reduction of that depth.
+        """
+        total, deep = np.zeros_like(height), self.tilings.depth if depth is None else depth
+        for one, kept in zip(self.loads, self.kept, strict=True):
+            is_sliced, is_tile = SLICE in (one.rows, one.columns), one.rows == one.columns == TILE
+            if depth is not None:
+                is_loaded = is_sliced and (changed == "first" or one.when & _CHANGES[changed] > 0)
+            elif changed == "end" or is_tile:
+                is_loaded = is_tile and changed == "end"
+            else:
+                is_loaded = changed == "first" or (one.rows if changed == "row" else one.columns) == TILE
+            if is_loaded:
+                size = kept * _extent(one.rows, one.height, height, deep)
+                size = size * _extent(one.columns, one.width, width, deep)
+                total += size * (self.tilings.n_slices == 1) if is_sliced and depth is None else size
+        return total

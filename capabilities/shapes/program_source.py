@@ -1,0 +1,314 @@
+"""Offset programs as source: a function from the values of the symbols to the peak and all offsets."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from typing import Protocol
+
+from memplan.capabilities.shapes.offset_programs import OffsetPrograms, Terms
+from memplan.planner.symbols.polynomials import Monomial, Polynomial
+from memplan.planner.symbols.problem import Sized
+from memplan.planner.symbols.space import Floor
+
+_C_HEAD = """\
+/* Offsets of {count} buffers for all values of {names}, by memplan.
+ * plan() fills off[{count}] and returns the peak in bytes; -1 where a size or a sum does not fit 63 bits, or a value is
+ * out of its range. It allocates nothing. */
+#include <stdint.h>
+
+static inline int64_t mul(int64_t a, int64_t b, int *bad) {{
+    int64_t r; *bad |= __builtin_mul_overflow(a, b, &r); return r;
+}}
+static inline int64_t add(int64_t a, int64_t b, int *bad) {{
+    int64_t r; *bad |= __builtin_add_overflow(a, b, &r); return r;
+}}
+static inline int64_t larger(int64_t a, int64_t b) {{ return a > b ? a : b; }}
+static inline int64_t over(int64_t a, int64_t d) {{ int64_t q = a / d; return q - (a % d < 0); }}
+"""
+
+
+_TAKEN = re.compile(
+    r"(_|[sam]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|Max|Symbol|which\d+|u?int\d+_t)$"
+)
+"""The names that the function has for itself."""
+_KEPT = """auto break case char const continue default do double else enum extern float for goto if inline int long
+register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"""
+"""The words that C keeps."""
+
+
+def argument(name: str) -> str:
+    """Return the name of a symbol as an argument: `x_` before it where the function or the language has that name."""
+    return f"x_{name}" if _TAKEN.match(name) or name in _KEPT.split() or keyword.iskeyword(name) else name
+
+
+class _Language(Protocol):
+    """How expressions are written."""
+
+    def symbol(self, name: str, divisor: int) -> str: ...
+    def sum(self, terms: Sequence[str]) -> str: ...
+    def product(self, factors: Sequence[str]) -> str: ...
+    def floor(self, inner: str, divisor: int) -> str: ...
+    def largest(self, terms: Sequence[str]) -> str: ...
+    def define(self, name: str, expression: str) -> str: ...
+
+
+class _Python:
+    def symbol(self, name: str, divisor: int) -> str:
+        return name if divisor == 1 else f"({name} // {divisor})"
+
+    def sum(self, terms: Sequence[str]) -> str:
+        return " + ".join(terms) or "0"
+
+    def product(self, factors: Sequence[str]) -> str:
+        return "*".join(factors)
+
+    def floor(self, inner: str, divisor: int) -> str:
+        return f"({inner}) // {divisor}"
+
+    def largest(self, terms: Sequence[str]) -> str:
+        return f"max({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
+
+    def define(self, name: str, expression: str) -> str:
+        return f"    {name} = {expression}"
+
+
+class _C:
+    def symbol(self, name: str, divisor: int) -> str:
+        return name if divisor == 1 else f"({name} / {divisor})"
+
+    def sum(self, terms: Sequence[str]) -> str:
+        total = terms[0] if terms else "0"
+        for term in terms[1:]:
+            total = f"add({total}, {term}, &bad)"
+        return total
+
+    def product(self, factors: Sequence[str]) -> str:
+        total = factors[0]
+        for factor in factors[1:]:
+            total = f"mul({total}, {factor}, &bad)"
+        return total
+
+    def floor(self, inner: str, divisor: int) -> str:
+        return f"over({inner}, {divisor})"
+
+    def largest(self, terms: Sequence[str]) -> str:
+        total = terms[0] if terms else "0"
+        for term in terms[1:]:
+            total = f"larger({total}, {term})"
+        return total
+
+    def define(self, name: str, expression: str) -> str:
+        return f"    int64_t {name} = {expression};"
+
+
+class _Sympy(_Python):
+    def largest(self, terms: Sequence[str]) -> str:
+        return f"Max({', '.join(terms)})" if len(terms) > 1 else super().largest(terms)
+
+
+class _Mlir:
+    """Each operation is a line of its own, which goes where `written` does; what was written once is not again."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.known: dict[str, str] = {}
+
+    def symbol(self, name: str, divisor: int) -> str:
+        return f"%{name}" if divisor == 1 else self.operation("divui", f"%{name}", str(divisor))
+
+    def sum(self, terms: Sequence[str]) -> str:
+        return self._folded("addi", terms)
+
+    def product(self, factors: Sequence[str]) -> str:
+        return self._folded("muli", factors)
+
+    def floor(self, inner: str, divisor: int) -> str:
+        return self.operation("floordivsi", inner, str(divisor))
+
+    def largest(self, terms: Sequence[str]) -> str:
+        return self._folded("maxsi", terms)
+
+    def define(self, name: str, expression: str) -> str:
+        self.known[f"%{name}"] = self.value(expression)
+        return ""
+
+    def _folded(self, operation: str, terms: Sequence[str]) -> str:
+        return reduce(partial(self.operation, operation), terms) if terms else "0"
+
+    def operation(self, operation: str, left: str, right: str) -> str:
+        """Write an operation on two values, and return its value."""
+        return self._line(f"arith.{operation} {self.value(left)}, {self.value(right)} : index")
+
+    def value(self, term: str) -> str:
+        """Return the value of a term: a constant is one, too."""
+        if term.lstrip("-").isdigit():
+            return self._line(f"arith.constant {term} : index")
+        return self.known.get(term if term.startswith("%") else f"%{term}", term)
+
+    def _line(self, text: str) -> str:
+        if text not in self.known:
+            self.known[text] = f"%{len(self.known)}"
+            self.written.append(f"    {self.known[text]} = {text}")
+        return self.known[text]
+
+
+class _Writer:
+    """Writes the lines of a function: sizes first, with what they share, then the values of each program."""
+
+    def __init__(self, sized: Sized, found: OffsetPrograms, language: _Language) -> None:
+        self.sized, self.found, self.language = sized, found, language
+        self.atoms: dict[str, str] = {}
+        self.products: dict[Monomial, str] = {}
+        self.written: list[str] = []
+
+    def lines(self) -> list[str]:
+        rows = [row for program in self.found.programs for row in (*program.values, program.last)]
+        for i in sorted({size for row in rows for _, size in row}):
+            self.written.append(self.language.define(f"s{i}", self._polynomial(self.sized.forms[i])))
+        for k, program in enumerate(self.found.programs):
+            for i, terms in enumerate(program.values):
+                self.written.append(self.language.define(f"p{k}_v{i}", self._maximum(terms, k)))
+            self.written.append(self.language.define(f"p{k}_peak", self._maximum(program.last, k)))
+        return self.written
+
+    def _maximum(self, terms: Terms, program: int) -> str:
+        sums = [self.language.sum([f"p{program}_v{value}", f"s{size}"]) for value, size in terms]
+        return self.language.largest(sums)
+
+    def _polynomial(self, polynomial: Polynomial) -> str:
+        terms = []
+        for monomial, value in sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0])):
+            factors = [self._product(monomial)] if monomial else []
+            terms.append(self.language.product([str(value), *factors] if value != 1 or not factors else factors))
+        return self.language.sum(terms)
+
+    def _product(self, monomial: Monomial) -> str:
+        """Return the name of a product, which many sizes have: it is computed once."""
+        if monomial not in self.products:
+            text = self.language.product([self._factor(name) for name in monomial])
+            self.products[monomial] = text
+            if not text.isidentifier():
+                self.products[monomial] = made = f"m{len(self.products)}"
+                self.written.append(self.language.define(made, text))
+        return self.products[monomial]
+
+    def _factor(self, name: str) -> str:
+        space = self.sized.space
+        if name in space.symbols:
+            return self.language.symbol(argument(name), space.symbols[name].multiple_of)
+        if name not in self.atoms:
+            atom = space.atoms[name]
+            inner = self._polynomial(atom.inner)
+            if isinstance(atom, Floor):
+                text = self.language.floor(inner, atom.divisor)
+            else:
+                text = self.language.largest([inner, "0"])
+            self.atoms[name] = made = f"a{len(self.atoms)}"
+            self.written.append(self.language.define(made, text))
+        return self.atoms[name]
+
+
+def sympy_source(sized: Sized, found: OffsetPrograms) -> str:
+    """Return a function of Python: `plan() -> (peak, offsets)`, of sympy's expressions.
+
+    Of several programs, which differ by value, all are returned: a list of such pairs.
+    """
+    symbols = [f"{argument(name)}=Symbol({name!r}, integer=True)" for name in sized.space.symbols]
+    lines = ["from sympy import Max, Symbol", "", "", f"def plan({', '.join(symbols)}):"]
+    lines += _Writer(sized, found, _Sympy()).lines()
+    runs = _runs(found)
+    return "\n".join([*lines, f"    return {runs[0] if len(runs) == 1 else '[' + ', '.join(runs) + ']'}", ""])
+
+
+def mlir_source(sized: Sized, found: OffsetPrograms) -> str:
+    """Return a function of MLIR, `func.func @plan(%b: index, %n: index)`: its results are the peak and all offsets.
+
+    Values are not looked at: they must be in their ranges, and sums must fit an `index`.
+    """
+    language = _Mlir()
+    _Writer(sized, found, language).lines()
+    best: list[str] = []
+    for k, program in enumerate(found.programs):
+        rows = [language.value(f"p{k}_{name}") for name in ("peak", *(f"v{value}" for value in program.which))]
+        if not k:
+            best = rows
+            continue
+        less = f"%less{k}"
+        language.written.append(f"    {less} = arith.cmpi slt, {rows[0]}, {best[0]} : index")
+        chosen = [f"%best{k}_{i}" for i in range(len(rows))]
+        for new, row, old in zip(chosen, rows, best, strict=True):
+            language.written.append(f"    {new} = arith.select {less}, {row}, {old} : index")
+        best = chosen
+    given = ", ".join(f"%{argument(name)}: index" for name in sized.space.symbols)
+    kinds = ", ".join(["index"] * len(best))
+    head = f"func.func @plan({given}) -> ({kinds}) {{"
+    return "\n".join([head, *language.written, f"    return {', '.join(best)} : {kinds}", "}", ""])
+
+
+def python_source(sized: Sized, found: OffsetPrograms) -> str:
+    """Return a function of Python: `plan(b, n) -> (peak, offsets)`, of plain integers."""
+    names = [argument(name) for name in sized.space.symbols]
+    lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _python_ranges(sized))]
+    lines += _Writer(sized, found, _Python()).lines()
+    *others, last = _runs(found)
+    peaks = [f"p{k}_peak" for k in range(len(found.programs))]
+    for k, run in enumerate(others):
+        lines += [f"    if {peaks[k]} == min({', '.join(peaks)}):", f"        return {run}"]
+    return "\n".join([*lines, f"    return {last}", ""])
+
+
+def _runs(found: OffsetPrograms) -> list[str]:
+    """Return the pair of the peak and the offsets of each program, as Python writes it."""
+    return [
+        f"(p{k}_peak, [{', '.join(f'p{k}_v{value}' for value in program.which)}])"
+        for k, program in enumerate(found.programs)
+    ]
+
+
+def _python_ranges(sized: Sized) -> Iterator[str]:
+    for given, symbol in sized.space.symbols.items():
+        name = argument(given)
+        upper = "" if symbol.max is None else f" <= {symbol.max}"
+        divided = f" or {name} % {symbol.multiple_of}" if symbol.multiple_of > 1 else ""
+        yield f"if not {symbol.min} <= {name}{upper}{divided}:"
+        yield f'    raise ValueError(f"{name}: {{{name}}}")'
+
+
+def c_source(sized: Sized, found: OffsetPrograms) -> str:
+    """Return C99 with gcc's overflow builtins: `int64_t plan(int64_t b, int64_t n, int64_t *off)`."""
+    count, symbols = sized.count, sized.space.symbols
+    lines = [_C_HEAD.format(count=count, names=", ".join(symbols) or "no symbols")]
+    for k, program in enumerate(found.programs):
+        kind = "uint8_t" if len(program.values) <= 256 else "uint16_t"
+        lines.append(f"static const {kind} which{k}[{max(1, count)}] = {{{','.join(map(str, program.which)) or '0'}}};")
+    arguments = ", ".join([*(f"int64_t {argument(name)}" for name in symbols), "int64_t *off"])
+    lines += ["", f"int64_t plan({arguments}) {{", "    int bad = 0;"]
+    for given, symbol in symbols.items():
+        name = argument(given)
+        rules = [f"{name} < {symbol.min}"]
+        rules += [f"{name} > {symbol.max}"] if symbol.max is not None else []
+        rules += [f"{name} % {symbol.multiple_of}"] if symbol.multiple_of > 1 else []
+        lines.append(f"    if ({' || '.join(rules)}) return -1;")
+    lines += _Writer(sized, found, _C()).lines()
+    lines.append("    if (bad) return -1;")
+    for k, program in enumerate(found.programs):
+        others = [f"p{k}_peak {'<' if j < k else '<='} p{j}_peak" for j in range(len(found.programs)) if j != k]
+        values = ", ".join(f"p{k}_v{i}" for i in range(len(program.values)))
+        lines.append(f"    {'if (' + ' && '.join(others) + ') ' if others else ''}{{")
+        lines.append(f"        const int64_t v[] = {{{values}}};")
+        lines.append(f"        for (int i = 0; i < {count}; i++) off[i] = v[which{k}[i]];")
+        lines.append(f"        return p{k}_peak;\n    }}")
+    if len(found.programs) > 1:
+        lines.append("    return -1;")
+    return "\n".join([*lines, "}", ""])
+
+
+SOURCES: Mapping[str, Callable[[Sized, OffsetPrograms], str]] = {
+    "c": c_source,
+    "python": python_source,
+    "mlir": mlir_source,
+    "sympy": sympy_source,
+}

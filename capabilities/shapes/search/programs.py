@@ -1,0 +1,89 @@
+"""The offsets of an order for all values: few distinct maxima of sums, and closed forms of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memplan.capabilities.shapes.search.stacking import Order, below
+from memplan.planner.symbols.polynomials import Key, Polynomial, key, plus
+from memplan.planner.symbols.problem import Sized
+
+MOST_FORMS = 600
+"""The most closed forms of an offset before they are given up; good orders have few, as their chains are live sets."""
+Term = tuple[int, int]
+"""The sum of an offset value and a size, by their indices."""
+
+
+@dataclass(frozen=True)
+class StackedProgram:
+    """Offsets as maxima of sums: value `i` is the largest of `values[i]`, and 0 where that is empty.
+
+    Buffer `b` lies at value `value_of[b]`; the peak is the largest of `last`. `peak_forms` are polynomials whose
+    maximum is the peak, or None where they were too many to be made.
+    """
+
+    order: Order
+    values: tuple[tuple[Term, ...], ...]
+    value_of: tuple[int, ...]
+    last: tuple[Term, ...]
+    peak_forms: tuple[Polynomial, ...] | None
+
+
+def program_of(sized: Sized, order: Order) -> StackedProgram:
+    """Return the program of an order.
+
+    Two offsets with equal closed forms are one value. A term is kept where it has a form that can be the largest.
+    """
+    maker = _Maker(sized)
+    value_of = [0] * sized.count
+    standing = below(sized, order)
+    for buffer in order:
+        value_of[buffer] = maker.value({(value_of[each], int(sized.form_of[each])) for each in standing[buffer]})
+    stood_on = {each for row in standing for each in row}
+    tops = {(value_of[each], int(sized.form_of[each])) for each in range(sized.count) if each not in stood_on}
+    forms, last = maker.largest(tops)
+    return StackedProgram(order, tuple(maker.values), tuple(value_of), last, None if forms is None else tuple(forms))
+
+
+class _Maker:
+    """The values of a program while it is made; each has its closed forms, or None where they are too many."""
+
+    def __init__(self, sized: Sized) -> None:
+        self.sized = sized
+        self.values: list[tuple[Term, ...]] = [()]
+        self.forms: list[tuple[Polynomial, ...] | None] = [({},)]
+        self.known: dict[object, int] = {((),): 0}
+
+    def value(self, terms: set[Term]) -> int:
+        forms, needed = self.largest(terms)
+        if not needed:
+            return 0
+        known = needed if forms is None else tuple(sorted(key(form) for form in forms))
+        if known not in self.known:
+            self.known[known] = len(self.values)
+            self.values.append(needed)
+            self.forms.append(None if forms is None else tuple(forms))
+        return self.known[known]
+
+    def largest(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
+        """Return the closed forms of the maximum of terms, and the fewest of these that have them all."""
+        ends: dict[Term, dict[Key, Polynomial]] = {}
+        for value, form in sorted(terms):
+            lower = self.forms[value]
+            if lower is None:
+                return None, tuple(sorted(terms))
+            sums = (plus(each, self.sized.forms[form]) for each in lower)
+            ends[value, form] = {key(each): each for each in sums if each}
+        every = {known: each for end in ends.values() for known, each in end.items()}
+        if not every:
+            return [{}], ()
+        if len(every) > MOST_FORMS:
+            return None, tuple(sorted(terms))
+        forms = self.sized.compare.undominated(list(every.values()))
+        left = {key(form) for form in forms}
+        needed = []
+        for term in sorted(ends, key=lambda term: (-len(ends[term].keys() & left), term)):
+            if brought := ends[term].keys() & left:
+                needed.append(term)
+                left -= brought
+        return forms, tuple(sorted(needed))

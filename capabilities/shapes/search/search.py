@@ -1,0 +1,276 @@
+"""The search for orders: first fits at some values, then plans of the values at which the orders so far are worst."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.capabilities.shapes.search.any_sizes import order_for_any_sizes
+from memplan.capabilities.shapes.search.certificate import Verdict, load_forms, within
+from memplan.capabilities.shapes.search.programs import StackedProgram, program_of
+from memplan.capabilities.shapes.search.stacking import Order, first_fit, order_of, peaks
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.polynomials import Polynomial
+from memplan.planner.symbols.problem import Rows, Sized
+from memplan.planner.symbols.space import Values
+
+SAMPLES = 256
+CORNERS = 27
+NEAR = 16
+MOST_COVERED = 400
+SEARCHING = 0.75
+"""The part of the time in which orders are looked for; in the rest the best are proved."""
+CLEARLY = 0.002
+CLOSE = Fraction(1, 2000)
+"""A value is looked for that is so far above the worst sample."""
+PROVING = 0.25
+"""The part of the search in which proofs are tried, for the values that refute them."""
+RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
+"""The distances from the bound that are tried to be proved, the least first."""
+PlanAlone = Callable[[NDArray[np.int64], float], NDArray[np.int64] | None]
+"""Sizes and seconds to the offsets of a good plan of these sizes, or None where there is none in time."""
+
+
+@dataclass(frozen=True)
+class SearchedOrders:
+    """Programs of which the least peak is taken; it is at most `1 + over` times the bound for all values.
+
+    `over` is None where no ratio was proved. `worst` is the value at which they were found worst, and `ratio` how many
+    times the bound they need there. `for_any_sizes` says that the first order is optimal whatever the sizes are.
+    """
+
+    programs: tuple[StackedProgram, ...]
+    loads: tuple[Polynomial, ...]
+    over: Fraction | None
+    ratio: Fraction
+    worst: Values | None
+    for_any_sizes: bool
+    proved_by: str = ""
+
+
+def search(
+    sized: Sized, *, most: int, deadline: float, plan_alone: PlanAlone, is_over: Callable[[], bool] = lambda: False
+) -> SearchedOrders:
+    """Return at most `most` programs, with what is proved of them, by a time of the monotonic clock."""
+    return _Search(sized, most, deadline, plan_alone, is_over).result()
+
+
+@dataclass
+class _Search:
+    sized: Sized
+    most: int
+    deadline: float
+    plan_alone: PlanAlone
+    is_over: Callable[[], bool]
+    points: list[Values] = field(default_factory=list)
+    orders: dict[Order, NDArray[np.float64]] = field(default_factory=dict)
+    programs: dict[Order, StackedProgram] = field(default_factory=dict)
+    planned: set[int] = field(default_factory=set)
+    formless: set[Order] = field(default_factory=set)
+    proved_s: float = 0.0
+    sizes: Rows = field(init=False)
+    loads: list[Polynomial] = field(init=False)
+
+    def result(self) -> SearchedOrders:
+        sized = self.sized
+        self.loads = load_forms(sized)
+        self.sizes, self.bound = np.zeros((sized.count, 0), np.int64), np.zeros(0, np.int64)
+        self._sample(samples(sized.space, SAMPLES))
+        lives = list(zip(sized.first.tolist(), sized.last.tolist(), strict=True))
+        if (order := order_for_any_sizes(lives)) is not None:
+            self._add(order)
+            return self._result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
+        for order in self._first_fits():
+            if self._add(order).max() <= 1:
+                verdict = self._verdict([order], Fraction(0))
+                if verdict.found == "proved":
+                    return self._result([order], verdict, Fraction(0))
+                self._learn(verdict)
+            if self._is_late(self.deadline):
+                break
+        return self._refined()
+
+    def _refined(self) -> SearchedOrders:
+        """Improve the worst of a few orders, until these are proved, or time is over."""
+        begun = time.monotonic()
+        until = begun + SEARCHING * (self.deadline - begun)
+        is_stuck = False
+        while not self._is_late(until):
+            worst, count = self._ratios(self._covering(self.orders)), len(self.points)
+            is_tried = is_stuck or worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s
+            if is_tried:
+                if (proved := self._proved()) is not None:
+                    return proved
+                worst = self._ratios(self._covering(self.orders))
+            is_stuck = not self._plan_worst(worst)
+            # Every value above the bound was planned, and the proof names no other one.
+            if is_stuck and is_tried and len(self.points) == count:
+                break
+        return self._best()
+
+    def _proved(self) -> SearchedOrders | None:
+        """Return the best orders if they are optimal; else take a value where they need more than at any sample."""
+        begun = time.monotonic()
+        chosen = self._with_forms()
+        worst = float(self._ratios(chosen).max())
+        over = Fraction(worst).limit_denominator(10**6) - 1 + CLOSE if worst > 1 else Fraction(0)
+        verdict = self._verdict(chosen, over, 0.1)
+        self._learn(verdict)
+        self.proved_s += time.monotonic() - begun
+        return self._result(chosen, verdict, over) if verdict.found == "proved" and not over else None
+
+    def _plan_worst(self, worst: NDArray[np.float64]) -> bool:
+        """Plan one value alone, the worst that was not planned yet; False where all were that are above the bound."""
+        for at in np.argsort(-worst, kind="stable").tolist():
+            if worst[at] <= 1:
+                return False
+            if at not in self.planned:
+                self.planned.add(at)
+                left_s = min(1.0, self.deadline - time.monotonic())
+                offsets = self.plan_alone(self.sizes[:, at], left_s) if left_s > 0 else None
+                if offsets is not None:
+                    self._add(order_of(self.sized, offsets))
+                return True
+        return False
+
+    def _first_fits(self) -> Iterator[Order]:
+        """Yield the orders of first fits at corners: by size, by size and life, by life."""
+        sized = self.sized
+        life = sized.last - sized.first
+        for point in samples(sized.space, 0)[::-1][:CORNERS]:
+            size = sized.sizes([point])[:, 0]
+            area = size.astype(np.float64) * life
+            for ranks in (-size, -area, -life * (float(size.max(initial=0)) + 1) - size):
+                yield order_of(sized, first_fit(sized, np.asarray(ranks, np.float64), size))
+
+    def _is_late(self, until: float) -> bool:
+        return time.monotonic() > until or self.is_over()
+
+    # What is known
+
+    def _sample(self, points: Sequence[Values]) -> None:
+        """Take more values into the sample."""
+        sizes = self.sized.sizes(points)
+        bound = np.maximum(self.sized.demand(sizes), 1)
+        for order, ratios in self.orders.items():
+            self.orders[order] = np.append(ratios, peaks(self.sized, order, sizes) / bound)
+        self.points += points
+        self.sizes = np.append(self.sizes, sizes, axis=1)
+        self.bound = np.append(self.bound, bound)
+
+    def _add(self, order: Order) -> NDArray[np.float64]:
+        if order not in self.orders:
+            self.orders[order] = peaks(self.sized, order, self.sizes) / self.bound
+        return self.orders[order]
+
+    def _learn(self, verdict: Verdict) -> bool:
+        """Take the value that refutes a proof, and some near it, into the sample; False where there is nothing new."""
+        if verdict.at is None or verdict.at in self.points:
+            return False
+        near = [verdict.at]
+        for factor in (0.7, 0.85, 0.95, 1.05, 1.2, 1.4):
+            for name, symbol in self.sized.space.symbols.items():
+                low, high = symbol.steps
+                step = min(high or 2**40, max(low, round(verdict.at[name] // symbol.multiple_of * factor)))
+                near.append({**verdict.at, name: step * symbol.multiple_of})
+        fresh = [point for i, point in enumerate(near) if point not in self.points and point not in near[:i]]
+        self._sample(fresh[:NEAR])
+        return True
+
+    def _ratios(self, orders: Sequence[Order]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.min([self.orders[order] for order in orders], axis=0)
+        return found
+
+    def _chosen(self) -> list[Order]:
+        """Return the fewest orders whose worst ratio on the sample is within 0.02 % of the best, at most `most`.
+
+        Of their peaks closed forms are known, where there are such orders: of others nothing could be proved.
+        """
+        while True:
+            chosen = self._with_forms()
+            is_full = len(self.formless) == len(self.orders) or self._is_late(self.deadline)
+            if is_full or not self.formless.intersection(chosen):
+                return chosen
+
+    def _with_forms(self) -> list[Order]:
+        """Return the best orders of those that are not known to have too many closed forms; some may turn out so."""
+        chosen = self._covering([order for order in self.orders if order not in self.formless] or self.orders)
+        self.formless |= {order for order in chosen if self._program(order).peak_forms is None}
+        return chosen
+
+    def _covering(self, orders: Iterable[Order]) -> list[Order]:
+        rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
+        rows = rows[:MOST_COVERED]
+        ratios = np.array([self.orders[order] for order in rows])
+        covers = [_cover(ratios, count) for count in range(1, self.most + 1)]
+        worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
+        count = next(i for i, each in enumerate(worst) if each <= min(worst) + 0.0002)
+        return [rows[i] for i in covers[count]]
+
+    # Proofs
+
+    def _program(self, order: Order) -> StackedProgram:
+        if order not in self.programs:
+            self.programs[order] = program_of(self.sized, order)
+        return self.programs[order]
+
+    def _verdict(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
+        now = time.monotonic()
+        until = now + max(0.5, share * (self.deadline - now))
+        return within(self.sized, [self._program(order) for order in orders], self.loads, over, until)
+
+    def _best(self) -> SearchedOrders:
+        """Return the best orders of the sample, with the least ratio that can be proved of them.
+
+        Orders without closed forms, of which nothing can be proved, are taken where they need clearly less.
+        """
+        chosen, every = self._chosen(), self._covering(self.orders)
+        if self._ratios(every).max() + CLEARLY < self._ratios(chosen).max():
+            return self._result(every, Verdict("open"), None)
+        seen = Fraction(float(self._ratios(chosen).max())).limit_denominator(10**6) - 1
+        # The least ratios take the longest: they come after one that is not far, so that something is proved in time.
+        left, last = [over for over in RATIOS if over >= seen], Verdict("open")
+        proved: tuple[Verdict, Fraction] | None = None
+        while left and not (proved and self._is_late(self.deadline)):
+            at = len(left) // 4
+            verdict = self._verdict(chosen, left[at])
+            if verdict.found == "proved":
+                proved, left = (verdict, left[at]), left[:at]
+            else:
+                last, left = verdict, [over for over in left[at + 1 :] if over >= verdict.ratio - 1]
+        return self._result(chosen, *(proved or (last, None)))
+
+    def _result(
+        self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
+    ) -> SearchedOrders:
+        ratios = self._ratios(orders)
+        at = int(ratios.argmax())
+        programs = tuple(self._program(order) for order in orders)
+        sizes = self.sizes[:, at : at + 1]
+        peak = min(int(peaks(self.sized, order, sizes)[0]) for order in orders)
+        ratio = Fraction(peak, int(self.bound[at]))
+        worst = self.points[at] if ratio > 1 else None
+        return SearchedOrders(programs, tuple(self.loads), over, ratio, worst, for_any_sizes, verdict.by)
+
+
+def _cover(ratios: NDArray[np.float64], count: int) -> list[int]:
+    """Return so many rows with the least worst minimum, greedily and then by swaps; the mean decides between equals."""
+
+    def scored(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = rows.max(axis=-1) + 0.3 * rows.mean(axis=-1)
+        return found
+
+    chosen: list[int] = []
+    for _ in range(count):
+        covered = ratios[chosen].min(axis=0) if chosen else np.full(ratios.shape[1], np.inf)
+        chosen.append(int(scored(np.minimum(ratios, covered)).argmin()))
+        for j in range(len(chosen)):
+            others = [each for i, each in enumerate(chosen) if i != j]
+            covered = ratios[others].min(axis=0) if others else np.full(ratios.shape[1], np.inf)
+            chosen[j] = int(scored(np.minimum(ratios, covered)).argmin())
+    return chosen

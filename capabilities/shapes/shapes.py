@@ -1,0 +1,169 @@
+"""The capability `shapes`: one plan for all values of the symbols of a problem's sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Answer, Capability, Control
+from memplan.capabilities.shapes.for_all_values import Curve, curves, planned
+from memplan.capabilities.shapes.offset_programs import OffsetProgram
+from memplan.capabilities.shapes.program_source import SOURCES
+from memplan.capabilities.shapes.symbolic_input import EXAMPLE, SYMBOLIC, SymbolicOptions, read_sizes
+from memplan.capabilities.shapes.verify_programs import verify_programs
+from memplan.planner.errors import InvalidPlanError
+from memplan.planner.model.rows import Id
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.problem import SymbolicProblem, SymbolRange, where
+
+VERIFIED_AT = 24
+"""The values at which programs are verified, beside the corners: 0.1 s for 700 buffers."""
+_ROWS = 30
+_BY: Mapping[str, str] = {
+    "sizes": "its chains are live sets, whatever the sizes are",
+    "forms": "each form of the peak is at most one of the bound",
+    "cp-sat": "CP-SAT finds no value above it",
+    "boxes": "boxes of values, each proved or looked at value by value",
+}
+
+
+class ShapesOptions(SymbolicOptions):
+    """Options of plans for all values."""
+
+    most: Annotated[int, Field(ge=1, le=16)] = Field(
+        4, description="The most programs, of which the least peak counts."
+    )
+    to: Literal["c", "python", "mlir", "sympy"] | None = Field(
+        None, description="Source that computes the offsets, in this language."
+    )
+
+
+class Proof(Answer):
+    """The proof for all values: the peak is at most `1 + ratio` times the bound; none where `ratio` is null.
+
+    `by` says how. `for_any_sizes` is true where the order is optimal whatever the sizes of the buffers are. `worst` is
+    the value at which most is needed above the bound, of all that were tried, and `worst_ratio` how many times.
+    """
+
+    ratio: float | None
+    by: str
+    for_any_sizes: bool
+    worst: dict[str, int] | None
+    worst_ratio: float
+
+
+class ShapesAnswer(Answer):
+    """Offset programs: `optimal` where they are proved to need the least bytes at all values of the symbols.
+
+    `peak` and `bound` are expressions, of which the largest counts; `peak` is that of the only program, and null where
+    there are several or they were too many. `curves` are both as numbers, over each symbol. `verified_at` is the number
+    of values at which all offsets were verified.
+    """
+
+    status: Literal["optimal", "feasible"]
+    symbols: dict[str, SymbolRange]
+    alignment: int
+    ids: tuple[Id, ...]
+    lifetimes: tuple[tuple[int, int], ...]
+    sizes: tuple[str, ...]
+    size_of: tuple[int, ...]
+    programs: tuple[OffsetProgram, ...]
+    bound: tuple[str, ...]
+    proof: Proof
+    verified_at: int
+    curves: tuple[Curve, ...]
+    source: str | None = None
+
+
+def shapes(
+    problem: SymbolicProblem | bytes, options: ShapesOptions = ShapesOptions(), control: Control = Control()
+) -> ShapesAnswer:
+    """Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.
+
+    The answer is an offset program, maxima of sums of sizes, in which nothing overlaps whatever the sizes are, with a
+    proof that no plan needs less at any value, or how far above the bound it may be. The bytes of a model, whose
+    dimensions are symbols, pose such a problem, too.
+    """
+    running = control.begun(options)
+    problem = read_sizes(problem, options)
+    found = planned(problem, options.most, running)
+    result, programs = found.result, found.programs
+    checked = verify_programs(problem, programs, samples(found.sized.space, VERIFIED_AT, seed=2))
+    if not checked.is_valid:
+        raise InvalidPlanError(*checked.violations)
+    ratio = None if result.over is None else float(result.over)
+    return ShapesAnswer(
+        status="optimal" if ratio == 0 else "feasible",
+        symbols=problem.symbols,
+        alignment=problem.alignment,
+        ids=tuple(buffer.id for buffer in problem.buffers),
+        lifetimes=tuple((buffer.start, buffer.end) for buffer in problem.buffers),
+        sizes=programs.sizes,
+        size_of=programs.size_of,
+        programs=programs.programs,
+        bound=tuple(found.sized.space.text(load) for load in result.loads),
+        proof=Proof(
+            ratio=ratio,
+            by=result.proved_by,
+            for_any_sizes=result.for_any_sizes,
+            worst=None if result.worst is None else dict(result.worst),
+            worst_ratio=float(result.ratio),
+        ),
+        verified_at=checked.points,
+        curves=tuple(curves(problem, found)),
+        source=None if options.to is None else SOURCES[options.to](found.sized, programs),
+    )
+
+
+def lines(found: ShapesAnswer) -> Iterator[str]:
+    """Yield the source, where that was wanted, or what the plan is and what is proved of it."""
+    if found.source is not None:
+        yield from found.source.splitlines()
+        return
+    ranges = ", ".join(_range(name, symbol) for name, symbol in found.symbols.items()) or "no symbols"
+    orders = "one order" if len(found.programs) == 1 else f"the least of {len(found.programs)} orders"
+    yield f"{found.status} for all values of {ranges}: {len(found.ids):,} buffers, {orders}"
+    proof = found.proof
+    if proof.for_any_sizes:
+        yield "optimal whatever the sizes of the buffers are: the order depends on lifetimes alone"
+    elif proof.ratio == 0:
+        yield f"proved: {_BY.get(proof.by, proof.by)}"
+    elif proof.ratio is not None:
+        yield f"proved: at most {Fraction(proof.ratio).limit_denominator(10_000) * 100} % above the bound everywhere"
+    else:
+        yield "nothing is proved of how far it is above the bound at all values"
+    if proof.worst is not None:
+        yield f"worst of what was tried: {(proof.worst_ratio - 1) * 100:.3g} % above the bound at {where(proof.worst)}"
+    yield from _largest_of("bound", found.bound)
+    for i, program in enumerate(found.programs):
+        name = "peak" if len(found.programs) == 1 else f"peak of order {i + 1}"
+        if program.peak is not None and set(program.peak) != set(found.bound):
+            yield from _largest_of(name, program.peak)
+        yield f"{name}: {len(program.values):,} different offsets"
+
+
+def _range(name: str, symbol: SymbolRange) -> str:
+    upper = "and above" if symbol.max is None else f"to {symbol.max}"
+    return f"{name} from {symbol.min} {upper}" + (f" by {symbol.multiple_of}" if symbol.multiple_of > 1 else "")
+
+
+def _largest_of(name: str, forms: tuple[str, ...]) -> Iterator[str]:
+    if len(forms) == 1:
+        yield f"{name}: {forms[0]}"
+        return
+    yield f"{name}: the largest of"
+    yield from (f"    {form}" for form in forms[:_ROWS])
+    if len(forms) > _ROWS:
+        yield f"    and {len(forms) - _ROWS} others"
+
+
+CAPABILITY = Capability(
+    shapes,
+    inputs=(SYMBOLIC,),
+    lines=lines,
+    exits={0: "there is a plan for all values"},
+    example={"problem": EXAMPLE, "options": {"time_limit_s": 5}},
+)

@@ -1,0 +1,147 @@
+"""The input of capabilities about problems whose sizes are expressions."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from memplan.capabilities.foreign import ForeignOptions
+from memplan.capabilities.inputs import FILE, Base64, object_in, read_problem_field
+from memplan.capabilities.question import Input, Question, Subject
+from memplan.capabilities.reading import Reader
+from memplan.planner import formats
+from memplan.planner.errors import OptionError, ProblemError, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Name
+from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange
+from memplan.systems import reading as importers
+from memplan.systems.symbolic import read_symbolic
+
+_RANGE = re.compile(r"\s*(.*\S)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
+
+
+def _ranges(given: object) -> object:
+    """Return ranges that were given as texts, `n=2..2048:8`, as a mapping."""
+    if not isinstance(given, tuple | list):
+        return given
+    found: dict[str, SymbolRange] = {}
+    for text in given:
+        parts = _RANGE.fullmatch(str(text))
+        if parts is None:
+            raise OptionError(f"symbol: must be a symbol and its values, n=2..2048, got {shown(text)}")
+        name, low, high, divisor = parts.groups()
+        found[name] = SymbolRange(min=int(low), max=int(high) if high else None, multiple_of=int(divisor or 1))
+    return found
+
+
+class SymbolicOptions(ForeignOptions):
+    """The options for reading a model whose dimensions are symbols."""
+
+    symbol: Annotated[dict[Name, SymbolRange], BeforeValidator(_ranges)] = Field(
+        {},
+        description="The values of a symbol, n=2..2048, multiples of eight n=8..2048:8, without a bound n=1..; by"
+        " default those that the file says.",
+    )
+
+
+def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
+    """Return the problem of a question, that of a model's file included, with the ranges of the options.
+
+    Raises InputError.
+    """
+    if isinstance(given, bytes):
+        return read_symbolic(given, options.name, options.symbol, options)
+    options.refuse_for_models()
+    if unknown := [name for name in options.symbol if name not in given.symbols]:
+        known = ", ".join(given.symbols) or "none"
+        raise OptionError(f"symbol: must be a symbol of the problem ({known}), got {shown(unknown[0])}")
+    changed = {"symbols": given.symbols | options.symbol, "alignment": options.alignment or given.alignment}
+    return given.model_copy(update=changed)
+
+
+def _read(value: object) -> SymbolicProblem | bytes:
+    if isinstance(value, str | bytes):
+        return FILE.from_json(value)
+    content = object_in(value, "problem", ProblemError)
+    return SymbolicProblem.model_validate(content) if "symbols" in content else _plain(read_problem_field(content))
+
+
+def _plain(problem: Problem) -> SymbolicProblem:
+    """Return a problem without symbols as one with none; raises ProblemError for more than sizes and lifetimes."""
+    features = compile_problem(problem).features
+    alignments = {row.alignment for row in problem.buffers}
+    if features - {"alignment", "capacity"} or len(alignments) > 1:
+        said = ", ".join(sorted(features)) or "several alignments"
+        raise ProblemError(f"problem: must have buffers of one memory, with sizes and lifetimes alone, got {said}")
+    rows = problem.buffers
+    return SymbolicProblem(
+        symbols={},
+        buffers=tuple(
+            SymbolicBuffer(id=row.id, size=row.size, start=row.intervals[0][0], end=row.intervals[-1][1])
+            for row in rows
+        ),
+        alignment=next(iter(alignments), 1),
+        capacity=problem.pools[0].size,
+        name=problem.name,
+    )
+
+
+def _read_file(_reader: Reader, data: bytes, name: str, _question: Question) -> SymbolicProblem | bytes:
+    if importers.detect(data, name) is not None:
+        return data
+    is_json = formats.detect(data, name) == "json"
+    return _read(memplan_json.parse(data)) if is_json else _plain(formats.read_problem(data, name))
+
+
+def _written(problem: SymbolicProblem | bytes) -> Any:
+    return FILE.to_json(problem) if isinstance(problem, bytes) else problem.model_dump(mode="json", exclude_none=True)
+
+
+def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
+    """Return the facts of a problem whose sizes are expressions, or of a model's file."""
+    if isinstance(problem, bytes):
+        return Subject(f"sha256:{sha256(problem).hexdigest()}", None, 0)
+    text = problem.model_dump_json(exclude={"name", "source", "format"})
+    return Subject(f"sha256:{sha256(text.encode()).hexdigest()}", problem.name, len(problem.buffers))
+
+
+SYMBOLIC = Input(
+    "problem",
+    SymbolicProblem | Base64,
+    _read,
+    _written,
+    "A file whose sizes are expressions over symbols, a model whose dimensions have names, plain problems, or -.",
+    from_file=_read_file,
+    subject=symbolic_subject,
+    is_foreign=True,
+)
+EXAMPLE: dict[str, Any] = {
+    "symbols": {"b": {"min": 1, "max": 64}, "n": {"min": 2, "max": 2048}},
+    "alignment": 64,
+    "buffers": [
+        {"id": "embedding", "size": "3072*b*n", "start": 0, "end": 3},
+        {"id": "scores", "size": "48*b*n**2", "start": 2, "end": 4},
+        {"id": "mask", "size": "ceil_div(n, 8)*n", "start": 1, "end": 5},
+    ],
+}
+
+
+def _values(given: object) -> object:
+    """Return values that were given as texts, `n=128`, as a mapping."""
+    if not isinstance(given, tuple | list):
+        return given
+    found: dict[str, int] = {}
+    for text in given:
+        name, sign, value = str(text).partition("=")
+        if not sign or not value.strip().isascii() or not value.strip().isdigit():
+            raise OptionError(f"at: must be a symbol and its value, n=128, got {shown(text)}")
+        found[name.strip()] = int(value)
+    return found
+
+
+GivenValues = Annotated[dict[str, int], BeforeValidator(_values)]

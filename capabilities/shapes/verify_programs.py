@@ -1,0 +1,140 @@
+"""The check of offset programs at given values, by code that made none of them."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from memplan.capabilities.shapes.offset_programs import OffsetProgram, OffsetPrograms
+from memplan.planner.model.rows import WireValue
+from memplan.planner.symbols.problem import SymbolicProblem, where
+from memplan.planner.symbols.space import Values
+
+MOST_FOUND = 20
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Div: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+_CALLS: Mapping[str, Callable[..., int]] = {
+    "min": min,
+    "Min": min,
+    "max": max,
+    "Max": max,
+    "floor_div": operator.floordiv,
+    "FloorDiv": operator.floordiv,
+    "ceil_div": lambda a, b: -(-a // b),
+    "CeilDiv": lambda a, b: -(-a // b),
+    "align": lambda a, b: -(-a // b) * b,
+}
+
+
+class Checked(WireValue):
+    """The findings of the check of offset programs: the violations at `points` values, at most 20 of them."""
+
+    points: int
+    violations: tuple[str, ...]
+
+    @property
+    def is_valid(self) -> bool:
+        """True where nothing was violated."""
+        return not self.violations
+
+
+def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Iterable[Values]) -> Checked:
+    """Check each program at values of the symbols: no two buffers that are alive together share bytes, all is aligned.
+
+    Offsets are those of stacking in the program's order, too: an order keeps buffers apart for all sizes.
+    """
+    violations = list(_misshapen(problem, found))
+    if violations:
+        return Checked(points=0, violations=tuple(violations[:MOST_FOUND]))
+    given = [_tree(buffer.size) for buffer in problem.buffers]
+    made = [_tree(text) for text in found.sizes]
+    count = 0
+    for point in points:
+        count += 1
+        sizes = [value_of(tree, point) for tree in made]
+        padded = [-(-value_of(tree, point) // problem.alignment) * problem.alignment for tree in given]
+        for buffer, size, at in zip(problem.buffers, padded, found.size_of, strict=True):
+            if size != sizes[at]:
+                violations.append(
+                    f"sizes[{at}] at {where(point)}: must be the size of {buffer.id!r}, {size}, got {sizes[at]}"
+                )
+        for i, program in enumerate(found.programs):
+            violations += (
+                f"programs[{i}] at {where(point)}: {rule}" for rule in _broken(problem, program, padded, sizes)
+            )
+        if len(violations) >= MOST_FOUND:
+            break
+    return Checked(points=count, violations=tuple(violations[:MOST_FOUND]))
+
+
+def _tree(text: int | str) -> ast.expr:
+    return ast.parse(str(text).strip(), mode="eval").body
+
+
+def value_of(tree: ast.expr, values: Values) -> int:
+    """Return the value of an expression that was read before; raises KeyError for what is none."""
+    match tree:
+        case ast.Constant(value=int() as value):
+            return value
+        case ast.Name(id=name):
+            return values[name]
+        case ast.UnaryOp(op=sign, operand=operand):
+            return -value_of(operand, values) if isinstance(sign, ast.USub) else value_of(operand, values)
+        case ast.BinOp(left=left, op=sign, right=right):
+            return _OPERATORS[type(sign)](value_of(left, values), value_of(right, values))
+        case ast.Call(func=ast.Name(id=name), args=parts):
+            return _CALLS[name](*(value_of(part, values) for part in parts))
+    raise KeyError(ast.unparse(tree))
+
+
+def _misshapen(problem: SymbolicProblem, found: OffsetPrograms) -> Iterator[str]:
+    every = list(range(len(problem.buffers)))
+    if len(found.size_of) != len(every) or max(found.size_of, default=-1) >= len(found.sizes):
+        yield "size_of: must have a size for each buffer"
+    for i, program in enumerate(found.programs):
+        if sorted(program.order) != every or len(program.which) != len(every):
+            yield f"programs[{i}]: must have each buffer once"
+        for at, terms in enumerate((*program.values, program.last)):
+            if any(value >= at or size >= len(found.sizes) for value, size in terms):
+                yield f"programs[{i}].values[{at}]: must have values before it, and sizes that there are"
+        if max(program.which, default=-1) >= len(program.values):
+            yield f"programs[{i}].which: must have values that there are"
+
+
+def _broken(
+    problem: SymbolicProblem, program: OffsetProgram, padded: Sequence[int], sizes: Sequence[int]
+) -> Iterator[str]:
+    """Yield what is wrong with a program at one value."""
+    values: list[int] = []
+    for terms in program.values:
+        values.append(max((values[value] + sizes[size] for value, size in terms), default=0))
+    offsets = [values[each] for each in program.which]
+    peak = max((values[value] + sizes[size] for value, size in program.last), default=0)
+    ends = [offset + size for offset, size in zip(offsets, padded, strict=True)]
+    if peak != max(ends, default=0):
+        yield f"must have the peak {max(ends, default=0)}, got {peak}"
+    start, end = ([getattr(each, name) for each in problem.buffers] for name in ("start", "end"))
+    rank = {buffer: i for i, buffer in enumerate(program.order)}
+    alive: list[int] = []
+    beneath = [0] * len(offsets)
+    for b in sorted(range(len(offsets)), key=start.__getitem__):
+        alive = [each for each in alive if end[each] > start[b]]
+        for each in alive:
+            if padded[b] and padded[each] and offsets[b] < ends[each] and offsets[each] < ends[b]:
+                yield f"{problem.buffers[b].id!r} and {problem.buffers[each].id!r} share bytes"
+            lower, upper = (each, b) if rank[each] < rank[b] else (b, each)
+            beneath[upper] = max(beneath[upper], ends[lower])
+        alive.append(b)
+    for b, offset in enumerate(offsets):
+        if offset != beneath[b]:
+            yield f"{problem.buffers[b].id!r} must lie at {beneath[b]} by the order, got {offset}"
+        if offset % problem.alignment:
+            yield f"{problem.buffers[b].id!r} must lie at a multiple of {problem.alignment}, got {offset}"

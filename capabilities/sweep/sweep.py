@@ -1,0 +1,241 @@
+"""The capability `sweep`: the cost and the peaks for each combination of sizes of some pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic.json_schema import SkipJsonSchema
+
+from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.extent import Extent
+from memplan.capabilities.inputs import EXAMPLE, PROBLEM
+from memplan.capabilities.plan.planning import planned
+from memplan.capabilities.question import Input, Question
+from memplan.capabilities.sizes import parse_size, size_text
+from memplan.capabilities.sweep import grid as study
+from memplan.capabilities.sweep.grid import MOST_SIZES, SweepPoint, informed
+from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, WireValue, as_tuple
+from memplan.solvers.portfolio.options import SolveOptions
+
+SizesOf = Mapping[str, range | tuple[int, ...]]
+"""The sizes of each pool that is swept, in bytes."""
+_FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
+
+
+class SizeRange(WireValue):
+    """The sizes from `first` to `last`, which is among them if steps lead there, in bytes."""
+
+    first: Bytes
+    last: Bytes
+    step: Annotated[int, Field(gt=0, le=MAX_BYTES)]
+
+
+SizeList = Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=MOST_SIZES)]
+Sizes = Annotated[dict[Name, SizeRange | SizeList], Field(min_length=1)]
+_SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
+
+
+class SweepOptions(SearchOptions, SolveOptions):
+    """Options of a sweep: those of each plan, and its seconds."""
+
+    each_s: Seconds = Field(1.0, description="Of these, the seconds for each combination.")
+
+
+class SweepRow(Answer):
+    """The sizes of the pools, the quality of the plan for them, and its use in bytes; `size` is there for one pool."""
+
+    size: int | None = None
+    sizes: dict[str, int]
+    status: Status
+    stop_reason: StopReason | None
+    cost: float | None
+    cost_lower_bound: float | None
+    peak: int | None
+    lower_bound: int | None
+    pools: tuple[PoolUse, ...]
+    solver: str | None
+    reproducible: bool | None
+
+
+class Sweep(Answer):
+    """The number of combinations, and those planned in time, from the smallest up, the last pool going fastest.
+
+    `plans` are those of the points; None where the answer came from a service.
+    """
+
+    combinations: int
+    points: tuple[SweepRow, ...]
+    plans: SkipJsonSchema[tuple[Plan, ...] | None] = Field(None, exclude=True)
+
+
+def sweep(
+    problem: Problem, sizes: SizesOf, options: SweepOptions = SweepOptions(), control: Control = Control()
+) -> Sweep:
+    """Plan each combination of sizes of some pools: what each more byte of them is worth.
+
+    No combination is worse than one whose pools are all as small or smaller. There are 1,000 of them at most.
+    """
+    running = control.begun(options)
+    combinations = prod(len(set(values)) for values in sizes.values())
+    points: list[SweepPoint] = []
+
+    def plan_one(sized: Problem, start: Plan | None) -> Plan:
+        return planned(sized, options, running.within(options.each_s), reason_s=0, start=start)
+
+    for point in study.sweep(problem, sizes, plan_one):
+        points.append(point)
+        running.report({"done": len(points), "combinations": combinations})
+        if _is_over(running):
+            break
+    found = informed(points)
+    rows = tuple(_row(point, tuple(sizes)) for point in found)
+    return Sweep(combinations=combinations, points=rows, plans=tuple(point.plan for point in found))
+
+
+def _is_over(running: Control) -> bool:
+    return running.deadline.left_s <= 0 or running.cancelled.is_set()
+
+
+def _row(point: SweepPoint, pools: Sequence[str]) -> SweepRow:
+    size = point.sizes[0] if len(pools) == 1 else None
+    return SweepRow.of(point.plan, size=size, sizes=dict(zip(pools, point.sizes, strict=True)))
+
+
+def lines(found: Sweep) -> Iterator[str]:
+    """Yield the rows of a table for people; columns that say nothing are left out."""
+    if found.points:
+        rows = list(_cells(found.points))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            yield "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    if len(found.points) < found.combinations:
+        yield f"{len(found.points):,} of {found.combinations:,} combinations were planned in time"
+
+
+def _cells(points: Sequence[SweepRow]) -> Iterator[list[str]]:
+    is_priced = any(point.cost is not None for point in points)
+    priced = ["cost", "at least"] if is_priced else []
+    yield [
+        *(f"size of {_in_line(pool)}" for pool in points[0].sizes),
+        "status",
+        *priced,
+        *(f"{_in_line(use.name)} used" for use in points[0].pools),
+    ]
+    for point in points:
+        costs = (point.cost, point.cost_lower_bound) if is_priced else ()
+        yield [
+            *map(size_text, point.sizes.values()),
+            point.status,
+            *("" if cost is None else f"{cost:,.12g}" for cost in costs),
+            *("" if use.used is None else f"{use.used:,}" for use in point.pools),
+        ]
+
+
+def _in_line(name: str) -> str:
+    return name if name.isprintable() else shown(name)
+
+
+def _sizes_field(value: object) -> SizesOf:
+    try:
+        given = _SIZES.validate_python(value)
+    except ValidationError as error:
+        raise OptionError(*sentences(error, ("sizes",))) from error
+    sizes: SizesOf = {
+        name: its if isinstance(its, tuple) else range(its.first, its.last + 1, its.step) for name, its in given.items()
+    }
+    for name, its in sizes.items():
+        if not len(its):
+            raise OptionError(f"sizes.{name}: must not end below where it starts")
+    if (count := prod(map(len, sizes.values()))) > MOST_SIZES:
+        raise OptionError(f"sizes: must have at most {MOST_SIZES} combinations, got {count}")
+    return sizes
+
+
+def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
+    return {
+        name: list(its) if isinstance(its, tuple) else {"first": its.start, "last": its.stop - 1, "step": its.step}
+        for name, its in sizes.items()
+    }
+
+
+def read_sizes(texts: tuple[str, ...], question: Question) -> SizesOf:
+    """Read `NAME=FROM:TO:STEP` for each pool; TO is among the sizes if steps lead there. Raises OptionError.
+
+    The name may be left out where there is one pool.
+    """
+    sizes: dict[str, range] = {}
+    for text in texts:
+        name, its = _pool_and_sizes(text, [pool.name for pool in question["problem"].pools])
+        if name in sizes:
+            raise OptionError(f"size: must be given once for each pool, got {shown(name)} again")
+        sizes[name] = its
+    if (count := prod(map(len, sizes.values()))) > MOST_SIZES:
+        raise OptionError(f"size: must have at most {MOST_SIZES} combinations, got {count}")
+    return sizes
+
+
+def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
+    name, equals, sizes = text.rpartition("=")
+    parts = sizes.split(":")
+    if len(parts) != 3 or (equals and not name):
+        raise OptionError(f"size: must be {_FORM}, got {shown(text)}")
+    if not equals and len(names) > 1:
+        raise OptionError(f"size: must name its pool where there are several, as {_FORM}, got {shown(text)}")
+    if equals and name not in names:
+        raise OptionError(f"size: must name a pool of the problem ({', '.join(names)}), got {shown(name)}")
+    return name or names[0], _range(*parts)
+
+
+def _range(first: str, last: str, step: str) -> range:
+    try:
+        low, high, width = map(parse_size, (first, last, step))
+    except ValueError as error:
+        raise OptionError(f"size: {error}") from None
+    if width == 0:
+        raise OptionError(f"size: must go in steps of at least 1 byte, got {shown(step)}")
+    if high < low:
+        raise OptionError(f"size: must not end below {shown(first)}, where it starts, got {shown(last)}")
+    if (high - low) // width >= MOST_SIZES:
+        raise OptionError(f"size: must have at most {MOST_SIZES} sizes, got {(high - low) // width + 1}")
+    return range(low, high + 1, width)
+
+
+def _sizes_extent(value: object) -> Extent:
+    """Return the extent of sizes; raises OptionError for more pools, or more sizes, than there are combinations."""
+    given = value if isinstance(value, dict) else {}
+    count = max((len(its) for its in given.values() if isinstance(its, list)), default=0)
+    for what, many in (("pools", len(given)), ("sizes", count)):
+        if many > MOST_SIZES:
+            raise OptionError(f"sizes: must have at most {MOST_SIZES} {what}, got {many}")
+    return Extent(len(given) + count)
+
+
+SIZES = Input[SizesOf](
+    "sizes",
+    Sizes,
+    _sizes_field,
+    _sizes_json,
+    "The sizes of a pool, as 128KiB:1MiB:64KiB; for several pools, repeat it.",
+    from_text=read_sizes,
+    extent=_sizes_extent,
+    metavar="[NAME=]FROM:TO:STEP",
+)
+_POOLS = [{"name": "sram", "size": 64}, {"name": "dram", "cost": 1}]
+CAPABILITY = Capability(
+    sweep,
+    inputs=(PROBLEM, SIZES),
+    lines=lines,
+    exit_status=lambda found: 0 if any(point.status in ("optimal", "feasible") for point in found.points) else 1,
+    exits={0: "there is a plan for some size", 1: "nothing fits at any"},
+    status=lambda _: "done",
+    example={
+        "problem": EXAMPLE | {"pools": _POOLS, "objective": "cost"},
+        "sizes": {"sram": {"first": 0, "last": 128, "step": 64}},
+    },
+)

@@ -1,0 +1,176 @@
+"""Problems of shared objects: the wire format, how a problem of pools becomes one, and how an answer is verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from memplan.planner.errors import Location, ProblemError, broken, shown
+from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.intervals import Interval, half_open
+from memplan.planner.model.placement_table import PlacementTable, parse_placements
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pool
+from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Time, Value, as_tuple
+from memplan.planner.verify.verifier import verify
+
+MOST_SIDE = 2**31 - 1
+"""The largest width or height of a texture: areas stay below 2^62."""
+Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
+
+
+class ObjectBuffer(Value):
+    """A buffer that needs a whole object while it is alive, in `[start, end)`: bytes, or a texture of two sides.
+
+    Buffers of different kinds, such as formats of texels, and textures and bytes, never have one object.
+    """
+
+    id: Id
+    size: Bytes | None = None
+    width: Side | None = None
+    height: Side | None = None
+    kind: Name | None = None
+    start: Time
+    end: Time
+
+    @model_validator(mode="after")
+    def _is_bytes_or_a_texture(self) -> ObjectBuffer:
+        breaks: list[tuple[Location, str]] = []
+        if (self.size is None) == (self.width is None) or (self.width is None) != (self.height is None):
+            breaks.append((("size",), f"or width and height: must be given, one of them, got size {self.size}"))
+        if self.end <= self.start:
+            breaks.append((("end",), f"must be greater than start ({self.start}), got {self.end}"))
+        if breaks:
+            broken(*breaks)
+        return self
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Its width and height; bytes are as wide as they are many, and 1 high."""
+        return (self.size or 0, 1) if self.width is None or self.height is None else (self.width, self.height)
+
+
+class ObjectsProblem(Value):
+    """Buffers that share whole objects, each as wide as its widest buffer and as high as its highest; least is the sum.
+
+    Sizes are rounded up to `alignment`. No side of an object is more than `ratio` times that of a buffer in it.
+    """
+
+    kind: Literal["objects"] = "objects"
+    name: str | None = None
+    interval: Interval = "half-open"
+    alignment: Alignment = 1
+    ratio: Annotated[int, Field(ge=1, le=MOST_SIDE)] | None = None
+    buffers: Annotated[tuple[ObjectBuffer, ...], BeforeValidator(as_tuple)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lifetimes_become_half_open(cls, data: Any) -> Any:
+        return half_open(data) if isinstance(data, dict) and data.get("interval") == "closed" else data
+
+    @model_validator(mode="after")
+    def _ids_are_unique(self) -> ObjectsProblem:
+        breaks: list[tuple[Location, str]] = []
+        for first, i in repeated([buffer.id for buffer in self.buffers]):
+            rule = f"must be unique, got {shown(self.buffers[i].id)} again (first at buffers[{first}])"
+            breaks.append((("buffers", i, "id"), rule))
+        if breaks:
+            broken(*breaks)
+        return self
+
+    def sides(self, i: int) -> tuple[int, int]:
+        """Return the width and height of what a buffer takes, bytes rounded up to the alignment."""
+        width, height = self.buffers[i].sides
+        return (-(-width // self.alignment) * self.alignment, 1) if self.buffers[i].width is None else (width, height)
+
+    def group(self, i: int) -> tuple[bool, str | None]:
+        """Return what buffers that may share an object have in common."""
+        return self.buffers[i].width is not None, self.buffers[i].kind
+
+
+def of_problem(problem: Problem) -> ObjectsProblem:
+    """Return the buffers of a problem, in whatever pools, as those that share objects; raises ProblemError.
+
+    What lies in another buffer lives in its object: each has one lifetime, and that of both together has no hole.
+    """
+    table, spans = problem.buffers, dict[int, list[tuple[int, int]]]()
+    for i in range(len(table)):
+        root, distance = problem.roots.get(i, (i, 0))
+        spans.setdefault(root, []).extend(table.intervals(i))
+        if i in table.rules["relative"] or distance + int(table.size[i]) > int(table.size[root]):
+            raise ProblemError(f"buffers[{i}]: must not lie beside another one, which objects cannot promise")
+    if problem.conflicts or problem.may_share or problem.bank:
+        raise ProblemError("conflicts, may_share, bank: must be empty: objects are shared by lifetimes alone")
+    step = max((pool.alignment for pool in problem.pools), default=1)
+    rows = []
+    for i, pairs in spans.items():
+        if not _is_one(sorted(pairs)):
+            raise ProblemError(f"buffers[{i}]: must have one lifetime without a hole, got {shown(sorted(pairs))}")
+        unit = max(step, int(table.alignment[i]))
+        size = -(-int(table.size[i]) // unit) * unit
+        start, end = min(pairs)[0], max(end for _, end in pairs)
+        rows.append(ObjectBuffer(id=table.ids[i], size=size, start=start, end=end))
+    return ObjectsProblem(name=problem.name, buffers=tuple(rows))
+
+
+def _is_one(pairs: list[tuple[int, int]]) -> bool:
+    """Return True if sorted lifetimes, of which there is one at least, leave no time between them."""
+    end = pairs[0][1] if pairs else None
+    for start, later in pairs:
+        if end is None or start > end:
+            return False
+        end = max(end, later)
+    return end is not None
+
+
+class SharedObject(Value):
+    """An object: its bytes, or its sides, and the buffers that have it one after the other."""
+
+    size: int | None = None
+    width: int | None = None
+    height: int | None = None
+    kind: Name | None = None
+    buffers: Annotated[tuple[Id, ...], BeforeValidator(as_tuple)]
+
+    @property
+    def amount(self) -> int:
+        """The bytes of an object, or the texels of a texture."""
+        return self.size if self.size is not None else (self.width or 0) * (self.height or 0)
+
+
+def as_plan(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> tuple[Problem, Plan]:
+    """Return a problem with a pool for each object, and the plan in which every buffer starts its object.
+
+    Textures are as many bytes as texels.
+    """
+    rows = [
+        Buffer(id=one.id, size=one.width * one.height if one.width and one.height else one.size or 0)
+        .model_copy(update={"start": one.start, "end": one.end})
+        .model_dump(exclude_none=True)
+        for one in problem.buffers
+    ]
+    pools = [Pool(name=f"object {k}", size=each.amount) for k, each in enumerate(objects)] or [Pool()]
+    placements: PlacementTable = parse_placements(
+        [{"id": i, "pool": pools[k].name, "offset": 0} for k, each in enumerate(objects) for i in each.buffers]
+    )
+    return Problem(buffers=rows, pools=pools), Plan(placements=placements)
+
+
+def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
+    """Yield all that is wrong with objects, by the verifier of plans, and by what sides and kinds require."""
+    yield from (each.message for each in verify(*as_plan(problem, objects)))
+    index = {buffer.id: i for i, buffer in enumerate(problem.buffers)}
+    for k, each in enumerate(objects):
+        rows = [index[i] for i in each.buffers if i in index]
+        width, height = (each.size, 1) if each.size is not None else (each.width or 0, each.height or 0)
+        if {problem.group(i) for i in rows} != {(each.size is None, each.kind)}:
+            yield f"objects[{k}]: must hold buffers of its kind alone"
+        for i in rows:
+            w, h = problem.sides(i)
+            if w > width or h > height:
+                yield f"objects[{k}]: must hold {shown(problem.buffers[i].id)}, {w} x {h}, got {width} x {height}"
+            elif problem.ratio is not None and (width > problem.ratio * w or height > problem.ratio * h):
+                yield f"objects[{k}]: must be at most {problem.ratio} times as large as {shown(problem.buffers[i].id)}"

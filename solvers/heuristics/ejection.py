@@ -1,0 +1,182 @@
+"""Placements with few moved buffers, by the ejection kernel: first any, then better ones, one buffer home at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, Bool
+from memplan.planner.model.columns import each_once
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.stable.ejection import PLACED, Ejection, Homes, eject
+
+MOST_PAIRS = 6_000_000
+"""The most pairs of buffers in conflict that are listed."""
+MOST_LIFETIMES = 20_000
+ROUNDS, ROUNDS_HOME, ROUNDS_SOON = 40, 6, 2
+"""Rounds for each buffer: for a first placement, to bring one buffer home, and for a quick try."""
+ENDLESS = 2**62
+FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"})
+"""The features of instances that ejection honours."""
+
+
+@dataclass(eq=False)
+class Places:
+    """A pool and an offset (units) for each buffer of an instance."""
+
+    pool: I64
+    offset: I64
+
+
+def conflicting(instance: Instance) -> tuple[I64, I64] | None:
+    """Return (first, lists) of the buffers that each one conflicts with; None where there are too many pairs."""
+    m = len(instance.start)
+    if m > MOST_LIFETIMES:
+        return None
+    a, b = [], []
+    # In strips, so that no comparison of all with all is in memory at once.
+    total, rows = 0, max(1, 4_000_000 // max(1, m))
+    for low in range(0, m, rows):
+        part = slice(low, low + rows)
+        meets = (instance.start[part, None] < instance.end) & (instance.start < instance.end[part, None])
+        first, second = np.nonzero(meets)
+        total += len(first)
+        if total > MOST_PAIRS:
+            return None
+        a.append(instance.lifetime_buffer[first + low])
+        b.append(instance.lifetime_buffer[second])
+    a.append(np.repeat(np.arange(len(instance)), np.diff(instance.conflict_first)))
+    b.append(np.asarray(instance.conflict))
+    i, j = np.concatenate(a), np.concatenate(b)
+    keys = each_once((i * len(instance) + j)[i != j])
+    lists = np.ascontiguousarray(keys % max(1, len(instance)))
+    counts = np.bincount(keys // max(1, len(instance)), minlength=len(instance))
+    return np.concatenate(([0], np.cumsum(counts))), lists
+
+
+@dataclass(eq=False)
+class Ejector:
+    """Ejections on one instance; `pool` and `offset` are the homes, `offset` ABSENT where there is none to keep."""
+
+    instance: Instance
+    pool: I64
+    offset: I64
+    weight: I64
+    near: tuple[I64, I64]
+    seed: int
+    flag: I64
+
+    def __post_init__(self) -> None:
+        instance = self.instance
+        reserved = [(q, low, high) for q, pool in enumerate(instance.pools) for low, high in pool.reserved.tolist()]
+        is_fixed, capacity = instance.pin >= 0, np.array([pool.capacity for pool in instance.pools])
+        self._homes = Reference(
+            Homes(
+                size=_whole(instance.size),
+                may_use=_whole(instance.allowed.astype(np.int64)),
+                alignment=_whole(instance.alignment),
+                lowest=_whole(instance.lowest),
+                highest=_whole(np.minimum(instance.highest, capacity[:, None] - instance.size)),
+                home=_whole(np.where(is_fixed, instance.pin, self.offset)),
+                home_pool=_whole(np.where(is_fixed, np.argmax(instance.allowed, axis=0), self.pool)),
+                is_fixed=np.ascontiguousarray(is_fixed),
+                near_first=_whole(self.near[0]),
+                near=_whole(self.near[1]),
+                reserved=np.array(reserved, dtype=np.int64).reshape(-1, 3),
+            )
+        )
+        self._random = np.random.default_rng(self.seed)
+
+    def moved(self, places: Places) -> Bool:
+        """Return True for the buffers that are not at home, of those that have one."""
+        homes = self._homes.table
+        found: Bool = (homes.home >= 0) & ((places.offset != homes.home) | (places.pool != homes.home_pool))
+        return found
+
+    def weigh(self, places: Places) -> int:
+        """Return what the buffers weigh that are not at home."""
+        return int(self.weight[self.moved(places)].sum())
+
+    def first(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
+        """Return a placement that begins with some buffers at home; None where none was found in time."""
+        homes = self._homes.table
+        while self.flag[0] == 0 and turns > 0:
+            turns -= 1
+            places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
+            if self._run(places, np.flatnonzero(places.offset < 0), ROUNDS):
+                return places
+        return None
+
+    def soon(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
+        """Return a placement that begins with some buffers at home; None where few rounds do not find one."""
+        homes = self._homes.table
+        places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
+        return places if self._run(places, np.flatnonzero(places.offset < 0), rounds) else None
+
+    def better(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
+        """Yield placements that weigh less and less: in each turn some go home, and what they push out moves.
+
+        Ends where one weighs `enough` or less.
+        """
+        fails = 0
+        while self.flag[0] == 0 and turns > 0:
+            turns -= 1
+            away = np.flatnonzero(self.moved(best))
+            # As many failures as there are buffers away, a few times over: nothing nearby is better.
+            if self.weigh(best) <= enough or fails > 6 * len(away) + 20:
+                return
+            sent = self._random.choice(away, size=min(len(away), 1 + int(self._random.integers(3))), replace=False)
+            places = Places(best.pool.copy(), best.offset.copy())
+            for i in sent.tolist():
+                if not self._send_home(places, i):
+                    places.offset[i] = ABSENT
+            waiting = np.flatnonzero(places.offset < 0)
+            heat = dict.fromkeys(sent.tolist(), 3.0)
+            if not self._run(places, waiting, ROUNDS_HOME, heat):
+                fails += 1
+                continue
+            before, now = self.weigh(best), self.weigh(places)
+            fails = 0 if now < before else fails + 1
+            # An equal placement is taken, too: it is another one, from which others may go home.
+            if now <= before:
+                best = places
+            if now < before:
+                yield Places(places.pool.copy(), places.offset.copy())
+
+    def _send_home(self, places: Places, i: int) -> bool:
+        """Put a buffer home and take away what lies there; return False where a fixed one does."""
+        homes = self._homes.table
+        low, high = int(homes.home[i]), int(homes.home[i] + homes.size[i])
+        near = homes.near[homes.near_first[i] : homes.near_first[i + 1]]
+        is_hit = (places.offset[near] >= 0) & (places.pool[near] == homes.home_pool[i])
+        hit = near[is_hit & (places.offset[near] < high) & (low < places.offset[near] + homes.size[near])]
+        if homes.is_fixed[hit].any():
+            return False
+        places.offset[hit] = ABSENT
+        places.pool[i], places.offset[i] = homes.home_pool[i], low
+        return True
+
+    def _run(self, places: Places, waiting: I64, rounds: int, heat: dict[int, float] | None = None) -> bool:
+        n = len(self.instance)
+        run = Ejection(
+            pool=places.pool,
+            offset=places.offset,
+            heat=1.0 + 0.1 * self._random.random(n),
+            queue=np.zeros(n, dtype=np.int64),
+            waiting=np.array([len(waiting)]),
+            random=self._random.integers(1, 2**62, 1),
+            rounds=rounds * max(n, 20),
+            flag=self.flag,
+        )
+        run.queue[: len(waiting)] = waiting
+        for i, value in (heat or {}).items():
+            # What was just sent home is pushed out last.
+            run.heat[i] += value
+        return eject(self._homes, Reference(run)) == PLACED
+
+
+def _whole(values: I64) -> I64:
+    return np.ascontiguousarray(values, dtype=np.int64)

@@ -1,1 +1,0 @@
-"""Kernels of the search for cascades: ranges, growing of regions, fronts."""

@@ -1,1 +1,0 @@
-"""Compiled searches of orders of operations."""

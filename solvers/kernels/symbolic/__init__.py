@@ -1,1 +1,0 @@
-"""The kernel that improves orders of stacking for many values at once."""

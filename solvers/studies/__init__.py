@@ -1,1 +1,0 @@
-"""Studies: questions that take many solves."""

@@ -1,0 +1,1 @@
+"""C and linkers: plans as arrays, allocators and linker scripts."""

@@ -1,0 +1,1 @@
+"""Cadence: dumps of its memory plans, and its own planner."""

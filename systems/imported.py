@@ -1,0 +1,194 @@
+"""The options of importers, and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors.did_you_mean import meant_number
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
+from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.program_facts import ProgramFacts
+from memplan.planner.symbols.numbers import SymbolicNumber
+from memplan.systems.border import stranger_bytes
+
+_ENDLESS = 2**128
+Views = Literal["alias", "separate"]
+
+
+def _entries(value: object, info: ValidationInfo) -> object:
+    """Return the numbers by name that `batch=1,seq=128`, or several such texts, say; other values as they are."""
+    if isinstance(value, str):
+        value = [entry for entry in value.split(",") if entry]
+    if not isinstance(value, (list, tuple)):
+        return value
+    found: dict[str, int] = {}
+    for entry in value:
+        name, _, size = str(entry).rpartition("=")
+        if not name or not (size.isascii() and size.isdecimal()) or len(size) > 18:
+            meant = meant_number(size).replace("mean ", f"mean {name}=").replace(", in bytes", "") if name else ""
+            rule = f"must be {FORM_OF[info.field_name or '']}, got {shown(entry)}{meant}"
+            raise PydanticCustomError("rule", "{rule}", {"rule": rule})
+        if name in found:
+            rule = f"must be given once for each name, got {shown(name)} again"
+            raise PydanticCustomError("rule", "{rule}", {"rule": rule})
+        found[name] = int(size)
+    return found
+
+
+def _shapes(value: object) -> object:
+    """Return the shapes by name that texts such as `image=1,3,224,224` say; other values as they are."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, (list, tuple)):
+        return value
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, _, sizes = str(text).rpartition("=")
+        parts = sizes.split(",") if sizes else []
+        if not name or name in found or not all(one.isascii() and one.isdecimal() and len(one) <= 18 for one in parts):
+            rule = f"must be NAME=SIZE,SIZE,..., as in image=1,3,224,224, once for each input, got {shown(text)}"
+            raise PydanticCustomError("rule", "{rule}", {"rule": rule})
+        found[name] = tuple(map(int, parts))
+    return found
+
+
+FORM_OF = {"dims": "NAME=SIZE, as in batch=1", "scratch": "OPERATOR=BYTES, as in my_op=1024"}
+"""From an option that gives numbers by name to the form in which it is written as text."""
+ByName = Annotated[dict[Name, Bytes], BeforeValidator(_entries)]
+ShapesByName = Annotated[dict[Name, tuple[Bytes, ...]], BeforeValidator(_shapes)]
+
+
+class ModelOptions(WireValue):
+    """The options for reading a model, on every entrance; all but the alignment may only be given for models.
+
+    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
+    alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
+    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names,
+    `shape` the whole shapes of inputs, `scratch` the bytes that kernels require while they run, by the names of
+    operators.
+    """
+
+    dims: ByName = Field(default_factory=dict, description="The sizes of dimensions that a model only names.")
+    shape: ShapesByName = Field(
+        default_factory=dict, description="The whole shapes of inputs that an ONNX model leaves open."
+    )
+    views: Views = Field(
+        "alias", description="Views in the place of what they look at, where that is safe (alias), or never (separate)."
+    )
+    alignment: Alignment | None = Field(
+        None,
+        description="Align buffers to so many bytes; by default 16 for TFLite, 64 for ONNX, else as the file says.",
+    )
+    scratch: ByName = Field(
+        default_factory=dict,
+        description="The bytes that the kernel of an operator needs while it runs, for TFLite models.",
+    )
+
+    def refuse_for_models(self, where: str = "") -> None:
+        """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
+        given = {name: getattr(self, name) for name in _FOR_MODELS}
+        said = [f"{name} {shown(value)}" for name, value in given.items() if value != getattr(ModelOptions(), name)]
+        if said:
+            rule = f"{', '.join(_FOR_MODELS)}: must be given for models only{where}"
+            raise OptionError(f"{rule}, got {', '.join(said)}: leave it out")
+
+
+_FOR_MODELS = [name for name in ModelOptions.model_fields if name != "alignment"]
+
+
+@dataclass(frozen=True)
+class ViewFacts:
+    """The bytes that the views of a model take: none those that are aliases, and `apart_bytes` all others."""
+
+    aliases: int = 0
+    alias_bytes: int = 0
+    apart: int = 0
+    apart_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A problem, and where it comes from.
+
+    `source` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
+    `operations` is None where a file has lifetimes only; `own_peak` is what the planner that wrote the file used,
+    if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file says of
+    its operations beside their order. `symbolic_sizes` are the sizes of buffers that follow from symbols.
+    """
+
+    source: Problem | Callable[[], Problem]
+    operations: Operations | None = None
+    views: ViewFacts = ViewFacts()
+    warnings: tuple[Finding, ...] = ()
+    own_peak: int | None = None
+    facts: ProgramFacts = field(default_factory=ProgramFacts)
+    own_plan: Plan | None = None
+    symbolic_sizes: Mapping[str, SymbolicNumber] = field(default_factory=dict)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem; raises OperationsError where operations pose none."""
+        if isinstance(self.source, Problem):
+            return self.source
+        with stranger_bytes():
+            return self.source()
+
+    @property
+    def has_scratch(self) -> bool:
+        """True if kernels require bytes beside the operations' buffers, known or not."""
+        return self.has_unknown_scratch or any(str(name).startswith("scratch/") for name in self.problem.buffers.ids)
+
+    @property
+    def has_unknown_scratch(self) -> bool:
+        """True if kernels require bytes that are in no plan, so that none says what the device takes."""
+        return any(warning.rule == "unknown-scratch" for warning in self.warnings)
+
+
+def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
+    """Return the plan of known offsets, each buffer in the first pool that it may use; None where one is not known.
+
+    An alias that has none lies in its buffer.
+    """
+    table, rows = problem.buffers, []
+    for i, name in enumerate(table.ids):
+        offset = offsets.get(name)
+        if offset is None and i in table.aliases:
+            root, distance = problem.roots[i]
+            offset = None if table.ids[root] not in offsets else offsets[table.ids[root]] + distance
+        if offset is None or not 0 <= offset <= MAX_BYTES:
+            return None
+        pools = problem.allowed_pools(i)
+        rows.append((pools[0] if pools else 0, offset))
+    names = tuple(pool.name for pool in problem.pools)
+    pool, at = column([q for q, _ in rows]), column([offset for _, offset in rows])
+    return Plan(placements=PlacementTable(table.ids, names, pool, at))
+
+
+def element_count(dims: Iterable[int]) -> int:
+    """Return the product of sizes; beyond whatever fits into memory it is not multiplied to the end."""
+    sizes, count = list(dims), 1
+    for size in sizes:
+        count *= size
+        if count > _ENDLESS:
+            return 0 if 0 in sizes else count
+    return count
+
+
+def sized(what: str, elements: int, bits: int, alignment: int) -> int:
+    """Return the bytes of so many elements, packed, and rounded up to the alignment; raises FormatError."""
+    size = (elements * bits + 7) // 8
+    size = (size + alignment - 1) // alignment * alignment
+    if size > MAX_BYTES:
+        raise FormatError(f"{what}: must take at most {MAX_BYTES} bytes, got {shown(size)}")
+    return size

@@ -1,0 +1,150 @@
+"""IREE: the packs that its compiler lays out, `stream.resource.pack slices({[0, 2] = %c64, …})`.
+
+A file is a program as text, in the phase before `iree-stream-layout-slices`, or what the compiler prints around that
+pass (`--mlir-print-ir-before=…` and `…-after=…`), which has its own layout's sizes, too. Lifetimes include their last
+step. Each pack is a memory of its own; IREE aligns its slices to 64 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from memplan.planner.errors import FormatError, shown
+from memplan.systems.dump import problem_of, refuse_dims, size_of
+from memplan.systems.imported import Imported, ModelOptions, plan_of
+from memplan.systems.iree.layout import offsets, pairs
+
+ALIGNMENT = 64
+_NAME = r"%[\w$.-]+"
+_STEP = re.compile(
+    r"^// -----// IR Dump (?P<dump>Before|After) (?P<pass>[^\n]*)\n?(?P<function>[^\n]*)"
+    rf"|(?P<constant>{_NAME}) = arith\.constant (?P<value>-?\d{{1,20}}) : index\b"
+    rf"|(?P<pack>{_NAME})(?::\d+)? = stream\.resource\.pack\b"
+    rf"|stream\.resource\.alloca?\b[^\n{{]{{0,400}}<(?P<kind>\w+)>\{{(?P<size>{_NAME})(?P<is_packed>#0)?\}}",
+    re.MULTILINE,
+)
+_COMMENT = re.compile(r"(?:^[ \t]*|[ \t]+)//(?! -----// IR Dump )[^\n]*", re.MULTILINE)
+"""What people write beside; headings of the compiler look alike, and stay."""
+_OPENING = re.compile(r"[^\n{]{0,400}\bslices\(\{\s*")
+_SLICE = re.compile(rf"\[\s*(-?\d{{1,20}})\s*,\s*(-?\d{{1,20}})\s*\]\s*=\s*({_NAME}(?:#\d+)?)\s*")
+_THIS_PASS = "iree-stream-layout-slices"
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read all packs; raises FormatError, and OptionError for named dimensions."""
+    refuse_dims(options, "IREE's packs")
+    text = _COMMENT.sub("", data.decode(errors="backslashreplace"))
+    sections = list(_sections(text))
+    before = [section for section in sections if section.when == "Before"] or sections
+    packs = [pack for section in before for pack in section.packs]
+    if not packs:
+        raise FormatError("must have a stream.resource.pack of slices, got none")
+    names = [f"pack {k}" if pack.kind is None else f"pack {k} ({pack.kind})" for k, pack in enumerate(packs)]
+    rows = [
+        {
+            "id": f"{k}/{i}",
+            "size": size_of(f"slice {i} of pack {k}", size, options),
+            "start": start,
+            "end": end + 1,
+            "alignment": options.alignment or ALIGNMENT,
+            "pools": (names[k],),
+        }
+        for k, pack in enumerate(packs)
+        for i, (start, end, size) in enumerate(pack.slices)
+    ]
+    problem = problem_of(rows, names)
+    laid_out = offsets(text, _THIS_PASS) or {}
+    places: dict[int | str, int] = {f"{k}/{i}": offset for (k, i), offset in laid_out.items()}
+    return Imported(problem, own_peak=_own_peak(sections), own_plan=plan_of(problem, places))
+
+
+@dataclass
+class _Pack:
+    """Slices (first step, last step, bytes), and the kind of resource that is allocated for them."""
+
+    slices: list[tuple[int, int, int]]
+    kind: str | None = None
+
+
+@dataclass
+class _Section:
+    """The dump of one function at one time; allocations are of packs, or of bytes where these are known."""
+
+    when: str = ""
+    function: str = ""
+    packs: list[_Pack] = field(default_factory=list)
+    allocations: list[_Pack | int | None] = field(default_factory=list)
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    """Yield what is printed, one after the other; a name means what it meant last, as functions repeat them."""
+    section, constants, packs = _Section(), dict[str, int](), dict[str, _Pack]()
+    for step in _STEP.finditer(text):
+        if step["dump"]:
+            yield section
+            when = step["dump"] if _THIS_PASS in step["pass"] else ""
+            section, constants, packs = _Section(when, step["function"]), {}, {}
+        elif step["constant"]:
+            constants[step["constant"]] = int(step["value"])
+        elif step["pack"]:
+            pack = packs[step["pack"]] = _Pack(list(_slices(text, step.end(), constants)))
+            section.packs.append(pack)
+        elif step["is_packed"] and step["size"] in packs:
+            packs[step["size"]].kind = step["kind"]
+            section.allocations.append(packs[step["size"]])
+        else:
+            section.allocations.append(constants.get(step["size"]))
+    yield section
+
+
+def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield the slices of the pack that begins here."""
+    opening = _OPENING.match(text, at)
+    if opening is None:
+        raise FormatError(f"{_place(text, at)}: must have slices, got {shown(text[at : at + 40])}")
+    at = opening.end()
+    while not text.startswith("})", at):
+        found = _SLICE.match(text, at)
+        if found is None:
+            raise FormatError(f"{_place(text, at)}: must be a slice [first, last] = %size, got {shown(text[at:][:40])}")
+        start, end, name = int(found[1]), int(found[2]), found[3]
+        if end < start:
+            raise FormatError(f"{_place(text, at)}: must end at its first step ({start}) or later, got {end}")
+        if name not in constants:
+            rule = "must have a constant as its size, as that must be known before the program runs"
+            raise FormatError(f"{_place(text, at)}: {rule}, got {shown(name)}")
+        yield start, end, constants[name]
+        at = found.end()
+        if text.startswith(",", at):
+            at = _after_spaces(text, at + 1)
+
+
+def _own_peak(sections: list[_Section]) -> int | None:
+    """Return the bytes of all packs as the compiler laid them out, None where that was not printed.
+
+    The pass changes no order, so the k-th allocation of a function before it is the k-th one after it.
+    """
+    total = 0
+    shown_sections = [(row.when, row.function, row) for row in sections if row.when == "After" or row.packs]
+    for section, after in pairs(shown_sections):
+        sizes = [] if after is None else after.allocations
+        if len(sizes) != len(section.allocations):
+            return None
+        for before, size in zip(section.allocations, sizes, strict=True):
+            if isinstance(before, _Pack):
+                if not isinstance(size, int):
+                    return None
+                total += size
+    return total or None
+
+
+def _after_spaces(text: str, at: int) -> int:
+    while text[at : at + 1].isspace():
+        at += 1
+    return at
+
+
+def _place(text: str, at: int) -> str:
+    return f"line {text.count(chr(10), 0, at) + 1}"

@@ -1,0 +1,96 @@
+"""Models and dumps of other systems: bytes in, a problem out; one module a format.
+
+Nothing here opens a file. A format's own parser is an extra, and is imported by the function that needs it. What cannot
+be read raises an InputError.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from memplan.planner import formats
+from memplan.planner.errors import OptionError
+from memplan.planner.formats import memplan_json
+from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
+from memplan.planner.systems import FileReader, systems
+from memplan.systems.border import stranger_bytes
+
+if TYPE_CHECKING:
+    from memplan.planner.model.intervals import Interval
+    from memplan.planner.model.problem import Problem
+    from memplan.systems.imported import Imported, ModelOptions
+
+IMPORTERS: dict[str, FileReader] = {row.name: row for each in systems() for row in each.readers}
+"""The formats of files of other systems, by their names."""
+
+
+def detect(data: bytes, name: str | None = None) -> str | None:
+    """Return the importer for a file by what is in it, else by how its name ends; None where there is none.
+
+    Raises FormatError for a file of a kind that nothing reads, which says what it is.
+    """
+    for known, importer in IMPORTERS.items():
+        if importer.recognises(data):
+            return known
+    refuse_other_files(data, name)
+    return _by_name(name)
+
+
+def _by_name(name: str | None) -> str | None:
+    ending = (name or "").lower()
+    return next((known for known, importer in IMPORTERS.items() if ending.endswith(importer.suffixes)), None)
+
+
+def load(name: str | None) -> None:
+    """Import what reads the files of such a name, where it is installed: a reader says what is not."""
+    if (known := _by_name(name)) is not None:
+        import_module(IMPORTERS[known].where)
+        if (package := IMPORTERS[known].package) is not None:
+            with suppress(ModuleNotFoundError):
+                import_module(package)
+
+
+def read_problem(
+    data: bytes, name: str | None = None, options: ModelOptions | None = None, interval: Interval | None = None
+) -> tuple[Problem, Imported | None]:
+    """Return the problem in the bytes of a file and, if operations pose it, all that was read; raises InputError.
+
+    A file is a problem, a model or dump of another system, or operations of memplan's own. `options` are for reading
+    operations, and `interval` is for a problem that does not say it.
+    """
+    if detect(data, name) is not None:
+        imported = read_model(data, name, options)
+        return imported.problem, imported
+    if (b'"functions"' in data or b'"models"' in data) and formats.detect(data, name) == "json":
+        value = memplan_json.parse(data)
+        from memplan.systems.programs import poses_a_problem, problem_from
+
+        if poses_a_problem(value):
+            return problem_from(value)
+    return formats.read_problem(data, name, interval), None
+
+
+def read_model(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> Imported:
+    """Read a model from the bytes of a file, and its name if it has one; raises InputError."""
+    found = detect(data, name)
+    if found is None:
+        refuse_unknown(data)
+    if options is None:
+        from memplan.systems.imported import ModelOptions
+
+        options = ModelOptions()
+    for each in systems():
+        for row in each.readers:
+            for name in row.options - IMPORTERS[found].options:
+                if getattr(options, name):
+                    raise OptionError(f"{name}: must be given for {each.title} models only, got a file of {found}")
+    return read_as(found, data, options)
+
+
+def read_as(name: str, data: bytes, options: ModelOptions) -> Imported:
+    """Read a model of the format of that name; raises InputError."""
+    with stranger_bytes():
+        model: Imported = import_module(IMPORTERS[name].where).read(data, options)
+        return model

@@ -1,0 +1,168 @@
+"""Shapes of results of StableHLO's operators, by the shapes and numbers of operands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memplan.systems.stablehlo.numbers import difference
+from memplan.systems.stablehlo.text import HloOperation
+
+Sizes = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class KnownOperands:
+    """The shapes of operands, and the numbers of those that have few; both raise LookupError where there are none."""
+
+    operation: HloOperation
+    shapes: Sequence[Sizes]
+    known: Sequence[list[Any] | None]
+
+    def numbers(self, k: int) -> list[Any]:
+        """Return the numbers of operand k."""
+        found = self.known[k]
+        if found is None:
+            raise LookupError(k)
+        return found
+
+
+Rule = Callable[[KnownOperands], list[Sizes]]
+
+
+def _like(given: KnownOperands) -> list[Sizes]:
+    """Return shapes of operands: one each for several results, else the first of its rank (scalars are spread)."""
+    types = given.operation.types
+    if len(types) > 1:
+        return list(given.shapes[: len(types)])
+    return [next(shape for shape in given.shapes if len(shape) == len(types[0].shape))]
+
+
+def _said(k: int) -> Rule:
+    return lambda given: [tuple(given.numbers(k))]
+
+
+def _concatenated(given: KnownOperands) -> list[Sizes]:
+    axis = given.operation.numbers("dim", "dimension")[0]
+    total = sum(shape[axis] for shape in given.shapes)
+    return [(*given.shapes[0][:axis], total, *given.shapes[0][axis + 1 :])]
+
+
+def _dot(given: KnownOperands) -> list[Sizes]:
+    (left, right), rows = given.shapes[:2], []
+    for name in ("batching_dims", "contracting_dims"):
+        found = re.search(rf"{name} = \[([\d, ]*)\] x \[([\d, ]*)\]", given.operation.text)
+        rows.append([[int(each) for each in row.split(",")] for row in found.groups()] if found else [[], []])
+    (left_batch, right_batch), (left_in, right_in) = rows
+    free = [size for k, size in enumerate(left) if k not in {*left_batch, *left_in}]
+    free += [size for k, size in enumerate(right) if k not in {*right_batch, *right_in}]
+    return [(*(left[k] for k in left_batch), *free)]
+
+
+def _reduced(given: KnownOperands) -> list[Sizes]:
+    axes = given.operation.numbers("dimensions")
+    return [tuple(size for k, size in enumerate(given.shapes[0]) if k not in axes)] * len(given.operation.types)
+
+
+def _sliced(given: KnownOperands) -> list[Sizes]:
+    rows = zip(*map(given.numbers, (1, 2, 3)), strict=True)
+    return [tuple(-(difference(start, end) // step) for start, end, step in rows)]
+
+
+def _gathered(given: KnownOperands) -> list[Sizes]:
+    said, indices = given.operation.numbers, given.shapes[1]
+    sizes = given.numbers(2) if len(given.shapes) > 2 else said("slice_sizes")
+    left_out = {*said("collapsed_slice_dims", default=[]), *said("operand_batching_dims", default=[])}
+    inside = iter([size for k, size in enumerate(sizes) if k not in left_out])
+    along = said("index_vector_dim", default=[0])[0]
+    outside = iter([size for k, size in enumerate(indices) if k != along])
+    offsets = said("offset_dims", default=[])
+    rank = len(given.operation.types[0].shape)
+    return [tuple(next(inside if k in offsets else outside) for k in range(rank))]
+
+
+def _padded(given: KnownOperands) -> list[Sizes]:
+    said, sizes = given.operation.numbers, given.shapes[0]
+    is_open = len(given.shapes) > 2
+    rows = map(given.numbers, (2, 3, 4)) if is_open else (said(name) for name in ("low", "high", "interior"))
+    each = zip(sizes, *rows, strict=True)
+    return [tuple(size + low + high + (size - 1) * inner for size, low, high, inner in each)]
+
+
+def _windows(sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequence[Any]], pads: Sequence[Any]) -> Sizes:
+    """Return the places of a window; `rows` are strides, and how far elements and those of the window are apart."""
+    found = []
+    for k, (size, wide) in enumerate(zip(sizes, window, strict=True)):
+        stride, apart, inner = (row[k] if row else 1 for row in rows)
+        low, high = pads[2 * k : 2 * k + 2] or (0, 0)
+        found.append(((size - 1) * apart + low + high - (wide - 1) * inner) // stride + 1)
+    return tuple(found)
+
+
+def _reduced_windows(given: KnownOperands) -> list[Sizes]:
+    said, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
+    if given.operation.name.endswith("custom_call"):  # of several tensors, their initial values, and five tables
+        window, *rows, pads = (given.numbers(k) for k in range(len(given.shapes) - 5, len(given.shapes)))
+    else:
+        window, rows, pads = (
+            said("window_dimensions"),
+            [said(name, default=[]) for name in names],
+            said("padding", default=[]),
+        )
+    return [_windows(given.shapes[0], window, rows, pads)] * len(given.operation.types)
+
+
+_WINDOWS = ("stride", "window_strides"), ("lhs_dilate", "lhs_dilation"), ("rhs_dilate", "rhs_dilation")
+
+
+def _convolved(given: KnownOperands) -> list[Sizes]:
+    operation = given.operation
+    found = re.search(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]", operation.text)
+    if found is None:
+        raise LookupError("dim_numbers")
+    image, kernel, result = (row.split(", ") for row in found.groups())
+    places = [str(k) for k in range(len(result) - 2)]
+    pads = given.numbers(2) if len(given.shapes) > 2 else operation.numbers("pad", "padding", default=[])
+    rows = [operation.numbers(*names, default=[]) for names in _WINDOWS]
+    sizes = dict(zip(image, given.shapes[0], strict=True))
+    weights = dict(zip(kernel, given.shapes[1], strict=True))
+    spread = _windows([sizes[k] for k in places], [weights[k] for k in places], rows, pads)
+    groups = operation.numbers("batch_group_count", default=[1])[0]
+    by_name = {"b": sizes["b"] // groups, "f": weights["o"], **dict(zip(places, spread, strict=True))}
+    return [tuple(by_name[name] for name in result)]
+
+
+_LIKE_OPERANDS = """
+abs add and atan2 bitcast_convert cbrt ceil cholesky clamp compare complex convert cosine count_leading_zeros
+divide dynamic_update_slice exponential exponential_minus_one fft floor imag is_finite log log_plus_one logistic
+map maximum minimum multiply negate not optimization_barrier or popcnt power real reduce_precision remainder
+reverse round_nearest_afz round_nearest_even rsqrt scatter select select_and_scatter shift_left
+shift_right_arithmetic shift_right_logical sign sine sort sqrt subtract tan tanh triangular_solve xor
+""".split()  # noqa: SIM905
+RULES: Mapping[str, Rule] = {
+    "dynamic_broadcast_in_dim": _said(1),
+    "dynamic_reshape": _said(1),
+    "dynamic_iota": _said(0),
+    "rng": _said(2),
+    "transpose": lambda given: [tuple(given.shapes[0][k] for k in given.operation.numbers("dims", "permutation"))],
+    "concatenate": _concatenated,
+    "dot_general": _dot,
+    "dot": lambda given: [(*given.shapes[0][:-1], *given.shapes[1][1:])],
+    "reduce": _reduced,
+    "real_dynamic_slice": _sliced,
+    **dict.fromkeys(("gather", "dynamic_gather"), _gathered),
+    **dict.fromkeys(("pad", "dynamic_pad"), _padded),
+    **dict.fromkeys(("reduce_window", "dynamic_reduce_window"), _reduced_windows),
+    **dict.fromkeys(("convolution", "dynamic_conv"), _convolved),
+    "dynamic_rng_bit_generator": lambda given: [given.shapes[0], tuple(given.numbers(1))],
+    "dynamic_top_k": lambda given: [(*given.shapes[0][:-1], *given.numbers(1))] * 2,
+    **dict.fromkeys(_LIKE_OPERANDS, _like),
+}
+"""From an operator, or the target of a custom call, to its rule. chlo's functions of elements have `_like`."""
+
+
+def rule_of(kind: str) -> Rule | None:
+    """Return the rule of an operator, or of the target of a custom call; None without one."""
+    return RULES.get(kind, _like if kind.startswith("chlo.") else None)

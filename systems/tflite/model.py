@@ -1,0 +1,247 @@
+"""The content of a `.tflite` file, as far as memory depends on it.
+
+Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields are their order there.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from memplan.planner.errors import FormatError, shown
+from memplan.systems.flatbuffer import Table
+from memplan.systems.tflite.names import OPERATORS
+from memplan.systems.tflite.system import is_tflite
+
+OFFLINE_PLAN = "OfflineMemoryAllocation"
+"""The metadata in which a file says to TFLite Micro where each tensor lies."""
+_NAME_LENGTH = 200
+"""Converters join names of operations that they fuse; longer names than this are cut."""
+_FLOAT16 = 1
+_SUBGRAPHS_OF = {"CALL": 1, "IF": 2, "WHILE": 2, "CALL_ONCE": 1}
+
+
+@dataclass(frozen=True)
+class TfliteTensor:
+    """A tensor: its id is its name where that is the only one of it, else `#subgraph/index`.
+
+    `open_dims` are known only when the program runs, although `shape` says something for them.
+    """
+
+    id: str
+    path: str
+    shape: tuple[int, ...]
+    type: int
+    is_constant: bool
+    is_variable: bool
+    open_dims: tuple[int, ...]
+    buffer: int = 0
+    table: Table | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator: tensors by index, -1 where an input is absent; `subgraphs` are what it runs."""
+
+    path: str
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    subgraphs: tuple[int, ...]
+    is_custom: bool = False
+    table: Table | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """A graph of operators, in the order in which they run."""
+
+    path: str
+    tensors: tuple[TfliteTensor, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    operators: tuple[Operator, ...]
+
+    @cached_property
+    def widened(self) -> frozenset[int]:
+        """The tensors that are constants, too: weights of float16, or sparse ones, made float32 or dense once.
+
+        LiteRT does so before the first run, and keeps them; TFLite Micro has no kernels for it.
+        Source: tflite 2.18, kernels/dequantize.cc and densify.cc.
+        """
+        found: set[int] = set()
+        for operator in self.operators:
+            given = [self.tensors[k] for k in operator.inputs if k >= 0]
+            is_widened = operator.name == "DENSIFY" or (
+                operator.name == "DEQUANTIZE" and all(tensor.type == _FLOAT16 for tensor in given)
+            )
+            if is_widened and all(k in found or self.tensors[k].is_constant for k in operator.inputs):
+                found.update(operator.outputs)
+        return frozenset(found.difference(self.outputs))
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model: its subgraphs, the first of which is run, and its metadata by name.
+
+    `input_names` are the names of inputs in the first signature, by tensor. `scratch` is what somebody says that
+    kernels require, in bytes, by the names of operators.
+    """
+
+    subgraphs: tuple[Subgraph, ...]
+    metadata: Mapping[str, bytes]
+    buffers: tuple[Table, ...] = field(default=(), compare=False, repr=False)
+    input_names: Mapping[int, str] = field(default_factory=dict)
+    scratch: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def tensors(self) -> tuple[TfliteTensor, ...]:
+        """The tensors of all subgraphs, in the order in which TFLite Micro's offline plan counts them."""
+        return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
+
+    @cached_property
+    def offline_offsets(self) -> tuple[int, ...] | None:
+        """The offset of each tensor in the plan that the file has for TFLite Micro, negative for none; None: no plan.
+
+        Raises FormatError.
+        """
+        data = self.metadata.get(OFFLINE_PLAN)
+        if data is None:
+            return None
+        count = int.from_bytes(data[8:12], "little")
+        if count != len(self.tensors) or len(data) != 12 + 4 * count:
+            rule = f"must have an offset for each of {len(self.tensors)} tensors, got {count} in {len(data)} bytes"
+            raise FormatError(f"model.metadata {OFFLINE_PLAN}: {rule}")
+        return struct.unpack(f"<{count}i", data[12:])
+
+
+def read_model(data: bytes) -> Model:
+    """Read a model; raises FormatError that names the place and the rule."""
+    if not is_tflite(data):
+        raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {data[4:8]!r}")
+    root = Table.root(data, "model")
+    buffers = list(root.tables(4, "buffers"))
+    has_content = [_has_content(buffer) for buffer in buffers]
+    codes = [_operator_name(code) for code in root.tables(1, "operator_codes")]
+    graphs = list(root.tables(2, "subgraphs"))
+    if not graphs:
+        raise FormatError("model.subgraphs: must not be empty")
+    names = _Names(graphs)
+    return Model(
+        tuple(_subgraph(graph, i, names, codes, has_content, len(graphs)) for i, graph in enumerate(graphs)),
+        {entry.text(0, "name"): _content(entry, buffers) for entry in root.tables(6, "metadata")},
+        tuple(buffers),
+        _input_names(root),
+    )
+
+
+def _input_names(root: Table) -> dict[int, str]:
+    for signature in root.tables(7, "signature_defs"):
+        if signature.integer(4, "subgraph_index", "I") == 0:
+            rows = signature.tables(0, "inputs")
+            return {row.integer(1, "tensor_index", "I"): row.text(0, "name") for row in rows}
+    return {}
+
+
+def _has_content(buffer: Table) -> bool:
+    """Return True if a buffer has bytes, in it or behind the model, as those of large models."""
+    return buffer.length(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
+
+
+def _operator_name(code: Table) -> tuple[str, bool]:
+    """Return an operator's name, and whether it is a custom one."""
+    # Codes that do not fit the old field of one byte are in the new one; the larger of the two is right.
+    number = max(code.integer(3, "builtin_code", "i"), code.integer(0, "deprecated_builtin_code", "b"))
+    name = OPERATORS.get(number, f"operator {number}")
+    return (code.text(1, "custom_code") or name, True) if name == "CUSTOM" else (name, False)
+
+
+class _Names:
+    """The names of all tensors, to know which of them are the only ones."""
+
+    def __init__(self, graphs: list[Table]) -> None:
+        self._found = [[tensor.text(3, "name") for tensor in graph.tables(0, "tensors")] for graph in graphs]
+        self._count = Counter(name for names in self._found for name in names)
+
+    def id_of(self, subgraph: int, tensor: int) -> str:
+        name = self._found[subgraph][tensor]
+        is_good = 0 < len(name) <= _NAME_LENGTH and name.isprintable() and not name.startswith("#")
+        return name if is_good and self._count[name] == 1 else f"#{subgraph}/{tensor}"
+
+
+def _subgraph(
+    graph: Table, i: int, names: _Names, codes: list[tuple[str, bool]], has_content: list[bool], n_subgraphs: int
+) -> Subgraph:
+    tensors = tuple(_tensor(row, names.id_of(i, k), has_content) for k, row in enumerate(graph.tables(0, "tensors")))
+    return Subgraph(
+        graph.path,
+        tensors,
+        _indices(graph, 1, "inputs", len(tensors), least=0),
+        _indices(graph, 2, "outputs", len(tensors), least=0),
+        tuple(_operator(row, codes, len(tensors), n_subgraphs) for row in graph.tables(3, "operators")),
+    )
+
+
+def _tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
+    buffer = row.integer(2, "buffer", "I")
+    if buffer >= len(has_content):
+        raise FormatError(f"{row.path}.buffer: must be below {len(has_content)}, got {buffer}")
+    shape = row.integers(0, "shape", "i")
+    for k, size in enumerate(shape):
+        if size < 0:
+            raise FormatError(f"{row.path}.shape[{k}]: must be known, for {shown(name)}, got {size}")
+    signature = row.integers(7, "shape_signature", "i")
+    return TfliteTensor(
+        name,
+        row.path,
+        shape,
+        row.integer(1, "type", "b"),
+        has_content[buffer] or row.integer(10, "external_buffer", "I") != 0,
+        row.integer(5, "is_variable", "B") != 0,
+        tuple(k for k, size in enumerate(signature) if size < 0),
+        buffer,
+        row,
+    )
+
+
+def _operator(row: Table, codes: list[tuple[str, bool]], n_tensors: int, n_subgraphs: int) -> Operator:
+    code = row.integer(0, "opcode_index", "I")
+    if code >= len(codes):
+        raise FormatError(f"{row.path}.opcode_index: must be below {len(codes)}, got {code}")
+    inputs = _indices(row, 1, "inputs", n_tensors, least=-1)
+    outputs = _indices(row, 2, "outputs", n_tensors, least=0)
+    name, is_custom = codes[code]
+    runs = () if is_custom else _subgraphs(row, name, n_subgraphs)
+    return Operator(row.path, name, inputs, outputs, runs, is_custom, row)
+
+
+def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
+    """Return the subgraphs that an operator runs, in the order of its options."""
+    options = row.table(4, "builtin_options") if name in _SUBGRAPHS_OF else None
+    if name not in _SUBGRAPHS_OF:
+        return ()
+    if options is None:
+        raise FormatError(f"{row.path}.builtin_options: is required for {name}")
+    found = tuple(options.integer(field, f"subgraph_{field}", "i") for field in range(_SUBGRAPHS_OF[name]))
+    for index in found:
+        if not 0 <= index < n_subgraphs:
+            raise FormatError(f"{options.path}: must name a subgraph below {n_subgraphs}, got {index}")
+    return found
+
+
+def _indices(row: Table, field: int, name: str, n_tensors: int, *, least: int) -> tuple[int, ...]:
+    found = row.integers(field, name, "i")
+    for k, index in enumerate(found):
+        if not least <= index < n_tensors:
+            raise FormatError(f"{row.path}.{name}[{k}]: must be {least} to {n_tensors - 1}, got {index}")
+    return found
+
+
+def _content(entry: Table, buffers: list[Table]) -> bytes:
+    index = entry.integer(1, "buffer", "I")
+    if index >= len(buffers):
+        raise FormatError(f"{entry.path}.buffer: must be below {len(buffers)}, got {index}")
+    return buffers[index].content(0, "data")

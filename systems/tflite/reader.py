@@ -1,0 +1,319 @@
+"""TensorFlow Lite models: every tensor one buffer, its lifetime by the order of the operators.
+
+As TFLite Micro runs it, a subgraph has tensors of its own, into which the operator that runs it copies what it is
+given, and from which it copies what it gives; a tensor keeps its place however often its subgraph is run. Scratch
+buffers of kernels are not in the file; those of TFLite Micro's reference kernels, which follow from types and shapes,
+are buffers of the problem, and where they are not known, that is said. Buffers are aligned to 16 bytes, as in its
+arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.model.buffer_table import BufferTable
+from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer
+from memplan.planner.operations.program_facts import OperationFacts
+from memplan.planner.symbols.problem import SymbolRange
+from memplan.systems.draft import Kind, OperationsDraft
+from memplan.systems.imported import Imported, ModelOptions, element_count, plan_of, sized
+from memplan.systems.tflite import ethos_u
+from memplan.systems.tflite.facts import has_effects, operator_facts, tensor_facts
+from memplan.systems.tflite.model import Model, Operator, Subgraph, TfliteTensor, read_model
+from memplan.systems.tflite.names import BITS, UNSIZED
+from memplan.systems.tflite.open_shapes import open_dimensions, with_sizes
+from memplan.systems.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, scratch_of_model
+
+_VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
+_UNKNOWN = {"STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "DELEGATE"}
+_MOST_DRAWN = 200_000
+"""The largest number of operators that run, those of a subgraph each time that it is run."""
+_MOST_RUNNING = 64
+"""The deepest nesting of subgraphs that run each other."""
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a model, with sizes for open dimensions where options have them; raises FormatError and OptionError."""
+    model = replace(read_model(data), scratch=options.scratch)
+    if options.dims:
+        model = with_sizes(model, options.dims)
+    names = {operator.name for graph in model.subgraphs for operator in graph.operators}
+    if other := next((name for name in options.scratch if name not in names), None):
+        raise OptionError(f"scratch: must be of operators of the model ({_some(names)}), got {shown(other)}")
+    program = _Program(model, options)
+    program.run()
+    offline = program.offline_plan()
+    own_peak = None if offline is None else max((offset + size for offset, size in offline.values()), default=0)
+    own_offsets = None if offline is None else {name: offset for name, (offset, _) in offline.items()}
+    imported = program.draft.imported(_open_dimensions(model), own_peak, own_offsets)
+    # Other sizes than the file's are of runtimes with memory to allocate: their kernels' scratch is not TFLite Micro's.
+    return ethos_u.with_regions(model, imported if options.dims else _with_scratch(model, imported, options))
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the names of the open dimensions of a model's inputs, each with any value from 1; raises FormatError."""
+    return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
+
+
+def _some(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)[:MAX_LISTED]) or "none"
+
+
+def _with_scratch(model: Model, imported: Imported, options: ModelOptions) -> Imported:
+    """Add what kernels require beside tensors, as buffers of their operators, and say what is not known.
+
+    Of models with several subgraphs, whose operators run at several times, it is only reported.
+    """
+    requested, unknown = scratch_of_model(model)
+    warnings = [*imported.warnings]
+    if unknown:
+        what = f"what the kernels of {', '.join(unknown[:MAX_LISTED])} ask for besides is not known"
+        warnings.append(
+            Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
+        )
+    if requested and len(model.subgraphs) > 1:
+        total = sum(scratch.size for scratch in requested)
+        what = f"scratch of kernels, {total} bytes by {KERNELS}"
+        warnings.append(Finding("unknown-scratch", f"{what}, is not planned in a model of several subgraphs"))
+        requested = ()
+    imported = replace(imported, warnings=tuple(warnings))
+    if not requested:
+        return imported
+    problem, alignment = imported.problem, options.alignment or ALIGNMENT
+    rows = []
+    for scratch in requested:
+        operator = model.subgraphs[0].operators[scratch.operator]
+        result = problem.root_of(f"main/{model.subgraphs[0].tensors[operator.outputs[0]].id}")
+        start = min(first for first, _ in problem.buffers.intervals(result))
+        size = -(-scratch.size // alignment) * alignment
+        rows.append(Buffer(id=scratch.id, size=size, start=start, end=start + 1, alignment=alignment))
+    fields = {name: getattr(problem, name) for name in Problem.model_fields}
+    larger = Problem.model_validate(fields | {"buffers": BufferTable.from_rows((*problem.buffers, *rows))})
+    return replace(imported, source=larger, **_own_with_scratch(model, imported, larger))
+
+
+def _own_with_scratch(model: Model, imported: Imported, larger: Problem) -> dict[str, Any]:
+    """Return the peak and the plan in a file with the scratch buffers where TFLite Micro puts them, around the plan."""
+    if imported.own_peak is None:
+        return {}
+    head = arena_head(model, model.offline_offsets)
+    plan = imported.own_plan
+    if plan is not None:
+        known: dict[int | str, int] = {row.id: row.offset for row in plan.placements}
+        known.update(head.places.items())
+        plan = plan_of(larger, known)
+    return {"own_peak": max(imported.own_peak, head.size), "own_plan": plan}
+
+
+class _Program:
+    """Builds the operations of a model: subgraphs are replaced by what they do."""
+
+    def __init__(self, model: Model, options: ModelOptions) -> None:
+        self.model = model
+        self.alignment = options.alignment or ALIGNMENT
+        main = model.subgraphs[0]
+        self.given_back = {_result_name(main.tensors[index]): main.tensors[index] for index in main.outputs}
+        self.draft = OperationsDraft(None, self.given_back, options, self.alignment)
+        self.running: list[int] = []
+        self.facts: dict[tuple[int, int], OperationFacts] = {}
+        self.n_drawn = 0
+
+    def run(self) -> None:
+        """Draw the first subgraph, with the program's inputs and outputs."""
+        main = self.model.subgraphs[0]
+        for index in dict.fromkeys(main.inputs):
+            tensor = main.tensors[index]
+            if tensor.is_constant:
+                raise FormatError(f"{main.path}.inputs: must not be constants, got {shown(tensor.id)}")
+            self._declare(tensor, "param")
+        self._subgraph(0, main.inputs)
+        for name, tensor in self.given_back.items():
+            if name != tensor.id:
+                self.draft.declare(name, self._size(tensor))
+                self.draft.operation("copy", [tensor.id], [name])
+
+    def offline_plan(self) -> dict[str, tuple[int, int]] | None:
+        """Return (offset, bytes) of each tensor in the file's own plan, None where it has none of all that count."""
+        offsets = self.model.offline_offsets
+        if offsets is None:
+            return None
+        found = {}
+        for tensor, offset in zip(self.model.tensors, offsets, strict=True):
+            if self.draft.is_declared(tensor.id) and not self.draft.is_constant(tensor.id):
+                if offset < 0:
+                    return None
+                found[tensor.id] = (offset, self._size(tensor))
+        return found
+
+    def _subgraph(self, index: int, given: Iterable[int]) -> None:
+        """Draw a subgraph whose tensors `given` have been written."""
+        if index in self.running or len(self.running) >= _MOST_RUNNING:
+            cycle = " -> ".join(str(k) for k in (*self.running, index)[-8:])
+            raise FormatError(f"model.subgraphs[{index}]: must not run itself, or too many others inside, got {cycle}")
+        self.running.append(index)
+        subgraph = self.model.subgraphs[index]
+        written = set(given)
+        for k, operator in enumerate(subgraph.operators):
+            self._count(operator.path)
+            if operator.name == ethos_u.OPERATOR:
+                self._arenas(subgraph, operator, written)
+            if subgraph.widened.issuperset(operator.outputs) and operator.outputs:
+                continue
+            self._read(subgraph, operator.inputs, written, operator.path)
+            for output in operator.outputs:
+                self._write(subgraph, output, written, operator)
+            said = self.facts.get((index, k))
+            if said is None:  # a subgraph that runs again is read once
+                said = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
+            with self.draft.drawing(said, has_effects=has_effects(subgraph, operator)):
+                self._operator(subgraph, operator)
+        self._read(subgraph, subgraph.outputs, written, subgraph.path)
+        self.running.pop()
+
+    def _arenas(self, subgraph: Subgraph, operator: Operator, written: set[int]) -> None:
+        """Write the tensors that Vela gives an Ethos-U operator to work in, which nothing else writes."""
+        found = []
+        for index in operator.inputs:
+            tensor = subgraph.tensors[index]
+            if index >= 0 and index not in written and not tensor.is_constant and not tensor.is_variable:
+                self._declare(tensor)
+                written.add(index)
+                found.append(tensor.id)
+        if found:
+            self.draft.operation(ethos_u.OPERATOR, [], found)
+
+    def _operator(self, subgraph: Subgraph, operator: Operator) -> None:
+        inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]
+        outputs = [subgraph.tensors[index].id for index in operator.outputs]
+        name = operator.name
+        if name in _UNKNOWN:
+            raise FormatError(f"{operator.path}: must not be {name}: what it runs is not known here")
+        if name in _VIEWS and inputs and len(outputs) == 1:
+            self.draft.view(name, inputs[0], outputs[0])
+        elif name == "IF":
+            self._if(operator, inputs, outputs)
+        elif name == "WHILE":
+            self._while(operator, inputs, outputs)
+        elif name == "CALL":
+            self._run_inside(operator, operator.subgraphs[0], inputs, outputs)
+        elif name == "CALL_ONCE":
+            self.draft.begin_block()
+            self._run_inside(operator, operator.subgraphs[0], [], [])
+            self.draft.branches((), [self.draft.end_block(), []])
+        else:
+            self.draft.operation(name, inputs, outputs)
+
+    def _if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        if not inputs:
+            raise FormatError(f"{operator.path}.inputs: must begin with the condition, got none")
+        bodies = []
+        for index in operator.subgraphs:
+            self.draft.begin_block()
+            self._run_inside(operator, index, inputs[1:], outputs)
+            bodies.append(self.draft.end_block())
+        self.draft.branches(inputs[:1], bodies)
+
+    def _while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Draw a loop: its state is in the operator's outputs, which the condition and the body get copies of."""
+        if len(inputs) != len(outputs):
+            rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
+            raise FormatError(f"{operator.path}.inputs: {rule}")
+        condition, body = operator.subgraphs
+        for source, result in zip(inputs, outputs, strict=True):
+            self.draft.operation("copy", [source], [result])
+        self.draft.begin_block()
+        self._run_inside(operator, condition, outputs, None)
+        test = self.model.subgraphs[condition]
+        self.draft.operation("WHILE", [test.tensors[k].id for k in test.outputs], [])
+        # The last iteration ends here. What is alive behind the loop is its state, which is so all through it.
+        self._run_inside(operator, body, outputs, outputs)
+        self.draft.loop(self.draft.end_block(), None)
+
+    def _run_inside(self, operator: Operator, index: int, inputs: Sequence[str], outputs: Sequence[str] | None) -> None:
+        """Copy into a subgraph's inputs, run it, and copy its outputs to where they are wanted."""
+        subgraph = self.model.subgraphs[index]
+        for field, inside, outside in (
+            ("inputs", subgraph.inputs, inputs),
+            ("outputs", subgraph.outputs, subgraph.outputs if outputs is None else outputs),
+        ):
+            if len(inside) != len(outside):
+                rule = f"must be as many as the {field} of {subgraph.path} ({len(inside)}), got {len(outside)}"
+                raise FormatError(f"{operator.path}.{field}: {rule}")
+        for k, name in zip(subgraph.inputs, inputs, strict=True):
+            self._count(operator.path)
+            if subgraph.tensors[k].is_constant:
+                raise FormatError(f"{subgraph.path}.inputs: must not be constants, got {shown(subgraph.tensors[k].id)}")
+            self._declare(subgraph.tensors[k])
+            self.draft.operation("copy", [name], [subgraph.tensors[k].id])
+        self._subgraph(index, subgraph.inputs)
+        for k, name in zip(subgraph.outputs, outputs or (), strict=bool(outputs)):
+            self._count(operator.path)
+            self.draft.operation("copy", [subgraph.tensors[k].id], [name])
+
+    def _read(self, subgraph: Subgraph, indices: Sequence[int], written: set[int], path: str) -> None:
+        """Declare what can be read though nothing writes it; raises FormatError for everything else of that kind."""
+        for index in indices:
+            if index < 0 or index in written:
+                continue
+            tensor = subgraph.tensors[index]
+            is_constant = tensor.is_constant or index in subgraph.widened
+            if not (is_constant or tensor.is_variable or 0 in tensor.shape):
+                raise FormatError(f"{path}: must read what was written before, got {shown(tensor.id)}")
+            self._declare(tensor, "constant" if is_constant else None)
+
+    def _write(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
+        tensor = subgraph.tensors[index]
+        if index in written or tensor.is_constant:
+            raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {shown(tensor.id)}")
+        self._declare(tensor, "carried" if operator.name == "WHILE" and not tensor.is_variable else None)
+        written.add(index)
+
+    def _declare(self, tensor: TfliteTensor, kind: Kind | None = None) -> None:
+        """Declare a tensor unless it is; of no special kind, it is state where it is a variable."""
+        if self.draft.is_declared(tensor.id):
+            return
+        self.draft.describe(tensor.id, tensor_facts(tensor))
+        self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
+
+    def _content(self, tensor: TfliteTensor) -> bytes:
+        """Return the bytes of a constant, where they are in its buffer."""
+        return self.model.buffers[tensor.buffer].content(0, "data")
+
+    def _size(self, tensor: TfliteTensor) -> int:
+        bits = BITS.get(tensor.type)
+        if bits is None:
+            what = UNSIZED.get(tensor.type, f"of type {tensor.type}")
+            raise FormatError(f"{tensor.path}.type: must have a size before the program runs, got {what}")
+        return sized(f"{tensor.path}.shape", element_count(tensor.shape), bits, self.alignment)
+
+    def _count(self, path: str) -> None:
+        self.n_drawn += 1
+        if self.n_drawn > _MOST_DRAWN:
+            raise FormatError(f"{path}: must not be run after {_MOST_DRAWN} operators, subgraphs' included")
+
+
+def _result_name(tensor: TfliteTensor) -> str:
+    """Return the name of an output's buffer: the tensor's, but of constants, which lie elsewhere, a copy's."""
+    return f"#copy of {tensor.id}" if tensor.is_constant else tensor.id
+
+
+def _open_dimensions(model: Model) -> Iterator[Finding]:
+    """Yield what is planned for a size that may be another one; raises FormatError where no choice is possible."""
+    main = model.subgraphs[0]
+    inputs = [main.tensors[index] for index in dict.fromkeys(main.inputs) if main.tensors[index].open_dims]
+    for tensor in inputs[:MAX_LISTED]:
+        k = tensor.open_dims[0]
+        size = tensor.shape[k] if k < len(tensor.shape) else "nothing"
+        message = (
+            f"input {shown(tensor.id)}: dimension {k} is open in its signature; planned for {size}, as its shape says"
+        )
+        yield Finding("open-dimension", message, (f"main/{tensor.id}",))
+    for tensor in model.tensors if not inputs else ():
+        if tensor.open_dims and not tensor.is_constant:
+            rule = f"must be known before the program runs, for {shown(tensor.id)}, got -1"
+            raise FormatError(f"{tensor.path}.shape_signature[{tensor.open_dims[0]}]: {rule}")

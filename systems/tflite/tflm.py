@@ -1,0 +1,128 @@
+"""TFLite Micro: where each tensor lies, as metadata of the model, or as the structure that its shim of a planner reads.
+
+Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc, micro_allocator.cc and
+memory_planner/memory_plan_struct.h. It adds offsets to the start of its arena, which is aligned to 16 bytes, and checks
+nothing but their number. Offsets are counted over the tensors of all subgraphs, one subgraph behind the other; only
+whether a variable tensor lies in the tail is read at its number inside of its subgraph.
+"""
+
+from __future__ import annotations
+
+import shlex
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from memplan.planner.errors import FormatError, shown
+from memplan.systems.c_names import guarded, in_comment, prefix_of, written_by
+from memplan.systems.layout import VerifiedLayout
+from memplan.systems.tflite.metadata import with_metadata
+from memplan.systems.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
+from memplan.systems.tflite.system import is_tflite
+from memplan.systems.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes
+
+_AT_RUN_TIME = -1
+_VERSION, _SUBGRAPHS = 0, 1
+
+
+def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return the model with its plan: an offset for every tensor, -1 for constants and what is not planned.
+
+    Raises FormatError for what is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
+    """
+    if layout.model is None or not is_tflite(layout.model):
+        raise FormatError("problem: must be the model, a .tflite file, for tflm")
+    model = replace(read_model(layout.model), scratch=layout.scratch)
+    for graph in model.subgraphs[1:]:
+        if variable := next((tensor for tensor in graph.tensors if tensor.is_variable), None):
+            rule = (
+                "must have no variable tensors behind the first subgraph for tflm, whose places TFLite Micro misreads"
+            )
+            raise FormatError(f"{graph.path}: {rule}, got {shown(variable.id)}; try --to c or --to ld")
+    places = _places(layout, "tflm")
+    offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
+    _refuse_a_larger_arena(model, offsets)
+    content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
+    return {"": with_metadata(layout.model, OFFLINE_PLAN, content)}
+
+
+def _refuse_widened(model: Model) -> None:
+    if found := next((graph.tensors[k] for graph in model.subgraphs for k in sorted(graph.widened)), None):
+        rule = "must have weights as TFLite Micro reads them, for which it has kernels: int8 or float32"
+        raise FormatError(f"model: {rule}; {shown(found.id)} is made of float16 or sparse ones, convert it without")
+
+
+def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
+    """Raise FormatError for offsets with which the arena is larger than without, or may be for all that is known.
+
+    Scratch that is not known here is placed around the plan, where there may be no room for it.
+    """
+    ours, own = arena_head(model, offsets), arena_head(model)
+    if ours.unknown:
+        rule = f"must have kernels whose scratch is known ({KERNELS}), for tflm, got {', '.join(ours.unknown)}"
+        way = " ".join(f"--scratch {shlex.quote(f'{name}=0')}" for name in ours.unknown)
+        raise FormatError(f"model: {rule}; where they need none, `memplan export {way}`; else 0 is what they need")
+    moved = [
+        tensor for tensor, offset in zip(model.tensors, offsets, strict=True) if tensor.is_variable and offset >= 0
+    ]
+    least = own.size + sum(rounded_bytes(tensor) for tensor in moved)
+    if ours.size > least:
+        rule = f"must take no more of TFLite Micro's arena than its own planner does ({least} bytes with scratch)"
+        raise FormatError(f"plan: {rule}, got {ours.size}; leave the model as it is, or plan it with more time")
+
+
+def write_buffer_plan(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return a header with a structure that is laid out as tflite::BufferPlan; of a problem that is no model, in order.
+
+    Of a model, entries are in the order in which TFLite Micro requests them: all tensors but constants, variables and
+    those without bytes. Kernels' scratch buffers, which it requests after them, are in no model and so in no plan.
+    """
+    prefix = prefix_of(stem)
+    rows = list(_entries(layout))
+    entries = [f"        {{{offset}}}, /* {k}: {in_comment(name)} */" for k, (name, offset) in enumerate(rows)]
+    text = "\n".join(
+        [
+            "/* Laid out as tflite::BufferPlan; a pointer to it can be cast to one to that. */",
+            f"struct {prefix}_buffer_plan {{",
+            "    int32_t buffer_count;",
+            f"    struct {{ int32_t offset; }} buffer_plan_entries[{max(len(rows), 1)}];",
+            "};",
+            f"static const struct {prefix}_buffer_plan {prefix}_buffer_plan = {{",
+            f"    {len(rows)},",
+            "    {",
+            *(entries or ["        {0},"]),
+            "    },",
+            "};",
+            "",
+        ]
+    )
+    header = guarded(text, f"{prefix}_buffer_plan", needs="stdint.h")
+    return {"": f"/* {written_by(layout.problem)} */\n{header}".encode()}
+
+
+def _entries(layout: VerifiedLayout) -> Iterator[tuple[int | str, int]]:
+    places = _places(layout, "buffer-plan")
+    if layout.model is None or not is_tflite(layout.model):
+        yield from places.items()
+        return
+    model = read_model(layout.model)
+    _refuse_widened(model)
+    for tensor in model.tensors:
+        if not tensor.is_constant and not tensor.is_variable and prod(tensor.shape) > 0:
+            # A tensor that no operator touches is requested, too, and can lie anywhere.
+            yield tensor.id, max(_offset(tensor, places), 0)
+
+
+def _places(layout: VerifiedLayout, target: str) -> dict[int | str, int]:
+    layout.only_pool(target)
+    for buffer in layout.buffers:
+        # The offline plan holds offsets of 32 bits with a sign.
+        if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
+            rule = f"must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite Micro"
+            raise FormatError(f"buffer {shown(buffer.id)}: {rule}, got {buffer.offset}")
+    return {buffer.id: buffer.offset for buffer in layout.buffers}
+
+
+def _offset(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
+    return places.get(f"main/{tensor.id}", _AT_RUN_TIME)

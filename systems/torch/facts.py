@@ -1,0 +1,138 @@
+"""What graphs of PyTorch and ExecuTorch's programs say of values and operations beside bytes and order.
+
+Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memplan.planner.operations.graph_facts import Attribute, TensorFacts, bits_of
+from memplan.planner.operations.program_facts import OperationFacts
+from memplan.systems.vocabulary import kind_of, plain_attributes
+
+_KINDS = {
+    "mm": "matmul",
+    "bmm": "matmul",
+    "addmm": "fully_connected",
+    "linear": "fully_connected",
+    "cat": "concat",
+    "max_pool2d_with_indices": "max_pool2d",
+    "max_pool2d": "max_pool2d",
+    "avg_pool2d": "average_pool2d",
+    "hardtanh": "clip",
+    "clamp": "clip",
+    "hardswish": "hard_swish",
+    "hardsigmoid": "hard_sigmoid",
+    "_softmax": "softmax",
+    "permute": "transpose",
+    "t": "transpose",
+    "view": "reshape",
+    "_unsafe_view": "reshape",
+    "view_copy": "reshape",
+    "permute_copy": "transpose",
+    "_to_copy": "cast",
+    "leaky_relu": "leaky_relu",
+    "mean": "reduce_mean",
+    "sum": "reduce_sum",
+    "amax": "reduce_max",
+    "native_layer_norm": "layer_norm",
+    "_native_batch_norm_legit_no_training": "batch_norm",
+    "constant_pad_nd": "pad",
+    "slice_copy": "slice",
+    "split_with_sizes": "split",
+    "split_with_sizes_copy": "split",
+    "embedding": "gather",
+    "clone": "copy",
+}
+_WINDOWS = {"max_pool2d_with_indices", "max_pool2d", "avg_pool2d"}
+_ATTRIBUTES = {"stride": "strides", "kernel_size": "kernel", "dilation": "dilations", "dim": "axis"}
+_BY_CHANCE = "nondeterministic_seeded"
+
+
+def kind_of_aten(name: str) -> str | None:
+    """Return the word for an operation such as `aten::add.Tensor`; None for one that has none."""
+    base = name.rpartition("::")[2].partition(".")[0].rstrip("_") if "::" in name else ""
+    return kind_of(base, _KINDS) if base else None
+
+
+def node_facts(node: Any, k: int) -> OperationFacts:
+    """Return the facts about a node of a torch.fx graph, the k-th."""
+    schema = getattr(node.target, "_schema", None)
+    name = schema.name if schema is not None else ""
+    attributes = plain_attributes(_given(node, schema))
+    kind = kind_of_aten(name)
+    if name == "aten::convolution":
+        kind, attributes = _convolution(node, attributes)
+    elif name.rpartition("::")[2] in _WINDOWS:
+        attributes = _window(attributes)
+    elif kind == "pad":
+        attributes = _by_axes(node, attributes)
+    return OperationFacts(str(node.name), kind, attributes, (k,))
+
+
+def draws(node: Any) -> bool:
+    """Return True if an operation draws random numbers, as its tags say."""
+    return any(str(getattr(tag, "name", tag)) == _BY_CHANCE for tag in getattr(node.target, "tags", ()))
+
+
+def value_facts(name: str, value: Any, shape: Sequence[int]) -> TensorFacts:
+    """Return the facts about one of a node's values, whose dimensions are known."""
+    dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    return TensorFacts(name=name or None, shape=tuple(shape), dtype=dtype if dtype and bits_of(dtype) else None)
+
+
+def instruction_facts(name: str, source: tuple[int, int]) -> OperationFacts:
+    """Return the facts about an instruction of an ExecuTorch program."""
+    return OperationFacts(name, kind_of_aten(name), {}, source)
+
+
+def _given(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
+    for k, argument in enumerate(schema.arguments if schema is not None else ()):
+        if k < len(node.args) and not argument.kwarg_only:
+            value = node.args[k]
+        elif argument.name in node.kwargs:
+            value = node.kwargs[argument.name]
+        else:
+            value = getattr(argument, "default_value", None)
+        yield _ATTRIBUTES.get(argument.name, argument.name), value
+
+
+def _window(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Return the attributes of a pooling: numbers that stand for both axes are written out."""
+    found = dict(attributes)
+    kernel, pads = _both(found.get("kernel"), 1), _both(found.pop("padding", None), 0)
+    found |= {"kernel": kernel, "strides": _both(found.get("strides"), 1) if found.get("strides") else kernel}
+    return {**found, "dilations": _both(found.get("dilations"), 1), "pads": (*pads, *pads), "layout": "NCHW"}
+
+
+def _by_axes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """Return the attributes of a pad, whose list begins with both sides of the last axis, by axes."""
+    kept = {name: value for name, value in attributes.items() if name != "pad"}
+    given, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
+    if not isinstance(given, tuple) or value is None or len(given) % 2 or len(given) > 2 * len(value.shape):
+        return kept
+    rest = (0,) * (len(value.shape) - len(given) // 2)
+    return kept | {"pads": (*rest, *given[-2::-2], *rest, *given[::-2])}
+
+
+def _both(value: Attribute | None, default: int) -> tuple[int | float, ...]:
+    """Return an attribute for rows and columns, which one number may stand for."""
+    listed = value if isinstance(value, tuple) and value else (value if isinstance(value, int) else default,)
+    return listed * 2 if len(listed) == 1 else listed
+
+
+def _convolution(node: Any, attributes: Mapping[str, Attribute]) -> tuple[str | None, dict[str, Attribute]]:
+    image, weight = (getattr(node.args[k], "meta", {}).get("val") for k in (0, 1))
+    padding, groups = attributes.get("padding"), attributes.get("groups")
+    if weight is None or image is None or not isinstance(padding, tuple):
+        return None, dict(attributes)
+    kernel = tuple(int(size) for size in weight.shape[2:])
+    kept = {name: attributes[name] for name in ("strides", "dilations", "groups") if name in attributes}
+    said: dict[str, Attribute] = {**kept, "kernel": kernel, "pads": (*padding, *padding), "layout": "NCHW"}
+    word = f"conv{len(kernel)}d"
+    if attributes.get("transposed"):
+        return f"{word}_transpose", said
+    is_depthwise = isinstance(groups, int) and 1 < groups == image.shape[1] and weight.shape[1] == 1
+    return f"depthwise_{word}" if is_depthwise else word, said

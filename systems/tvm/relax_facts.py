@@ -1,0 +1,59 @@
+"""What a Relax program says of its tensors and calls beside bytes and order."""
+
+from __future__ import annotations
+
+import ast
+
+from memplan.planner.operations.graph_facts import Attribute
+from memplan.planner.operations.program_facts import OperationFacts
+from memplan.systems.vocabulary import kind_of, plain_attributes
+
+_KINDS = {
+    "max_pool2d": "max_pool2d",
+    "avg_pool2d": "average_pool2d",
+    "conv2d_transpose": "conv2d_transpose",
+    "dense": "fully_connected",
+    "leakyrelu": "leaky_relu",
+    "permute_dims": "transpose",
+    "mean": "reduce_mean",
+    "multiply": "mul",
+    "subtract": "sub",
+    "divide": "div",
+    "astype": "cast",
+    "strided_slice": "slice",
+    "resize2d": "resize",
+    "layer_norm": "layer_norm",
+    "batch_norm": "batch_norm",
+    "conv2d": "conv2d",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "negative": "neg",
+}
+_RENAMED = {"padding": "pads", "dilation": "dilations", "pool_size": "kernel", "data_layout": "layout"}
+
+
+def call_facts(op: str, call: ast.Call | None, k: int) -> OperationFacts:
+    """Return the facts about the k-th operation of a program, of a call that it is; those of TVM's own have kinds."""
+    keywords = [] if call is None else [(row.arg or "", row.value) for row in call.keywords]
+    attributes = plain_attributes((_RENAMED.get(name, name), _value(value)) for name, value in keywords)
+    kind = kind_of(op.rpartition(".")[2], _KINDS) if op.startswith("R.") else None
+    return OperationFacts(op, kind, _complete(attributes), (k,))
+
+
+def _complete(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Return pads before each axis, then behind, where one side is given for both."""
+    width = attributes.get("pad_width")
+    if isinstance(width, tuple) and not len(width) % 2:
+        kept = {name: value for name, value in attributes.items() if name not in ("pad_width", "pad_mode")}
+        return {**kept, "pads": (*width[::2], *width[1::2]), "mode": attributes.get("pad_mode", "constant")}
+    pads = attributes.get("pads")
+    if isinstance(pads, tuple) and len(pads) == 2:
+        return {**attributes, "pads": (*pads, *pads)}
+    return attributes
+
+
+def _value(found: ast.expr) -> object:
+    try:
+        return ast.literal_eval(found)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None

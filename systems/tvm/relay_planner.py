@@ -1,0 +1,70 @@
+"""Relay's storage tokens for problems: every buffer begins where its storage begins.
+
+Source: see `storage`, which plans operations; here a buffer is requested when it starts, and its storage released
+when it ends. Where buffers end and others start at one time, the releases come first; both in the problem's order. What
+is never alive lies at 0, and needs no storage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lcm
+
+from memplan.planner.model.problem import Problem
+from memplan.solvers.objects.relay_graph import TensorType
+from memplan.solvers.objects.relay_tokens import FreeTokens, Token
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
+
+_BYTES = TensorType((), "uint8")
+
+
+@dataclass(eq=False)
+class _Storage:
+    token: Token
+    tensors: list[Tensor]
+
+
+def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place storages one after the other, and each buffer at the start of its own."""
+    placements = {tensor.position: (0, 0) for tensor in tensors(problem)}
+    stuck: list[int] = []
+    capacity, end = problem.pools[0].size, 0
+    for storage in _storages(problem, stop_check):
+        offset = aligned(end, lcm(*(step(problem, tensor, 0) for tensor in storage.tensors)))
+        end = offset + storage.token.max_bytes
+        placements.update((tensor.position, (0, offset)) for tensor in storage.tensors)
+        if capacity is not None and end > capacity:
+            stuck.extend(tensor.position for tensor in storage.tensors)
+    return Placed(placements, tuple(stuck))
+
+
+def token_total(problem: Problem) -> int:
+    """Return the bytes of all storages that the tokens of a problem with one pool need."""
+    return sum(storage.token.max_bytes for storage in _storages(problem, lambda: None))
+
+
+def start_only_cost(problem: Problem, best_peak: int) -> int:
+    """Return the bytes that it costs that buffers lie only at the start of a storage: token total - best peak."""
+    return token_total(problem) - best_peak
+
+
+def _storages(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
+    """Return the storages, in the order in which they are made, with the buffers that lie in them."""
+    found = [tensor for tensor in tensors(problem) if tensor.start < tensor.end]
+    events = [(tensor.start, True, i) for i, tensor in enumerate(found)]
+    events += [(tensor.end, False, i) for i, tensor in enumerate(found)]
+    storages: list[_Storage] = []
+    free = FreeTokens()
+    held: dict[int, Token] = {}
+    for _, is_start, i in sorted(events):
+        stop_check()
+        if not is_start:
+            free.put(held.pop(i))
+            continue
+        token = free.take(found[i].size, _BYTES.device)
+        if token is None:
+            token = Token(_BYTES, max_bytes=found[i].size, storage=len(storages))
+            storages.append(_Storage(token, []))
+        held[i] = token
+        storages[token.storage].tensors.append(found[i])
+    return storages

@@ -1,0 +1,1 @@
+"""Vela, the compiler of Ethos-U: its own planner."""

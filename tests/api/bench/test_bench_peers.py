@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memplan.api.bench.generators import tight
+from memplan.api.bench.peers import PEERS, find
+from memplan.api.bench.peers.intervals import intervals
+from memplan.api.bench.running import jobs
+from memplan.api.bench.variants import mirrored
+from memplan.api.bench.worker import find_planner
+from memplan.planner.errors import OptionError
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+
+PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
+
+
+@pytest.mark.parametrize(
+    ("problem", "feature"),
+    [
+        ({"buffers": [PLAIN], "pools": [{"name": "a"}, {"name": "b"}]}, "several pools"),
+        ({"buffers": [PLAIN], "pools": [{"size": 64}]}, "a capacity"),
+        ({"buffers": [PLAIN], "pools": [{"reserved": [[0, 8]]}]}, "reserved ranges"),
+        ({"buffers": [PLAIN], "pools": [{"base_address": 4}]}, "a base address"),
+        ({"buffers": [PLAIN, {**PLAIN, "id": 2}], "conflicts": [[1, 2]]}, "conflicts"),
+        ({"buffers": [{"id": 1, "size": 8, "lifetimes": [[0, 1], [2, 3]]}]}, "lifetimes with holes"),
+        ({"buffers": [{**PLAIN, "offset": 0}]}, "pinned offsets"),
+        ({"buffers": [PLAIN, {**PLAIN, "id": 2, "alias_of": 1}]}, "aliases"),
+        ({"buffers": [PLAIN], "objective": "fit"}, "an objective other than the peak"),
+    ],
+)
+def test_what_peers_cannot_express_is_named(problem: dict[str, object], feature: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        intervals(Problem.model_validate(problem))
+    assert caught.value.sentences == (f"solver: peers cannot express {feature}",)
+
+
+def test_the_granule_meets_the_alignments_of_buffers_and_pool() -> None:
+    rows = [{**PLAIN, "id": k, "alignment": step} for k, step in enumerate((1, 4, 6))]
+    found = intervals(Problem.model_validate({"buffers": rows, "pools": [{"alignment": 10}]}))
+    assert found.alignment.tolist() == [10, 20, 30]
+    assert found.granule == 60
+
+
+def test_any_function_can_be_a_peer() -> None:
+    peer = find("tests.support.planners_to_measure:stack")
+    assert peer is not None
+    assert peer.is_installed
+    assert peer.load()(tight(1, 9, 64, 4, 2.0).problem, 1.0)[0] == 0
+    assert find("nobody") is None
+
+
+def test_a_reference_planner_is_a_solver_and_no_peer() -> None:
+    solver = "reference:executorch-naive"
+    assert find(solver) is None
+    planner, version = find_planner(solver, time_limit_s=1.0, seed=1)
+    assert planner(tight(1, 9, 64, 4, 2.0).problem, None).solver == solver
+    assert version.startswith("memplan ")
+    with pytest.raises(OptionError, match='got "reference:executorch"'):
+        jobs(["tight:n=9,seed=1"], ["reference:executorch"], [1], 1.0, 2**30)
+
+
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("alignment", [1, 48])
+def test_a_peer_gives_valid_plans_whichever_way_time_runs(name: str, alignment: int) -> None:
+    peer = PEERS[name]
+    if not peer.is_installed:
+        pytest.skip(f"{peer.distribution} comes with the extra peers")
+    buffers = tight(seed=3, n=20, height=100, live=5, turnover=2.0).problem.buffers
+    rows = [{**buffers.fields(i), "alignment": alignment} for i in range(len(buffers))]
+    forwards = Problem.model_validate({"buffers": [*rows, {**PLAIN, "id": "empty", "size": 0}]})
+    for problem in (forwards, mirrored(forwards)):
+        offset = peer.load()(problem, 0.2)
+        pool = column(np.zeros(len(offset)))
+        assert verify(problem, Plan(placements=PlacementTable(problem.buffers.ids, ("default",), pool, offset))) == ()
+    assert peer.version.startswith(f"{peer.distribution} ")

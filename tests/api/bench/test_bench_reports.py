@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import re
+from math import inf
+
+import pytest
+
+from memplan.api.bench.reports.curves import mean_gap, profile, ratios
+from memplan.api.bench.reports.summary import Summary, geometric_mean
+from memplan.api.bench.reports.text_report import text_report
+from memplan.api.bench.results import Moment, Result
+
+
+def row(solver: str, instance: str, seed: int = 1, **facts: object) -> Result:
+    given = {"outcome": "plan", "status": "feasible", "lower_bound": 100, "buffers": 5, "cpu_time_s": 0.5, **facts}
+    return Result.model_validate({"instance": instance, "solver": solver, "seed": seed, "time_limit_s": 10.0, **given})
+
+
+ROWS = [
+    row("ours", "a", peak=100, status="optimal", wall_time_s=1.0, peak_rss_bytes=50_000_000),
+    row("ours", "a", 2, peak=100, status="optimal", wall_time_s=3.0, peak_rss_bytes=70_000_000),
+    row("ours", "b", peak=150, lower_bound=120, wall_time_s=10.0),
+    row("theirs", "a", peak=110, wall_time_s=0.5),
+    row("theirs", "a", 2, peak=110, wall_time_s=0.5),
+    row("theirs", "b", peak=120, wall_time_s=4.0),
+    row("theirs", "c", outcome="late", status=None, lower_bound=None, message="stopped", wall_time_s=15.0),
+]
+
+
+def test_a_run_is_solved_at_the_best_bound_that_any_solver_proved() -> None:
+    summary = Summary(ROWS)
+    solved = {key: cell.n_solved for key, cell in summary.cells.items()}
+    assert solved == {
+        ("a", "ours"): 2,
+        ("b", "ours"): 0,
+        ("a", "theirs"): 0,
+        ("b", "theirs"): 1,
+        ("c", "theirs"): 0,
+    }
+
+
+def test_what_is_not_solved_counts_twice_its_limit() -> None:
+    ours, theirs = sorted(Summary(ROWS).lines(), key=lambda line: line.solver)
+    assert ours.par2_s == pytest.approx((1 + 3 + 20) / 3)
+    assert theirs.par2_s == pytest.approx((20 + 20 + 4 + 20) / 4)
+    assert (theirs.runs, theirs.plans, theirs.solved) == (4, 3, 1)
+
+
+def test_means_are_over_the_instances_that_every_solver_planned() -> None:
+    summary = Summary(ROWS)
+    assert summary.shared() == ["a", "b"]
+    ours = next(line for line in summary.lines() if line.solver == "ours")
+    assert ours.mean_ratio == pytest.approx((1.0 * 1.25) ** 0.5)
+    assert ours.wall_s == pytest.approx((2.0 * 10.0) ** 0.5)
+
+
+def test_the_virtual_best_takes_the_best_of_each_instance() -> None:
+    best = Summary(ROWS).virtual_best()
+    assert best is not None
+    assert (best.runs, best.plans, best.solved) == (3, 2, 2)
+    assert best.mean_ratio == pytest.approx(1.0)
+    assert best.par2_s == pytest.approx((2 + 4 + 20) / 3)
+
+
+def test_skipped_runs_count_nowhere_and_are_named() -> None:
+    skipped = row("theirs", "d", outcome="skipped", message="not installed")
+    assert Summary([*ROWS, skipped]).lines() == Summary(ROWS).lines()
+    assert "skipped: theirs on d, seed 1: not installed" in text_report(Summary([*ROWS, skipped]))
+
+
+def test_a_bound_above_a_valid_plan_is_a_false_claim_and_no_bound() -> None:
+    liar = row("liar", "a", peak=115, lower_bound=115, status="optimal", wall_time_s=0.1)
+    summary = Summary([*ROWS, liar])
+    assert summary.false_claims() == [liar]
+    assert summary.bound("a") == 100
+    assert summary.cells["a", "liar"].n_solved == 0
+    assert "FALSE CLAIM: liar on a, seed 1: bound 115, optimal" in text_report(summary)
+
+
+def test_a_best_plan_for_several_pools_may_be_above_the_bound_of_their_sum() -> None:
+    rows = [row("ours", "pools", peak=130, status="optimal", wall_time_s=1.0), row("theirs", "pools", peak=120)]
+    summary = Summary(rows)
+    assert (summary.cells["pools", "ours"].n_solved, summary.cells["pools", "theirs"].n_solved) == (1, 0)
+    assert summary.false_claims() == []
+
+
+def test_infeasible_is_a_false_claim_where_another_has_a_plan() -> None:
+    liar = row("liar", "a", outcome="none", status="infeasible", wall_time_s=0.1)
+    assert Summary([*ROWS, liar]).false_claims() == [liar]
+
+
+def test_the_profile_tells_how_many_times_longer_than_the_fastest() -> None:
+    summary = Summary(ROWS)
+    assert profile(summary, "ours") == [1.0, 3.0, inf, inf]
+    assert profile(summary, "theirs") == [1.0, inf, inf, inf]
+    assert ratios(summary, "theirs") == [1.0, 1.1, 1.1, inf]
+
+
+def test_the_mean_gap_falls_as_plans_come() -> None:
+    curve = (Moment(wall_time_s=1.0, peak=200, lower_bound=100), Moment(wall_time_s=2.0, peak=125, lower_bound=100))
+    summary = Summary([row("ours", "a", peak=125, curve=curve, wall_time_s=2.5), row("theirs", "a", peak=100)])
+    assert mean_gap(summary, "ours", [0.5, 1.0, 1.5, 2.0, 9.0]) == pytest.approx([1.0, 0.5, 0.5, 0.2, 0.2])
+
+
+def test_a_mean_over_nothing_is_absent() -> None:
+    assert geometric_mean([None]) is None
+    assert geometric_mean([2.0, None, 8.0]) == pytest.approx(4.0)
+
+
+def test_the_text_says_what_the_rows_say() -> None:
+    lines = text_report(Summary(ROWS)).splitlines()
+    under_a = lines[lines.index("a: 5 buffers, bound 100") :]
+    cells = next(re.split(r"\s{2,}", line.strip()) for line in under_a if line.startswith("  ours"))
+    assert cells == ["ours", "optimal", "2/2", "100", "1.00000", "2.0000", "0.5000", "60"]
+    assert "late: theirs on c, seed 1: stopped" in lines
+
+
+def test_a_report_keeps_to_a_hundred_columns_whatever_the_files_are_called() -> None:
+    name = "suites/" + "a_long_folder/" * 12 + "model.csv"
+    rows = [line.model_copy(update={"instance": name, "peak": 2**40}) for line in ROWS]
+    lines = text_report(Summary(rows)).splitlines()
+    assert max(len(line) for line in lines if name not in line) <= 100
+
+
+def test_a_report_on_nothing_says_so() -> None:
+    assert "0 of 0 instances" in text_report(Summary([]))
+
+
+def test_results_with_several_limits_are_kept_apart() -> None:
+    longer = ROWS[0].model_copy(update={"time_limit_s": 60.0})
+    assert Summary([ROWS[0], longer]).solvers == ["ours (10 s)", "ours (60 s)"]
+
+
+def test_the_page_holds_the_rows_and_needs_no_network() -> None:
+    pytest.importorskip("bokeh", reason="bokeh comes with the extra bench")
+    from memplan.api.bench.reports.html_report import html_report
+
+    page = html_report(Summary([*ROWS, row("<b>", "x&y", peak=100, wall_time_s=1.0)]), "a < b")
+    assert "<td class=word>x&amp;y</td>" in page
+    assert "<td class=word>&lt;b&gt;</td>" in page
+    assert "<title>a &lt; b</title>" in page
+    assert not re.search(r"<(script|link|img)[^>]*(src|href)=", page)
+    assert page.count("Performance profile") == 1

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import pytest
+
+from memplan.api.bench.results import Moment, Result, appending, latest, read_results, write_result
+from memplan.api.bench.running import jobs, run, still_to_do
+from memplan.api.bench.worker import BenchTask
+from memplan.planner.errors import FormatError, OptionError
+
+
+def result(solver: str = "greedy", instance: str = "tight:seed=1", seed: int = 1, **facts: object) -> Result:
+    given = {"instance": instance, "solver": solver, "seed": seed, "time_limit_s": 1.0, "outcome": "plan", **facts}
+    return Result.model_validate(given)
+
+
+def job(solver: str = "greedy", instance: str = "tight:seed=1", seed: int = 1) -> BenchTask:
+    return BenchTask(instance, solver, seed, 1.0, 2**32)
+
+
+def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    curve = (Moment(wall_time_s=0.0, lower_bound=60), Moment(wall_time_s=0.1, peak=64, lower_bound=60))
+    rows = [result(peak=64, curve=curve), result("cbc", outcome="late")]
+    with appending(path) as (_, file):
+        for row in rows:
+            write_result(file, row)
+    assert read_results(path) == rows
+
+
+def test_each_row_can_be_read_as_soon_as_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    with appending(path) as (_, file):
+        write_result(file, result())
+        assert read_results(path) == [result()]
+
+
+def test_a_last_line_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    whole, cut = (result(seed=seed).model_dump_json() for seed in (1, 2))
+    path.write_text(f"{whole}\n{cut[:40]}")
+    with appending(path) as (rows, file):
+        assert rows == [result(seed=1)]
+        write_result(file, result(seed=3))
+    assert [row.seed for row in read_results(path)] == [1, 3]
+
+
+def test_what_has_a_row_is_not_run_again() -> None:
+    wanted = [job(seed=1), job(seed=2), job("cbc", seed=1), job(instance="tight:seed=2")]
+    done = [result(seed=1), result("cbc", seed=1, outcome="late")]
+    assert still_to_do(wanted, done) == [wanted[1], wanted[3]]
+
+
+def test_what_was_skipped_is_tried_again_and_its_later_row_counts() -> None:
+    skipped, done = result("supermalloc", outcome="skipped"), result("supermalloc")
+    assert still_to_do([job("supermalloc")], [skipped]) == [job("supermalloc")]
+    assert latest([skipped, done]) == [done]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{}", "instance: is required"),
+        ('{"instance":"x","solver":"y","seed":1,"time_limit_s":1,"outcome":"great"}', "outcome: must be"),
+        ("not JSON", "Invalid JSON"),
+    ],
+)
+def test_a_file_that_holds_something_else_is_refused_and_left_alone(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(f"{result().model_dump_json()}\n{line}\n")
+    with pytest.raises(FormatError) as caught, appending(path):
+        pass
+    assert str(caught.value).startswith(f"{path}, line 2: {message}")
+    assert path.read_text().endswith(f"{line}\n")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="No such file"):
+        read_results(tmp_path / "nowhere.jsonl")
+
+
+def test_solvers_take_turns_on_each_instance() -> None:
+    found = jobs(["tight:seeds=2", "tight:seed=1"], ["greedy", "cbc"], [1, 2], 1.0, 2**32)
+    assert [(entry.instance, entry.seed, entry.solver) for entry in found] == [
+        (f"tight:seed={instance}", seed, solver)
+        for instance in (1, 2)
+        for seed in (1, 2)
+        for solver in ("greedy", "cbc")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("solvers", "limit", "message"),
+    [
+        (["nobody"], 1.0, "solvers: must be among auto, greedy,"),
+        (["auto"], 0.0, "time_limit_s: must be above 0"),
+        (["auto"], float("nan"), "time_limit_s: must be above 0"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_runs(solvers: list[str], limit: float, message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        jobs(["tight"], solvers, [1], limit, 2**32)
+    assert str(caught.value).startswith(message)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Lazy(Executor):
+    """An executor that does the first thing that it is given, and puts off the rest."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+        self.futures.append(future)
+        if len(self.futures) == 1:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_runs_go_to_the_executor_that_is_given_and_stop_with_their_reader() -> None:
+    executor = Lazy()
+    rows = run([job(), job(seed=2), job(seed=3)], executor)
+    assert next(rows).key == job().key
+    rows.close()
+    assert [future.cancelled() for future in executor.futures] == [False, True, True]

@@ -1,0 +1,130 @@
+"""Operations that run again: squeeze-and-excite is cut apart where the same values are made twice."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.capabilities.cascade.access.repeated import repeated
+from memplan.capabilities.cascade.answer import answer_of
+from memplan.capabilities.cascade.regions.values import values_by_layers
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.search import RegionSearch
+from memplan.capabilities.cascade.search.solve import cascade
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.verify.verifier import verify
+from tests.support.depth import seeds
+from tests.support.networks import NETWORKS, Network
+from tests.support.newer_networks import excited, se_twice
+from tests.support.random_networks import random_network
+
+
+def squeezed(size: int = 12) -> OperationGraph:
+    """Return a block of squeeze-and-excite: the pool of a tensor scales that tensor."""
+    net = Network()
+    wide = net.depthwise(net.conv(net.input(size, size, 2), 24))
+    scale = net.conv(net.global_pool(wide), 24, 1)
+    net.conv(net.mul(wide, scale), 2, 1)
+    return net.graph()
+
+
+def test_a_block_that_scales_itself_is_made_twice_instead_of_kept() -> None:
+    graph = squeezed()
+    once = cascade(graph, CascadeOptions(macs=1.0), check=True)
+    assert min(point.peak for point in once.points) >= 12 * 12 * 24
+    result = cascade(graph, check=True)
+    assert len(result.checked) == len(result.points)
+    lowest = result.points[-1]
+    assert lowest.peak < 12 * 12 * 24 / 3
+    assert lowest.peak == lowest.estimate
+    assert verify(lowest.problem, lowest.plan) == ()
+    assert result.exhausted.repeats > 0
+    origins = lowest.cascade.graph.origins
+    assert set(origins) == set(range(len(graph.ops)))
+    assert lowest.macs_ratio == lowest.macs / result.graph.macs > 1
+    assert answer_of(result).model_dump()["points"][-1]["origins"] == origins
+    assert "origins" not in answer_of(once).model_dump()["points"][-1]
+
+
+@pytest.mark.drawn
+def test_repeated_operations_make_the_values_that_they_made_before() -> None:
+    seen = 0
+    for seed in seeds(12):
+        rng = random.Random(seed)
+        graph = random_network(rng)
+        striped = [v for v, row in enumerate(graph.operations[:-1]) if row.role == "striped"]
+        late = rng.randint(1, len(graph.operations) - 1)
+        chosen = [v for v in striped if v < late and rng.random() < 0.6]
+        again = repeated(graph, {late: chosen})
+        again = repeated(again, {late: [v for v in chosen if v + 1 < late][:2]})
+        before, after = values_by_layers(graph, seed), values_by_layers(again, seed)
+        for tensor, origin in enumerate(again.tensor_origins or range(len(before))):
+            assert (after[tensor] == before[origin]).all()
+            seen += tensor != origin
+    assert seen > 15
+
+
+def test_bounds_hold_for_operations_that_run_again() -> None:
+    assert all(point.macs_ratio <= 1.3 for point in cascade(squeezed(), CascadeOptions(macs=1.3)).points)
+    assert all(point.peak <= 1_200 for point in cascade(squeezed(), CascadeOptions(fit=1_200)).points)
+    assert cascade(access_graph(squeezed()), time_limit_s=0).exhausted.repeats == 0
+
+
+@pytest.mark.slow
+def test_efficientnet_b0_is_below_the_wall_of_its_first_pools() -> None:
+    points = cascade(NETWORKS["efficientnet_b0"](), CascadeOptions(macs=1.2)).points
+    assert points[-1].peak <= 251_360
+    assert points[-1].peak == points[-1].estimate
+
+
+def test_blocks_that_bind_at_the_same_peak_run_again_together() -> None:
+    result = cascade(se_twice(24), CascadeOptions(macs=1.6), check=True)
+    assert len(result.checked) == len(result.points)
+    # One of the two blocks alone lowers nothing.
+    assert result.points[-1].peak < 0.55 * result.points[0].peak
+    assert all(point.peak == point.estimate for point in result.points)
+
+
+def test_a_shortcut_beside_a_late_reader_runs_again_with_it() -> None:
+    net = Network()
+    stem = net.conv(net.input(32, 32, 3), 16, 3)
+    wide = net.conv(net.conv(stem, 24, 1), 24, 3, 2)
+    scaled = net.mul(wide, net.conv(net.global_pool(wide), 24, 1))
+    net.add(net.conv(scaled, 8, 1), net.conv(stem, 8, 1, 2))
+    result = cascade(net.graph(), check=True)
+    assert len(result.checked) == len(result.points)
+    assert result.points[-1].peak < 32 * 32 * 16 / 2
+
+
+def test_a_region_goes_from_a_second_pass_on_to_a_sum_that_has_none() -> None:
+    net = Network()
+    x = net.depthwise(net.conv(net.input(64, 64, 3), 32, 3, 2))
+    x = net.conv(excited(net, x, 8, "", ""), 16, 1)
+    x = net.depthwise(net.conv(x, 128, 1), 3, 2)
+    x = net.conv(excited(net, x, 4, "", ""), 24, 1)
+    y = net.depthwise(net.conv(x, 144, 1))
+    net.dense(net.global_pool(net.add(x, net.conv(excited(net, y, 4, "", ""), 24, 1))), 10)
+    points = [point for point in cascade(net.graph()).points if point.macs_ratio < 1.32]
+    # With second passes at all sums at once, 49,216 take 33.7 % more multiplications.
+    assert points[-1].peak <= 49_088
+
+
+def test_equal_blocks_are_looked_at_once() -> None:
+    efforts = []
+    for count in (8, 24):
+        search = RegionSearch(access_graph(_blocks(count)), CascadeOptions(), longest=6)
+        search.run()
+        efforts.append(search.effort.evaluated)
+    assert efforts[0] == efforts[1]
+
+
+def _blocks(count: int) -> OperationGraph:
+    """Return a chain of equal residual blocks between two convolutions."""
+    net = Network()
+    x = net.conv(net.input(20, 20, 3), 4)
+    for _ in range(count):
+        x = net.add(x, net.conv(net.depthwise(net.conv(x, 12, 1)), 4, 1))
+    net.conv(x, 2)
+    return net.graph()

@@ -1,0 +1,98 @@
+"""Models brought into a runtime's arena: a form that fits with the fewest multiplications, never a larger arena."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.capabilities.convert.deploy import Deployment, DeployOptions, deploy
+from memplan.planner.errors import FormatError
+from memplan.systems.tflite.tflm_tail import arena_of
+from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
+
+Captured = pytest.CaptureFixture[str]
+MODELS = Path(__file__).parents[2] / "models"
+KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
+
+
+def two_halves() -> bytes:
+    """Return a model with two wide tensors that need not be alive together."""
+    names = {"x": 64, "a": 4096, "b": 4096, "c": 16, "d": 16, "y": 16}
+    rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
+    tensors = [tensor(name, (size,), INT8) for name, size in names.items()]
+    return model(subgraph(tensors, [0], [5], [operator(*row) for row in rows]))
+
+
+def deployed(data: bytes, **options: object) -> Deployment:
+    found = deploy(data, DeployOptions.model_validate({"time_limit_s": 2, **options}))
+    arena = arena_of(found.files[0].data)
+    assert (arena.head, arena.tail, arena.least) == (found.arena.head, found.arena.tail, found.arena.least)
+    assert (found.arena.used, found.arena.least) <= (found.given.used, found.given.least)
+    return found
+
+
+def test_another_order_is_taken_where_it_gains() -> None:
+    found = deployed(two_halves())
+    assert (found.form, found.macs_ratio) == ("ordered", 1.0)
+    assert found.arena.head < found.given.head
+
+
+def test_the_given_model_stays_where_nothing_is_gained(tmp_path: Path, capfd: Captured) -> None:
+    found = deployed(KWS)
+    assert (found.form, found.planned, found.files[0].data) == ("given", False, KWS)
+    given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
+    given.write_bytes(KWS)
+    assert main(["deploy", str(given), "-o", str(target), "--time-limit", "2"]) == 0
+    assert "not written, as nothing is gained" in capfd.readouterr().err
+    assert not target.exists()
+
+
+def test_a_size_that_nothing_fits_is_said(tmp_path: Path, capfd: Captured) -> None:
+    given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
+    given.write_bytes(KWS)
+    assert main(["deploy", str(given), "--fit", "20KiB", "-o", str(target), "--time-limit", "2"]) == 1
+    said = capfd.readouterr()
+    assert "no form that was found fits" in said.out
+    assert "not written, as no form that was found fits" in said.err
+    assert not target.exists()
+
+
+def test_only_tflite_models_are_deployed() -> None:
+    with pytest.raises(FormatError, match=r"must be a TensorFlow Lite model \(.tflite\) for TFLite Micro"):
+        deploy(b"id,lower,upper,size\n")
+
+
+def test_the_array_of_c_is_the_model_and_its_arena_lies_where_it_was_asked(tmp_path: Path) -> None:
+    given, target = tmp_path / "model.tflite", tmp_path / "net.tflite"
+    given.write_bytes(two_halves())
+    asked = ["deploy", str(given), "-o", str(target), "--c-array", "--section", ".dtcm", "--time-limit", "2"]
+    assert main([*asked, "--quiet"]) == 0
+    source = (tmp_path / "net.c").read_text()
+    array = source.partition("const unsigned char net[NET_SIZE] = {")[2].partition("}")[0]
+    assert bytes(int(byte, 16) for byte in array.replace("\n", "").split(",") if byte.strip()) == target.read_bytes()
+    assert 'MEMPLAN_IN_SECTION(".dtcm")' in source
+    assert f"#define NET_ARENA_SIZE {arena_of(target.read_bytes()).least}u" in (tmp_path / "net.h").read_text()
+    if compiler := shutil.which("gcc"):
+        command = [compiler, "-std=c11", "-Wall", "-Werror", "-c", "net.c", "-o", "net.o"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+
+
+def test_parts_are_taken_where_they_fit_and_give_the_same_bits() -> None:
+    pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
+    from tests.support.litert_models import outputs_of
+    from tests.support.tflite_networks import vgg
+
+    data = vgg(64, 8)
+    whole = arena_of(data).least
+    found = deployed(data, fit=whole * 3 // 4, time_limit_s=8)
+    assert (found.form, found.fits) == ("cascade", True)
+    image = np.random.default_rng(3).integers(-128, 128, (1, 64, 64, 3)).astype(np.int8)
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(outputs_of(data, image), outputs_of(found.files[0].data, image), strict=True)
+    )

@@ -1,0 +1,182 @@
+"""Repairs: verified, with the fewest changes; brute force over all sets of changes is the judge."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan.capabilities.explain.repairs.candidates import Candidates
+from memplan.capabilities.explain.repairs.changed import ChangedProblems
+from memplan.capabilities.explain.repairs.repair import RepairOptions, repairs
+from memplan.capabilities.explain.repairs.values import KINDS, ChangeKind, RepairChange
+from memplan.planner.audit import verify
+from memplan.planner.errors import OptionError
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from tests.support import public_problems
+from tests.support.oracle import best_score
+
+SPILL: tuple[ChangeKind, ...] = ("spill",)
+POOL: tuple[ChangeKind, ...] = ("pool",)
+PATIENT = RepairOptions(time_limit_s=120, call_limit_s=20, with_plans=True)
+
+
+def small_problem(seed: int) -> Problem:
+    """Return a problem of four or five buffers that lacks a few bytes, some aligned or pinned."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    for k in range(int(rng.integers(4, 6))):
+        start = int(rng.integers(0, 4))
+        row: dict[str, Any] = {"id": k, "size": int(rng.integers(1, 6)), "start": start}
+        row["end"] = start + int(rng.integers(1, 5))
+        if rng.random() < 0.15:
+            row["offset"] = int(rng.integers(0, 4))
+        if rng.random() < 0.15:
+            row["alignment"] = 32
+        rows.append(row)
+    size = max(row["size"] for row in rows) + int(rng.integers(0, 5))
+    return Problem.model_validate({"buffers": rows, "pools": [{"name": "sram", "size": size}]})
+
+
+def fewest_by_brute_force(problem: Problem, kinds: tuple[str, ...], most: int) -> int | None:
+    found = Candidates(problem, kinds).found  # type: ignore[arg-type]
+    changed = ChangedProblems(problem)
+    for count in range(1, most + 1):
+        for chosen in combinations(found, count):
+            names = [name for each in chosen for name in each.change.buffers]
+            if len(set(names)) < len(names):
+                continue
+            if best_score(changed.after(each.change for each in chosen)) is not None:
+                return count
+    return None
+
+
+@pytest.mark.slow
+def test_no_repair_has_fewer_changes_than_brute_force_finds() -> None:
+    kinds = ("earlier-end", "unpin", "alignment", "in-place", "spill")
+    numbers: list[int | None] = []
+    for seed in range(10):
+        problem = small_problem(seed)
+        if best_score(problem) is not None:
+            continue
+        options = RepairOptions(120, 1, 2, kinds, with_plans=True, call_limit_s=20)  # type: ignore[arg-type]
+        found = repairs(problem, options=options)
+        numbers.append(fewest_by_brute_force(problem, kinds, 2))
+        assert found.fewest == numbers[-1]
+        assert found.proved
+        changed = ChangedProblems(problem)
+        for repair in found.repairs:
+            assert repair.plan is not None
+            assert verify(changed.after(repair.changes), repair.plan) == ()
+    assert {1, 2} <= set(numbers)
+
+
+def told(changes: tuple[RepairChange, ...]) -> list[tuple[Any, ...]]:
+    return [(change.kind, change.buffers) for change in changes]
+
+
+def test_an_operation_in_place_is_the_first_repair() -> None:
+    rows = [{"id": "x", "size": 10, "start": 0, "end": 2}, {"id": "y", "size": 10, "start": 1, "end": 3}]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 15}]}), options=PATIENT)
+    assert (found.status, found.fewest, found.proved) == ("repaired", 1, True)
+    assert told(found.repairs[0].changes) == [("in-place", ("x", "y"))]
+    assert [repair.rank for repair in found.repairs] == [1, 2, 3]
+    assert all(repair.peak_after <= 15 for repair in found.repairs)
+
+
+def test_a_pin_in_the_way_is_named() -> None:
+    rows: list[dict[str, Any]] = [{"id": k, "size": 10, "start": 0, "end": 1} for k in range(2)]
+    rows[0]["offset"] = 5
+    options = RepairOptions(kinds=("unpin", "earlier-end"))
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 20}]}), options=options)
+    assert [told(repair.changes) for repair in found.repairs] == [[("unpin", (0,))]]
+
+
+def test_that_so_few_changes_cannot_help_is_an_answer() -> None:
+    rows = [{"id": k, "size": 10, "start": 0, "end": 9} for k in range(20)]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 100}]}), options=PATIENT)
+    assert (found.status, found.repairs, found.proved, found.open_questions) == ("none", (), True, 0)
+
+
+def test_a_spilled_buffer_is_counted_where_it_comes_back() -> None:
+    rows = [
+        {"id": "kept", "size": 10, "start": 0, "end": 9},
+        {"id": "wide", "size": 15, "start": 3, "end": 5},
+        {"id": "late", "size": 15, "start": 8, "end": 10},
+    ]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"size": 20}]})
+    assert repairs(problem, options=RepairOptions(kinds=SPILL)).status == "none"
+
+
+def test_a_buffer_that_a_conflict_names_is_not_spilled_since_its_pieces_would_be_free_of_it() -> None:
+    rows = [{"id": k, "size": 6, "start": 20 * k, "end": 20 * k + 9} for k in range(2)]
+    problem = Problem.model_validate({"buffers": rows, "conflicts": [[0, 1]], "pools": [{"size": 10}]})
+    assert repairs(problem, options=RepairOptions(kinds=SPILL)).status == "none"
+
+
+def test_a_buffer_may_move_to_another_pool() -> None:
+    rows = [{"id": k, "size": 6, "start": 0, "end": 3, "pools": ["fast"]} for k in range(2)]
+    pools = [{"name": "fast", "size": 10}, {"name": "slow", "size": 100}]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": pools}), options=RepairOptions(kinds=POOL))
+    assert {change.pool for repair in found.repairs for change in repair.changes} == {"slow", None}
+
+
+def test_a_real_network_is_repaired_by_one_change() -> None:
+    problem = public_problems.problem("executorch/mobilenet_v2.csv")
+    peak = solve(problem).peak
+    assert peak is not None
+    fields = {name: getattr(problem, name) for name in Problem.model_fields}
+    smaller = Problem.model_validate(fields | {"pools": [dict(problem.pools[0]) | {"size": peak * 95 // 100}]})
+    found = repairs(smaller, options=PATIENT)
+    assert len(found.repairs) == 3
+    assert all(repair.verified for repair in found.repairs)
+    changed = ChangedProblems(smaller)
+    for repair in found.repairs:
+        after, plan = changed.after(repair.changes), repair.plan
+        assert plan is not None
+        ends = [place.offset + after.buffers[after.index[place.id]].size for place in plan.placements]
+        assert repair.peak_after == plan.peak == max(ends) == plan.pools[0].used
+        assert plan.lower_bound is not None
+    assert repairs(problem).status == "fits"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (RepairOptions(most_changes=5), "most_changes: must be from 1 to 4, got 5"),
+        (RepairOptions(wanted=0), "wanted: must be at least 1, got 0"),
+        (RepairOptions(kinds=("magic",)), f'kinds: must be of {", ".join(KINDS)}, got "magic"'),  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_options_are_refused(options: RepairOptions, sentence: str) -> None:
+    with pytest.raises(OptionError, match=f"^{sentence}$"):
+        repairs(Problem(buffers=[]), options=options)
+
+
+def test_more_buffers_than_can_be_looked_at_are_refused() -> None:
+    rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(10_001)]
+    with pytest.raises(OptionError, match="repairs: must be asked of at most 10000 buffers, got 10001"):
+        repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 5}]}))
+
+
+def test_a_buffer_whose_lifetimes_touch_keeps_the_last_of_them_when_it_is_shortened() -> None:
+    second = {"id": "s", "size": 40, "lifetimes": [[0, 6], [6, 9]]}
+    first = {"id": "w", "size": 48, "start": 6, "end": 12, "offset": 24}
+    problem = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
+    changed = ChangedProblems(problem)
+    for kind, steps, span in (("earlier-end", 1, (0, 8)), ("later-start", 7, (7, 9))):
+        change = RepairChange.model_validate({"kind": kind, "buffers": ("s",), "steps": steps})
+        row = changed.after([change]).buffers[1]
+        assert (row.start, row.end) == span
+    spilled = changed.after([RepairChange(kind="spill", buffers=("s",))]).buffers
+    assert [(row.start, row.end) for row in spilled][1:] == [(0, 1), (8, 9)]
+    second["lifetimes"] = [[0, 2], [2, 6]]
+    short = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
+    assert ChangedProblems(short).after([RepairChange(kind="earlier-end", buffers=("s",), steps=3)]).buffers[1].end == 3
+    for each in repairs(problem, options=PATIENT).repairs:
+        assert each.plan is not None
+        assert solve(changed.after(each.changes)).status != "infeasible"
+        assert each.peak_after == each.plan.peak

@@ -1,0 +1,114 @@
+"""The worth of buffers, pools and rules, against brute force over changed problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memplan.capabilities.explain.what_if.what_if import WhatIfOptions, what_if
+from memplan.capabilities.sweep.scenario_runs import Change, scenarios
+from memplan.planner.errors import OptionError
+from memplan.planner.model.problem import Problem
+from tests.support.oracle import best_score
+from tests.support.tight_problems import tight_problem
+
+PATIENT = WhatIfOptions(time_limit_s=60, shrunk_to=0.5)
+
+
+def changed(problem: Problem, name: int | str, **fields: Any) -> Problem:
+    rows = [row.model_dump(exclude_defaults=True) for row in problem.buffers]
+    rows = [row | fields if row["id"] == name else row for row in rows if fields or row["id"] != name]
+    names = {row["id"] for row in rows}
+    pairs = [pair for pair in problem.conflicts if names.issuperset(pair)]
+    return Problem.model_validate({"buffers": rows, "pools": [dict(problem.pools[0])], "conflicts": pairs})
+
+
+def least(problem: Problem) -> int:
+    found = best_score(problem)
+    assert found is not None
+    return int(found[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("feature", ["plain", "holes", "conflicts", "alignment", "reserved", "pins"])
+def test_each_worth_is_that_of_brute_force(feature: str) -> None:
+    for seed in range(2):
+        problem = tight_problem(seed, feature)
+        if best_score(problem) is None:
+            continue
+        peak = least(problem)
+        found = what_if(problem, options=PATIENT)
+        assert found.peak == peak
+        assert found.status == "optimal"
+        for row in found.buffers:
+            assert row.exact
+            rest = changed(problem, row.id)
+            assert row.gain_if_dropped == (peak - least(rest),) * 2
+            assert row.shrunk_to is not None
+            gain = peak - least(changed(problem, row.id, size=row.shrunk_to))
+            assert row.gain_if_shrunk == (gain, gain)
+            assert row.may_grow is not None
+            assert least(changed(problem, row.id, size=row.size + row.may_grow)) <= peak
+            larger = best_score(changed(problem, row.id, size=row.size + row.may_grow + 1))
+            assert larger is None or larger[-1] > peak
+
+
+def test_growth_is_told_to_the_byte_where_sizes_have_a_common_unit() -> None:
+    rows = [{"id": "a", "size": 64, "start": 0, "end": 2}, {"id": "b", "size": 128, "start": 2, "end": 3}]
+    found = what_if(Problem.model_validate({"buffers": rows}))
+    assert [(row.id, row.gain_if_dropped, row.may_grow) for row in found.buffers] == [
+        ("a", (0, 0), 64),
+        ("b", (64, 64), 0),
+    ]
+
+
+def test_a_pin_costs_what_the_peak_loses_by_it() -> None:
+    rows = [{"id": "a", "size": 4, "start": 0, "end": 2, "offset": 6}, {"id": "b", "size": 3, "start": 1, "end": 3}]
+    found = what_if(Problem.model_validate({"buffers": rows}))
+    assert [(cost.rule.rule, cost.gain, cost.exact) for cost in found.rules] == [("offset", (3, 3), True)]
+
+
+def test_of_several_pools_the_next_bytes_are_worth_cost() -> None:
+    rows = [{"id": k, "size": 10, "start": 0, "end": 2, "traffic": 100} for k in range(3)]
+    pools = [{"name": "fast", "size": 20, "cost": 1.0}, {"name": "slow", "cost": 3.0}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
+    found = what_if(problem, options=WhatIfOptions(more=10))
+    assert [(row.pool, row.gain, row.exact) for row in found.pools] == [("fast", (200.0, 200.0), True)]
+    assert [row.gain_if_dropped for row in found.buffers] == [(10, 10)] * 3
+
+
+def test_what_does_not_fit_is_asked_about_as_if_the_pool_had_no_size() -> None:
+    rows = [{"id": k, "size": 10 * k, "start": 0, "end": 1} for k in (1, 2)]
+    found = what_if(Problem.model_validate({"buffers": rows, "pools": [{"size": 25}]}))
+    assert found.peak == 30
+    assert [row.gain_if_dropped for row in found.buffers] == [(10, 10), (20, 20)]
+
+
+def test_nothing_is_worth_anything_in_an_empty_problem() -> None:
+    found = what_if(Problem(buffers=[]))
+    assert (found.peak, found.buffers) == (0, ())
+
+
+def test_a_grid_of_changes_has_a_plan_for_each_combination() -> None:
+    rows = [{"id": k, "size": 10, "start": 0, "end": 1} for k in "ab"]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "sram", "size": 100}]})
+    sizes = [Change(buffer="a", fields=(("size", size),)) for size in (5, 95)]
+    pools = [Change(pool="sram", fields=(("size", size),)) for size in (50, 200)]
+    found = [row.plan.peak for row in scenarios(problem, [sizes, pools, [Change(buffer="b")]], repetitions=2)]
+    assert found == [5, 5, None, 95]
+
+
+@pytest.mark.parametrize(
+    ("grid", "sentence"),
+    [
+        ([[Change(buffer="x")]], 'change: must name a buffer of the problem, got "x"'),
+        ([[Change(pool="x")]], 'change: must name a pool of the problem, got "x"'),
+        ([[Change()]], "change: must name a buffer or a pool"),
+        ([[Change(buffer="a")] * 101] * 2, "scenarios: must be at most 10000 combinations, got 10201"),
+    ],
+)
+def test_wrong_changes_are_refused(grid: list[list[Change]], sentence: str) -> None:
+    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]})
+    with pytest.raises(OptionError, match=f"^{sentence}$"):
+        scenarios(problem, grid)

@@ -1,0 +1,165 @@
+"""`order_and_place`: plans of orders, orders near the given one, what may be preferred, and limits."""
+
+from __future__ import annotations
+
+import random
+import threading
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan.capabilities.order.placement.joint import order_and_place
+from memplan.capabilities.order.search.nearness import moves_of, nearby
+from memplan.capabilities.order.search.solve import order_operations
+from memplan.planner.errors import InputError, OperationsError, OptionError
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
+from memplan.planner.operations.order_check import bytes_along, peak_of
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.limits import Limits
+from tests.support.depth import seeds
+from tests.support.operation_graphs import layered_graph, random_graph, random_tree, twin_graph, with_pairs
+
+FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
+FLAG = np.zeros(1, dtype=np.int64)
+DETERMINISTIC = Limits(deterministic=True)
+
+
+def legal_orders(graph: OperationGraph) -> list[tuple[int, ...]]:
+    found = []
+    for order in permutations(range(len(graph.ops))):
+        place = {v: k for k, v in enumerate(order)}
+        if all(place[u] < place[v] for v in order for u in graph.predecessors[v]):
+            found.append(order)
+    return found
+
+
+@pytest.mark.drawn
+def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
+    for seed in seeds(50):
+        rng = random.Random(seed)
+        graph = random_graph(rng, rng.randint(1, 8))
+        graph = with_pairs(rng, graph) if seed % 2 else graph
+        order = order_operations(graph, deterministic=True).order
+        alive = [0] * len(order)
+        lives: dict[Any, tuple[int, set[int]]] = {}
+        for row in problem_of_order(graph, order).buffers:
+            size, times = lives.setdefault(row.alias_of or row.id, (row.size, set()))
+            assert size == row.size
+            times.update(k for start, end in row.intervals for k in range(start, end))
+        for size, times in lives.values():
+            for k in times:
+                alive[k] += size
+        assert alive == bytes_along(graph, order), seed
+
+
+@pytest.mark.drawn
+def test_a_plan_of_an_order_is_verified_and_no_lower_than_what_is_alive() -> None:
+    for seed in seeds(20):
+        rng = random.Random(seed)
+        graph = with_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
+        placed = order_and_place(graph, limits=DETERMINISTIC, time_limit_s=1)
+        best = order_operations(graph, deterministic=True)
+        assert verify(placed.problem, placed.plan) == ()
+        assert placed.problem == problem_of_order(graph, placed.result.order)
+        assert peak_of(graph, placed.result.order) == placed.result.peak == best.peak, seed
+        assert (placed.placed_peak or 0) >= best.lower_bound
+        assert placed.status == ("optimal" if placed.placed_peak == best.lower_bound else "feasible")
+        assert placed.result.moves <= best.moves, seed
+
+
+def test_moves_are_what_the_longest_ascending_subsequence_leaves() -> None:
+    assert [moves_of(order) for order in ((), (0, 1, 2), (2, 0, 1), (2, 1, 0), (1, 0, 3, 2))] == [0, 0, 1, 2, 2]
+
+
+@pytest.mark.drawn
+def test_orders_nearby_keep_the_budget_and_are_mostly_the_nearest_of_all() -> None:
+    more = 0
+    graphs = [random_graph(random.Random(seed), 6) for seed in seeds(40)]
+    for graph in graphs:
+        best = order_operations(graph, deterministic=True)
+        near = nearby(graph, best.order, best.peak, FLAG)
+        assert all(peak_of(graph, order) <= best.peak for order in near)
+        assert all(moves_of(order) < best.moves for order in near)
+        fewest = min(moves_of(order) for order in legal_orders(graph) if peak_of(graph, order) <= best.peak)
+        more += min([best.moves, *map(moves_of, near)]) - fewest
+    assert more <= len(graphs) // 40
+
+
+def test_few_operations_are_moved_in_a_recorded_graph() -> None:
+    graph = read_graph((FOLDER / "cells_randwire32x1_s1.json").read_bytes())
+    best = order_operations(graph, deterministic=True)
+    near = nearby(graph, best.order, best.peak, FLAG)
+    assert (best.moves > 50, moves_of(near[0]) < 30) == (True, True)
+
+
+def test_an_order_that_is_planned_with_less_may_have_more_alive() -> None:
+    graph = layered_graph(random.Random(4), 40, 8)
+    alive, placed = (order_and_place(graph, limits=DETERMINISTIC, time_limit_s=3, goal=g) for g in ("alive", "placed"))
+    assert alive.result.peak <= placed.result.peak
+    assert (placed.placed_peak or 0) <= (alive.placed_peak or 0)
+
+
+def test_one_graph_has_one_plan_where_no_clock_decides() -> None:
+    graph = random_tree(random.Random(1), 60)
+    first, second = (order_and_place(graph, limits=DETERMINISTIC, time_limit_s=1) for _ in range(2))
+    assert first == second
+
+
+def test_limits_are_kept() -> None:
+    graph = layered_graph(random.Random(0), 60, 6)
+    assert order_and_place(graph, time_limit_s=0).result.peak > 0
+    cancelled = threading.Event()
+    cancelled.set()
+    assert order_and_place(graph, limits=Limits(cancelled=cancelled)).result.peak > 0
+    with pytest.raises(OptionError, match="time_limit_s: must be at least 0 and finite, got -1"):
+        order_and_place(graph, time_limit_s=-1)
+    with pytest.raises(OperationsError, match="alignment: must be at least 1, got 0"):
+        order_and_place(graph, alignment=0)
+
+
+def test_offsets_are_aligned() -> None:
+    graph = random_graph(random.Random(5), 8)
+    placed = order_and_place(graph, limits=DETERMINISTIC, time_limit_s=1, alignment=64)
+    assert all(row.offset % 64 == 0 for row in placed.plan.placements)
+
+
+@pytest.mark.parametrize("graph", [{}, {"size": [5], "kept": [0]}, {"ops": [{}]}, {"size": [0], "ops": [{"out": [0]}]}])
+def test_graphs_with_little_in_them_have_a_plan(graph: dict[str, Any]) -> None:
+    placed = order_and_place(graph_from(graph), limits=DETERMINISTIC)
+    assert placed.status == "optimal"
+
+
+def test_tensors_in_one_place_are_one_stack_of_buffers() -> None:
+    ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
+    graph = graph_from({"size": [9, 9, 5, 5, 3], "kept": [4], "ops": [*ops, {"out": [4], "work": 1}]})
+    placed = order_and_place(graph, limits=DETERMINISTIC)
+    assert (placed.placed_peak, placed.status) == (9, "optimal")
+    rows = {row.id: (row.size, row.intervals, row.alias_of) for row in placed.problem.buffers}
+    assert rows["rest_1"][0] == 4
+    assert rows["tensor_3"] == (5, ((2, 3),), "tensor_0")
+
+
+def test_an_operation_that_writes_in_place_runs_last() -> None:
+    # Operation 1 reads tensor 0, too, and must come first for operation 0 to write over it.
+    ops = [{"in": [0], "out": [1], "may_overwrite": [[0, 0]], "work": 4}, {"in": [0], "out": [2]}]
+    graph = graph_from({"size": [10, 10, 1], "kept": [1, 2], "ops": ops})
+    result = order_operations(graph, deterministic=True)
+    assert (result.order, result.peak, result.given_peak, result.status) == ((1, 0), 15, 24, "optimal")
+
+
+def test_inputs_that_compete_are_few() -> None:
+    n = 11
+    first = {"in": [*range(n)], "out": [n], "may_overwrite": [[0, j] for j in range(n)]}
+    graph = graph_from({"size": [1] * (n + 1), "ops": [first, {"in": [*range(n)]}]})
+    with pytest.raises(OperationsError, match=r"ops\[0\].may_overwrite: must let at most 10 inputs .* got 11"):
+        order_operations(graph)
+
+
+def test_an_order_that_is_not_legal_has_no_problem() -> None:
+    graph = graph_from({"size": [1], "ops": [{"out": [0]}, {"in": [0]}]})
+    with pytest.raises(InputError, match="must come after operation 0"):
+        problem_of_order(graph, (1, 0))

@@ -1,0 +1,195 @@
+"""Recompute: frontiers against a search of all programs, what may not run again, budgets, and the check itself."""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+
+import pytest
+
+from memplan import OperationGraph, OptionError, read_graph, recompute_frontier
+from memplan.capabilities.order.recompute.frontier import RecomputeFrontier
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.rewriting_check import check_rewriting
+from tests.support.depth import seeds
+from tests.support.operation_graphs import random_graph, with_pairs
+from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
+
+RESNET = Path(__file__).parents[4] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
+
+
+def _plain(seed: int, n: int) -> OperationGraph:
+    """Return a random graph without control edges and tensors that are made twice."""
+    rng = random.Random(seed)
+    graph = random_graph(rng, n)
+    ops = [
+        row.model_copy(update={"outputs": graph.made[v], "after": (), "cost": rng.randint(0, 5)})
+        for v, row in enumerate(graph.ops)
+    ]
+    return OperationGraph(size=graph.size, kept=graph.kept, ops=tuple(ops))
+
+
+def _spans(distance: int) -> OperationGraph:
+    """Return a program whose first result is read at once and again at the end."""
+    ops = [{"out": [0], "cost": 2, "in": [distance + 1]}]
+    ops += [{"in": [k], "out": [k + 1], "cost": 1} for k in range(distance)]
+    ops.append({"in": [distance, 0], "out": [distance + 2], "cost": 1})
+    return OperationGraph.model_validate({"size": [100, *[40] * distance, 1, 1], "kept": [distance + 2], "ops": ops})
+
+
+def _assert_sound(graph: OperationGraph, frontier: RecomputeFrontier) -> None:
+    costs = costs_of(graph)
+    peaks = [point.peak for point in frontier.points]
+    extra = [point.extra_cost for point in frontier.points]
+    assert peaks == sorted(set(peaks), reverse=True)
+    assert extra == sorted(extra)
+    assert extra[0] == 0
+    for point in frontier.points:
+        assert bytes_of_runs(graph, point.order) == point.live_peak <= point.peak
+        assert point.extra_cost == sum(costs[v] for v in point.order) - sum(costs)
+        assert sorted((*range(len(graph.ops)), *point.clones)) == sorted(point.order)
+        assert point.lower_bound <= point.peak
+
+
+def test_what_is_cheap_and_large_is_made_again() -> None:
+    graph = _spans(4)
+    frontier = recompute_frontier(graph, time_limit_s=10, deterministic=True)
+    _assert_sound(graph, frontier)
+    assert [(point.peak, point.extra_cost, point.clones) for point in frontier.points] == [(180, 0, ()), (141, 2, (0,))]
+
+
+def test_where_it_is_ended_at_once_the_program_without_clones_is_planned() -> None:
+    graph, cancelled = read_graph(RESNET), threading.Event()
+    cancelled.set()
+    (point,) = recompute_frontier(graph, cancelled=cancelled).points
+    assert point.clones == ()
+    assert point.placed.plan.peak == point.peak > 0
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -> None:
+    equal = count = 0
+    for seed in seeds(25):
+        graph = _plain(seed, 5)
+        costs = costs_of(graph)
+        frontier = recompute_frontier(graph, time_limit_s=5, deterministic=True)
+        _assert_sound(graph, frontier)
+        for point in frontier.points:
+            least = least_extra_cost(graph, costs, point.live_peak)
+            assert least is not None
+            assert least <= point.extra_cost
+            count, equal = count + 1, equal + (least == point.extra_cost)
+    assert equal > 0.9 * count
+
+
+@pytest.mark.drawn
+def test_frontiers_of_random_graphs_with_all_features_are_sound() -> None:
+    for seed in seeds(20):
+        graph = random_graph(random.Random(seed), 9)
+        _assert_sound(graph, recompute_frontier(graph, time_limit_s=5, points=4, deterministic=True))
+
+
+@pytest.mark.drawn
+def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
+    for seed in seeds(15):
+        graph = with_pairs(random.Random(seed), random_graph(random.Random(seed), 8))
+        frontier = recompute_frontier(graph, time_limit_s=5, points=3, deterministic=True)
+        for point in frontier.points:
+            assert point.lower_bound <= point.live_peak <= point.peak
+            assert point.live_peak <= bytes_of_runs(graph, point.order)
+
+
+@pytest.mark.slow
+def test_a_training_step_needs_half_for_a_sixth_more_work() -> None:
+    graph = read_graph(RESNET)
+    frontier = recompute_frontier(graph, points=4, time_limit_s=1, deterministic=True)
+    _assert_sound(graph, frontier)
+    assert frontier.points[0].peak == 40_309_764
+    assert frontier.points[-1].peak < 0.5 * frontier.points[0].peak
+    assert frontier.points[-1].extra_cost < 0.25 * frontier.cost
+
+
+@pytest.mark.slow
+def test_a_budget_is_met_at_a_low_cost_and_a_cost_is_not_exceeded() -> None:
+    graph = read_graph(RESNET)
+    within = recompute_frontier(graph, budget=30_000_000, time_limit_s=1, deterministic=True)
+    assert within.is_within
+    assert within.points[-1].peak <= 30_000_000
+    assert within.points[-1].extra_cost < 0.06 * within.cost
+    cheap = recompute_frontier(graph, extra_cost=0.05, time_limit_s=1, deterministic=True)
+    _assert_sound(graph, cheap)
+    assert cheap.points[-1].extra_cost <= 0.05 * cheap.cost
+    assert cheap.points[-1].peak < 30_000_000
+    assert not recompute_frontier(_spans(4), budget=10, time_limit_s=5, deterministic=True).is_within
+
+
+def test_what_may_run_only_once_does() -> None:
+    graph = _spans(4)
+    once = (graph.ops[0].model_copy(update={"once": True}), *graph.ops[1:])
+    frontier = recompute_frontier(graph.model_copy(update={"ops": once}), time_limit_s=5, deterministic=True)
+    assert [point.clones for point in frontier.points] == [()]
+
+
+def test_nothing_runs_again_behind_a_change_of_what_it_reads() -> None:
+    graph = _spans(4)
+    rows = [row.model_dump(by_alias=True) for row in graph.ops]
+    rows.insert(1, {"in": [5], "out": [5], "cost": 0})
+    changes = OperationGraph.model_validate({**graph.model_dump(by_alias=True), "given": [5], "ops": rows})
+    frontier = recompute_frontier(changes, time_limit_s=5, deterministic=True)
+    _assert_sound(changes, frontier)
+    assert all(0 not in point.clones for point in frontier.points)
+
+
+def test_empty_graphs_and_zeros_have_one_point() -> None:
+    for graph in (OperationGraph(), OperationGraph.model_validate({"size": [0], "ops": [{"out": [0]}]})):
+        frontier = recompute_frontier(graph, time_limit_s=5, deterministic=True)
+        assert [(point.peak, point.extra_cost) for point in frontier.points] == [(0, 0)]
+
+
+def test_huge_sizes_and_costs_do_not_overflow() -> None:
+    graph = _spans(3)
+    scale = 2**52
+    large = OperationGraph(
+        size=tuple(bytes_ * scale for bytes_ in graph.size),
+        kept=graph.kept,
+        ops=tuple(row.model_copy(update={"cost": (row.cost or 0) * 2**59}) for row in graph.ops),
+    )
+    frontier = recompute_frontier(large, time_limit_s=5, deterministic=True)
+    _assert_sound(large, frontier)
+    assert frontier.points[-1].extra_cost == 2 * 2**59
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"budget": -1}, "budget"),
+        ({"budget": 1, "extra_cost": 0.1}, "budget"),
+        ({"extra_cost": float("nan")}, "extra_cost"),
+        ({"points": 0}, "points"),
+        ({"time_limit_s": -1.0}, "time_limit_s"),
+    ],
+)
+def test_options_that_are_none_are_refused(wrong: dict[str, float], named: str) -> None:
+    with pytest.raises(OptionError, match=f"^{named}: "):
+        recompute_frontier(_spans(2), **wrong)  # type: ignore[arg-type]
+
+
+def test_the_check_finds_a_program_that_does_not_compute_the_same() -> None:
+    graph = _spans(4)
+    point = recompute_frontier(graph, time_limit_s=5, deterministic=True).points[-1]
+    form = point.rewritten
+    order = range(len(form.runs))
+    check_rewriting(graph, form.graph, form.runs, form.tensors, order)
+    with pytest.raises(OperationsError, match="must use what operation"):
+        check_rewriting(graph, form.graph, (1, *form.runs[1:]), form.tensors, order)
+    everywhere_zero = ([0] * len(form.graph.size), [0] * len(form.graph.ops))
+    with pytest.raises(OperationsError, match="must hold"):
+        check_rewriting(graph, form.graph, form.runs, form.tensors, order, everywhere_zero)
+    with pytest.raises(OperationsError, match="order"):
+        check_rewriting(graph, form.graph, form.runs, form.tensors, [0] * len(form.runs))
+    late = form.graph.model_copy(update={"kept": (0,)})
+    with pytest.raises(OperationsError, match="kept"):
+        check_rewriting(graph, late, form.runs, form.tensors, order)

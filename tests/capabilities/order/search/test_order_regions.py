@@ -1,0 +1,114 @@
+"""Graphs whose operations run regions: every search orders these inside, and claims no more than it has proved."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from memplan.api.bench.orders.table import prepared
+from memplan.capabilities.explain.repairs.orders import repairs_of_graph
+from memplan.capabilities.order.placement.joint import order_and_place
+from memplan.capabilities.order.recompute.frontier import recompute_frontier
+from memplan.capabilities.order.search.certificate import certify_order
+from memplan.capabilities.order.search.regions import RegionOrder, permuted
+from memplan.capabilities.order.search.solve import order_operations
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region, graph_from
+from memplan.planner.operations.order_check import peak_of
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.limits import Limits
+from tests.support.operation_graphs import ORDERED_INSIDE, least_peak, random_graph
+
+CALL = graph_from(ORDERED_INSIDE)
+
+
+def with_regions(rng: random.Random, graph: OperationGraph, depth: int) -> OperationGraph:
+    """Return a graph some of whose operations run one or two small random graphs, which may do so in turn."""
+    rows: list[GraphOperation] = []
+    for row in graph.ops:
+        inner = [random_graph(rng, rng.randint(2, 4)) for _ in range(rng.choice([0, 1, 1, 2]))]
+        inner = [with_regions(rng, each, depth - 1) for each in inner] if depth else inner
+        work = max((peak_of(each, range(len(each.ops))) for each in inner), default=0)
+        regions = tuple(Region(kind="branch", graph=each) for each in inner)
+        rows.append(row.model_copy(update={"regions": regions, "work": work + row.work}))
+    return graph_from(graph.model_dump(by_alias=True) | {"ops": [row.model_dump(by_alias=True) for row in rows]})
+
+
+def least_with_regions(graph: OperationGraph) -> int:
+    """Return the least peak over all orders of a graph and of all that its operations run."""
+    rows = []
+    for row in graph.ops:
+        given = max((peak_of(each.graph, range(len(each.graph.ops))) for each in row.regions), default=0)
+        least = max((least_with_regions(each.graph) for each in row.regions), default=0)
+        rows.append(row.model_copy(update={"regions": (), "work": row.work - given + least}))
+    return least_peak(graph.model_copy(update={"ops": tuple(rows)}))
+
+
+def applied(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[int, ...] = ()) -> OperationGraph:
+    """Return a graph with its regions in some orders, the work of operations as it is then."""
+    found = {each.path: each.order for each in orders}
+    rows = []
+    for v, row in enumerate(graph.ops):
+        given = max((peak_of(each.graph, range(len(each.graph.ops))) for each in row.regions), default=0)
+        regions = []
+        for k, each in enumerate(row.regions):
+            inside = applied(each.graph, orders, (*path, v, k))
+            order = found.get((*path, v, k), range(len(inside.ops)))
+            regions.append(each.model_copy(update={"graph": permuted(inside, order)}))
+        now = max((peak_of(each.graph, range(len(each.graph.ops))) for each in regions), default=0)
+        rows.append(row.model_copy(update={"regions": tuple(regions), "work": row.work - given + now}))
+    return graph.model_copy(update={"ops": tuple(rows)})
+
+
+def test_the_peak_is_that_of_the_best_orders_inside() -> None:
+    for found in (
+        order_operations(CALL, deterministic=True),
+        order_and_place(CALL, limits=Limits(deterministic=True)).result,
+    ):
+        assert (found.given_peak, found.peak, found.lower_bound, found.status) == (206, 107, 107, "optimal")
+        assert [region.path for region in found.regions] == [(0, 0)]
+        assert peak_of(found.graph, found.order) == 107
+    frontier = recompute_frontier(CALL, deterministic=True, time_limit_s=1)
+    assert (frontier.given_peak, frontier.points[0].peak, frontier.points[0].status) == (206, 107, "optimal")
+    assert len(frontier.regions) == 1
+
+
+def test_repairs_know_the_orders_inside() -> None:
+    found = repairs_of_graph(CALL, 150, deterministic=True, time_limit_s=2)
+    assert [(each.kind, each.live_peak, len(each.regions)) for each in found.repairs] == [("reorder", 107, 1)]
+    nothing = repairs_of_graph(CALL, 106, deterministic=True, time_limit_s=2)
+    assert (nothing.repairs, nothing.least, nothing.proved) == ((), 107, True)
+
+
+def test_a_benchmark_counts_the_bytes_of_the_orders_inside() -> None:
+    found = prepared("order")(CALL, 5.0)
+    assert (found["peak"], found["lower_bound"], found["status"]) == (107, 107, "optimal")
+
+
+def test_no_certificate_is_written_for_what_orders_inside_decide() -> None:
+    found = certify_order(CALL, order_operations(CALL, deterministic=True))
+    assert (found.text, found.reason) == ("", "the bound is by ops[0], whose regions have orders of their own")
+
+
+@pytest.mark.parametrize("limit_s", [0.0, 1e-6, 5.0])
+def test_bounds_and_peaks_hold_over_all_orders_inside(limit_s: float) -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        graph = with_regions(rng, random_graph(rng, rng.randint(1, 4)), 1)
+        least = least_with_regions(graph)
+        found = order_operations(graph, deterministic=True, time_limit_s=limit_s)
+        assert found.lower_bound <= least <= found.peak, seed
+        assert limit_s < 1 or found.peak == found.lower_bound, seed
+        assert peak_of(applied(graph, found.regions), found.order) == found.peak, seed
+
+
+def test_what_is_planned_has_the_orders_inside() -> None:
+    for seed in range(12):
+        rng = random.Random(seed)
+        graph = with_regions(rng, random_graph(rng, 4), 1)
+        placed = order_and_place(graph, limits=Limits(deterministic=True), time_limit_s=1)
+        assert verify(placed.problem, placed.plan) == ()
+        assert placed.problem == problem_of_order(placed.result.graph, placed.result.order)
+        assert placed.result.peak == least_with_regions(graph), seed
+        assert placed.status == ("optimal" if placed.placed_peak == placed.result.lower_bound else "feasible")

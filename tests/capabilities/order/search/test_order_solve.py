@@ -1,0 +1,178 @@
+"""`order_operations`: recorded peaks, bounds with witnesses, limits, and what it never does."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.capabilities.order.search import solve
+from memplan.capabilities.order.search.solve import (
+    CutWitness,
+    ExhaustionWitness,
+    OrderResult,
+    StateWitness,
+    order_operations,
+)
+from memplan.capabilities.order.search.starts import breadth_first, depth_first
+from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
+from memplan.planner.operations.order_check import bytes_after, bytes_beside, peak_of
+from tests.support.depth import seeds
+from tests.support.operation_graphs import layered_graph, least_peak, random_graph, twin_graph
+
+FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
+RECORDED: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text())
+
+
+@pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
+def test_recorded_graphs_reach_the_least_peak_and_prove_it(row: dict[str, Any]) -> None:
+    graph = read_graph((FOLDER / row["file"]).read_bytes())
+    result = order_operations(graph, time_limit_s=30, deterministic=True)
+    assert (len(graph.ops), result.given_peak, result.peak) == (row["operations"], row["given_peak"], row["best_peak"])
+    assert (result.lower_bound, result.status, result.gap) == (result.peak, "optimal", 0.0)
+    assert peak_of(graph, result.order) == result.peak
+
+
+def test_the_seven_operations_of_liberis_and_lane_need_4960_bytes() -> None:
+    # arXiv 1910.05110: 5216 bytes in the given order, 4960 in the order 1, 4, 6, 2, 3, 5, 7.
+    graph = graph_from(
+        {
+            "size": [1568, 3136, 1568, 512, 512, 256, 256, 512],
+            "kept": [7],
+            "ops": [
+                {"in": [0], "out": [1]},
+                {"in": [1], "out": [2]},
+                {"in": [2], "out": [3]},
+                {"in": [1], "out": [4]},
+                {"in": [3], "out": [5]},
+                {"in": [4], "out": [6]},
+                {"in": [5, 6], "out": [7]},
+            ],
+        }
+    )
+    result = order_operations(graph, deterministic=True)
+    assert (result.given_peak, result.peak, result.status) == (5216, 4960, "optimal")
+    assert result.order == (0, 3, 5, 1, 2, 4, 6)
+
+
+@pytest.mark.drawn
+def test_a_bound_has_a_witness() -> None:
+    kinds = set()
+    for seed in seeds(300):
+        rng = random.Random(seed)
+        graph = random_graph(rng, rng.randint(1, 8)) if seed % 2 else twin_graph(rng)
+        result = order_operations(graph, deterministic=True)
+        witness = result.witness
+        kinds.add(witness.kind)
+        if isinstance(witness, CutWitness):
+            assert bytes_beside(graph, witness.done, witness.operation) == result.lower_bound
+        elif isinstance(witness, StateWitness):
+            assert bytes_after(graph, witness.done) == result.lower_bound
+        else:
+            assert isinstance(witness, ExhaustionWitness)
+            assert witness.budget == result.lower_bound - 1
+            assert {*witness.operations} <= {*range(len(graph.ops))}
+    assert kinds == {"state", "cut", "exhaustion"}
+
+
+def test_a_deterministic_search_gives_one_result() -> None:
+    graph = layered_graph(random.Random(3), 150, 10)
+    first, second = (order_operations(graph, time_limit_s=0.5, deterministic=True) for _ in range(2))
+    assert first == second
+    assert first.wall_time_s is None
+
+
+def test_no_start_is_better_than_the_result() -> None:
+    for seed in range(4):
+        graph = layered_graph(random.Random(seed), 300, 12)
+        result = order_operations(graph, time_limit_s=0.3)
+        starts = [[*range(len(graph.ops))], breadth_first(graph), depth_first(graph)]
+        assert result.peak <= min(peak_of(graph, start) for start in starts)
+        assert result.lower_bound <= result.peak == peak_of(graph, result.order)
+
+
+def test_the_given_order_stays_where_no_other_is_better() -> None:
+    for row in RECORDED:
+        if row["best_peak"] == row["given_peak"]:
+            graph = read_graph((FOLDER / row["file"]).read_bytes())
+            assert order_operations(graph, deterministic=True).moves == 0
+
+
+def test_without_time_the_starts_are_what_there_is() -> None:
+    graph = layered_graph(random.Random(0), 60, 6)
+    result = order_operations(graph, time_limit_s=0)
+    assert result.lower_bound <= result.peak <= result.given_peak
+
+
+def test_a_search_ends_at_its_limit_and_when_it_is_cancelled() -> None:
+    graph = layered_graph(random.Random(1), 1500, 40)
+    order_operations(graph_from({}))
+    started = time.monotonic()
+    order_operations(graph, time_limit_s=1)
+    assert time.monotonic() - started < 3
+    cancelled = threading.Event()
+    threading.Timer(0.5, cancelled.set).start()
+    started = time.monotonic()
+    order_operations(graph, time_limit_s=600, cancelled=cancelled)
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf")])
+def test_a_time_limit_is_a_finite_number_of_seconds(limit: float) -> None:
+    with pytest.raises(OptionError, match="time_limit_s: must be at least 0 and finite"):
+        order_operations(graph_from({}), time_limit_s=limit)
+
+
+@pytest.mark.parametrize(
+    ("graph", "peak"),
+    [
+        ({}, 0),
+        ({"size": [5]}, 0),
+        ({"size": [5], "kept": [0]}, 5),
+        ({"ops": [{}, {"work": 7}]}, 7),
+        ({"size": [0, 0], "ops": [{"out": [0]}, {"in": [0], "out": [1]}]}, 0),
+    ],
+)
+def test_graphs_with_little_in_them_have_an_order(graph: dict[str, Any], peak: int) -> None:
+    result = order_operations(graph_from(graph), deterministic=True)
+    assert (result.peak, result.lower_bound, result.status) == (peak, peak, "optimal")
+
+
+def test_waists_cut_a_graph_into_parts_that_are_proved_by_themselves() -> None:
+    rng = random.Random(0)
+    for _ in range(20):
+        chain = joined([random_graph(rng, 5) for _ in range(2)])
+        assert order_operations(chain, deterministic=True).peak == least_peak(chain)
+
+
+def joined(graphs: list[OperationGraph]) -> OperationGraph:
+    """Return graphs run one after the other, with an operation between them."""
+    size: list[int] = []
+    named: dict[str, list[int]] = {"kept": [], "given": [], "resident": []}
+    ops: list[dict[str, Any]] = []
+    for graph in graphs:
+        base, first = len(size), len(ops)
+        size += graph.size
+        for field, tensors in named.items():
+            tensors += [base + tensor for tensor in getattr(graph, field)]
+        for row in graph.ops:
+            after = [first + v for v in row.after] + ([first - 1] if first else [])
+            both = {"in": [base + t for t in row.inputs], "out": [base + t for t in row.outputs]}
+            ops.append({**both, "work": row.work, "after": sorted(set(after))})
+        ops.append({"after": [*range(first, len(ops))]})
+    return graph_from({"size": size, **named, "ops": ops})
+
+
+def test_a_result_that_its_witness_does_not_bear_out_never_leaves() -> None:
+    graph = graph_from({"size": [4], "ops": [{"out": [0]}]})
+    good = order_operations(graph, deterministic=True)
+    for change in ({"lower_bound": 5}, {"lower_bound": 3}, {"witness": StateWitness(())}):
+        facts = {name: getattr(good, name) for name in OrderResult.__dataclass_fields__}
+        with pytest.raises(InvalidPlanError, match="lower_bound: must be"):
+            solve._check(graph, OrderResult(**{**facts, **change}))

@@ -1,0 +1,67 @@
+"""Orders of operations, and what a client finds wrong with those of a service."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import TypeAdapter
+
+from memplan.capabilities.capability import Control
+from memplan.capabilities.order.order import CAPABILITY, OrderAnswer, OrderOptions, order
+from memplan.capabilities.order.recompute.recompute import CAPABILITY as RECOMPUTE
+from memplan.capabilities.order.recompute.recompute import RecomputeAnswer, RecomputeOptions, recompute
+from memplan.planner.operations.graph import OperationGraph, graph_from
+from tests.support.operation_graphs import ORDERED_INSIDE
+
+GRAPH = graph_from(ORDERED_INSIDE)
+COUNTED = OrderOptions(deterministic=True)
+
+
+def read_again(found: OrderAnswer) -> OrderAnswer:
+    return TypeAdapter(OrderAnswer).validate_json(CAPABILITY.write(found))
+
+
+def wrong(found: OrderAnswer, options: OrderOptions = COUNTED, graph: OperationGraph = GRAPH) -> str | None:
+    return CAPABILITY.refutes({"graph": graph, "options": options}, found)
+
+
+def test_an_answer_tells_the_same_when_it_is_read_again() -> None:
+    found = order(GRAPH, COUNTED)
+    assert (found.peak, found.placed_peak, found.given_peak) == (107, 107, 206)
+    assert list(CAPABILITY.lines(read_again(found))) == list(CAPABILITY.lines(found))
+    again = recompute(GRAPH, RecomputeOptions(deterministic=True, time_limit_s=1))
+    read = TypeAdapter(RecomputeAnswer).validate_json(RECOMPUTE.write(again))
+    assert list(RECOMPUTE.lines(read)) == list(RECOMPUTE.lines(again))
+
+
+def test_the_orders_inside_of_operations_are_checked_too() -> None:
+    found = read_again(order(GRAPH, COUNTED))
+    assert wrong(found) is None
+    assert wrong(found.model_copy(update={"regions": ()})) == "has a peak of 206, and not of 107"
+
+
+def test_an_order_is_checked_with_the_options_that_it_was_asked_with() -> None:
+    graph = graph_from({"size": [8, 4, 2], "resident": [0], "ops": [{"in": [0], "out": [1]}, {"in": [1], "out": [2]}]})
+    counted = OrderOptions(deterministic=True, count_resident=True)
+    found = read_again(order(graph, counted))
+    assert found.peak == 14
+    assert wrong(found, counted, graph) is None
+    assert wrong(found, COUNTED, graph) == "has a peak of 6, and not of 14"
+
+
+@pytest.mark.parametrize("size", [1, 64])
+def test_a_bound_is_certified_where_that_is_asked_for(size: int) -> None:
+    graph = graph_from({"size": [size, 4, 2], "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]})
+    found = order(graph, OrderOptions(deterministic=True, with_certificate=True)).certificate
+    assert found is not None
+    assert found.text is not None
+    assert found.text.startswith("memplan-order/1")
+
+
+def test_of_a_long_graph_answers_are_noted_before_it_has_a_plan() -> None:
+    ops = [{"out": [0]}, {"out": [1]}, *({"in": [k], "out": [k + 2]} for k in range(1998))]
+    graph, noted = graph_from({"size": [8] * 2000, "ops": ops}), list[OrderAnswer]()
+    found = order(graph, OrderOptions(time_limit_s=0.2), Control(note=noted.append))
+    assert [each.placed_peak for each in noted] == [None, None]
+    assert noted[0].order == tuple(range(2000))
+    for each in (*noted, found):
+        assert wrong(read_again(each), OrderOptions(), graph) is None

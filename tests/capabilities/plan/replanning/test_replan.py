@@ -1,0 +1,240 @@
+"""Re-plans: against brute force on small problems, on real ones, and where what is given is odd."""
+
+from __future__ import annotations
+
+import threading
+from math import floor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan.capabilities.plan.replanning.cover import cheapest_cover
+from memplan.capabilities.plan.replanning.replan import replan
+from memplan.planner.errors import OptionError
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.solve import solve
+from tests.support import public_problems
+from tests.support.changed_problems import changed, fewest_moves, rows_of
+from tests.support.depth import DEPTH
+from tests.support.small_problems import small_problems
+
+FEW = {"id": "a", "size": 4, "start": 0, "end": 4}
+OLD = Plan.model_validate(
+    {"placements": [{"id": name, "pool": "default", "offset": at} for name, at in (("a", 8), ("b", 0), ("c", 4))]}
+)
+
+
+def of(*rows: dict[str, Any], **more: Any) -> Problem:
+    return Problem.model_validate({"buffers": list(rows), **more})
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_few_moves_are_the_fewest_by_brute_force() -> None:
+    judged = 0
+    for k, problem in enumerate(small_problems(7, 40 * DEPTH, most=4)):
+        old = solve(problem, time_limit_s=5)
+        new = changed(problem, k, 0.5)
+        if not len(old.placements) or new.objective == "cost":
+            continue
+        eps = (0.0, 0.02, 0.3)[k % 3]
+        best, plan = solve(new, time_limit_s=5, profile="size"), replan(new, old, eps=eps, time_limit_s=5)
+        assert (plan.status in ("optimal", "feasible")) == (best.peak is not None)
+        if plan.kept is None or best.status != "optimal":
+            continue
+        assert verify(new, plan) == ()
+        sizes = {pool.name: pool.size for pool in new.pools}
+        ends = {use.name: floor((use.used or 0) * (1 + eps)) for use in best.pools}
+        ends = {name: min(end, sizes[name] or end) for name, end in ends.items()}
+        wanted = fewest_moves(new, old, ends)
+        assert plan.kept.moved >= (wanted or 0), k
+        assert plan.kept.least_moves <= (wanted or 0), k
+        if plan.kept.proved:
+            assert plan.kept.moved == wanted, k
+            judged += 1
+    assert judged > 12
+
+
+def test_what_is_still_right_stays_and_a_proof_says_so() -> None:
+    old_problem = public_problems.problem("executorch/mobilenet_v2.csv")
+    old = solve(old_problem, time_limit_s=5)
+    same = replan(old_problem, old)
+    assert same.kept is not None
+    assert (same.kept.moved, same.kept.least_moves, same.kept.proved) == (0, 0, True)
+    new = changed(old_problem, 3, 0.05, step=16)
+    plan = replan(new, old)
+    assert verify(new, plan) == ()
+    assert plan.kept is not None
+    assert plan.kept.stayed >= 0.95 * (plan.kept.stayed + plan.kept.moved)
+    assert plan.peak is not None
+    assert plan.kept.peak_without_keeping is not None
+    assert plan.peak <= 1.02 * plan.kept.peak_without_keeping
+
+
+def test_ejection_keeps_most_of_a_tight_plan() -> None:
+    old_problem = public_problems.problem("minimalloc/C.1048576.csv")
+    old = solve(old_problem, time_limit_s=5)
+    new = changed(old_problem, 1, 0.03)
+    plan = replan(new, old, eps="5%", time_limit_s=8)
+    assert verify(new, plan) == ()
+    assert plan.kept is not None
+    assert plan.kept.stayed >= 0.8 * (plan.kept.stayed + plan.kept.moved)
+
+
+def test_bytes_count_where_bytes_are_to_be_few() -> None:
+    # Either the large buffer moves, or the two small ones that it now collides with.
+    large = {"id": "a", "size": 12, "start": 0, "end": 4}
+    small = [{"id": name, "size": 4, "start": at, "end": at + 1} for name, at in (("b", 0), ("c", 1))]
+    places = [{"id": name, "pool": "default", "offset": at} for name, at in (("a", 0), ("b", 8), ("c", 8))]
+    old = Plan.model_validate({"placements": places})
+    new = of(large, *small, {"id": "d", "size": 8, "start": 2, "end": 4})
+    few, light = (replan(new, old, eps=1, least=least) for least in ("buffers", "bytes"))
+    assert few.kept is not None
+    assert light.kept is not None
+    assert (few.kept.moved, few.kept.moved_bytes, few.kept.proved) == (1, 12, True)
+    assert (light.kept.moved, light.kept.moved_bytes, light.kept.proved) == (2, 8, True)
+    assert light.kept.least_moves == 8
+
+
+def test_hints_are_where_buffers_go_that_the_old_plan_lacks() -> None:
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "hint": 4 * (3 - k)} for k in range(4)]
+    plan = replan(of(*rows), None)
+    assert [row.offset for row in plan.placements] == [12, 8, 4, 0]
+    assert plan.kept is not None
+    assert plan.kept.proved
+    placed = Plan.model_validate({"placements": [{"id": 0, "pool": "default", "offset": 0}]})
+    again = replan(of(*rows[:3]), placed)
+    assert again.kept is not None
+    assert (again.kept.stayed, again.kept.moved, again.kept.proved) == (1, 0, True)
+
+
+def test_no_old_buffer_moves_for_the_hint_of_a_new_one() -> None:
+    hints = {"n": 0, "m": 1, "m2": 3}
+    rows = [{"id": "a", "size": 4, "start": 0, "end": 2}]
+    rows += [{"id": name, "size": 1, "start": 0, "end": 2, "hint": at} for name, at in hints.items()]
+    old = Plan.model_validate({"placements": [{"id": "a", "pool": "default", "offset": 0}]})
+    plan = replan(of(*rows), old, eps="100%")
+    assert plan.kept is not None
+    assert (plan["a"].offset, plan.kept.stayed, plan.kept.moved, plan.kept.least_moves) == (0, 1, 0, 0)
+    assert plan.kept.proved
+    free = [row | ({"hint": hints[str(row["id"])] + 5} if "hint" in row else {}) for row in rows]
+    plan = replan(of(*free), old, eps="100%")
+    assert {name: plan[name].offset for name in hints} == {name: at + 5 for name, at in hints.items()}
+
+
+def test_aliases_follow_and_groups_stay_whole() -> None:
+    rows = [
+        FEW,
+        {"id": "b", "size": 4, "start": 0, "end": 4},
+        {"id": "v", "size": 2, "start": 1, "end": 2, "alias_of": "b", "alias_offset": 2},
+        {"id": "c", "size": 4, "start": 0, "end": 4, "relative": {"to": "b", "offset": 4}},
+    ]
+    problem = of(*rows)
+    plan = replan(problem, OLD)
+    assert verify(problem, plan) == ()
+    assert [plan.placement(name).offset for name in "abcv"] == [8, 0, 4, 2]
+    assert plan.kept is not None
+    assert (plan.kept.stayed, plan.kept.moved) == (3, 0)
+
+
+def test_costs_stay_what_they_were() -> None:
+    pools = [{"name": "fast", "size": 8, "cost": 1}, {"name": "slow", "cost": 5}]
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": 10 * k} for k in range(4)]
+    problem = of(*rows, pools=pools, objective="cost")
+    old = Plan.model_validate({"placements": [{"id": k, "pool": "slow", "offset": 4 * k} for k in range(4)]})
+    plan, best = replan(problem, old), solve(problem)
+    assert verify(problem, plan) == ()
+    assert (plan.cost, plan.status) == (best.cost, "optimal")
+
+
+@pytest.mark.parametrize(
+    "old", [None, Plan(), Plan.model_validate({"placements": [{"id": 9, "pool": "x", "offset": 3}]})]
+)
+def test_plans_that_say_nothing_keep_nothing(old: Plan | None) -> None:
+    plan = replan(of(FEW), old)
+    assert plan.kept is not None
+    assert (plan.kept.stayed, plan.kept.moved, plan.kept.proved) == (0, 0, True)
+
+
+def test_empty_problems_and_infeasible_ones_have_their_answers() -> None:
+    assert replan(of(), OLD).peak == 0
+    nothing = replan(of(FEW, pools=[{"name": "p", "size": 2}]), OLD)
+    assert (nothing.status, nothing.kept) == ("infeasible", None)
+
+
+def test_huge_offsets_and_sizes_are_counted_exactly() -> None:
+    rows = [{"id": k, "size": 2**60, "start": 0, "end": 2} for k in "abc"]
+    old = Plan.model_validate(
+        {
+            "placements": [
+                {"id": k, "pool": "default", "offset": at} for k, at in zip("abc", (2**62, 2**61, 1), strict=True)
+            ]
+        }
+    )
+    problem = of(*rows)
+    plan = replan(problem, old, eps=1)
+    assert verify(problem, plan) == ()
+    assert plan.kept is not None
+    assert plan.kept.moved <= 1
+
+
+@pytest.mark.parametrize("eps", ["x", "-1", "nan", float("inf"), "1/0", -0.1, "%"])
+def test_parts_of_a_peak_are_numbers(eps: str | float) -> None:
+    with pytest.raises(OptionError, match="eps: must be a part of the peak"):
+        replan(of(FEW), OLD, eps=eps)
+
+
+def test_a_cancelled_re_plan_returns_what_it_has() -> None:
+    problem = public_problems.problem("minimalloc/A.1048576.csv")
+    cancelled = threading.Event()
+    cancelled.set()
+    plan = replan(problem, Plan(), control=SolveControl(cancelled=cancelled))
+    assert plan.status in ("feasible", "unknown", "optimal")
+
+
+def test_pins_of_the_problem_hold_whatever_the_old_plan_says() -> None:
+    problem = of(
+        FEW | {"offset": 4}, {"id": "b", "size": 4, "start": 0, "end": 4}, {"id": "c", "size": 4, "start": 0, "end": 4}
+    )
+    plan = replan(problem, OLD)
+    assert [plan.placement(name).offset for name in "abc"] == [4, 0, 8]
+    assert plan.kept is not None
+    assert (plan.kept.moved, plan.kept.least_moves) == (2, 2)
+
+
+def test_covers_are_cheapest_on_stars_and_bounds_hold() -> None:
+    rng = np.random.default_rng(5)
+    free = np.zeros(8, dtype=np.bool_)
+    star = cheapest_cover([(0, k) for k in range(1, 8)], column(np.ones(8)), free)
+    assert (set(star.chosen), star.weight, star.bound) == ({0}, 1, 1)
+    for _ in range(300):
+        pairs = [(int(a), int(b)) for a, b in rng.integers(0, 7, (6, 2)) if a != b]
+        weight = column(rng.integers(1, 5, 7))
+        sets = [s for s in range(128) if all(s >> a & 1 or s >> b & 1 for a, b in pairs)]
+        least = min(sum(int(weight[i]) for i in range(7) if s >> i & 1) for s in sets)
+        cover = cheapest_cover(pairs, weight, np.zeros(7, dtype=np.bool_))
+        assert cover.bound <= least <= cover.weight
+        assert all(a in cover.chosen or b in cover.chosen for a, b in pairs)
+
+
+def test_a_million_old_placements_of_others_are_left_alone() -> None:
+    rows = tuple({"id": f"x{k}", "pool": "default", "offset": k} for k in range(20_000))
+    plan = replan(of(FEW), Plan.model_validate({"placements": list(rows)}))
+    assert plan.peak == 4
+    assert rows_of(of(FEW))["buffers"][0]["id"] == "a"
+
+
+def test_the_same_places_are_kept_where_work_is_counted() -> None:
+    problem = public_problems.problem("iree/light_densenet121_pack1_transient.csv")
+    old = solve(problem, time_limit_s=5, deterministic=True)
+    new = changed(problem, 3, 0.1)
+    options = SolveOptions(time_limit_s=0.5, deterministic=True)
+    plan, again = (replan(new, old, eps=0, options=options) for _ in range(2))
+    assert plan.reproducible
+    assert plan.wall_time_s is None
+    assert plan == again

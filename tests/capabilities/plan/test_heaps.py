@@ -1,0 +1,77 @@
+"""Heaps of at most so many bytes: as few as all ways to deal buffers out need, verified, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan import HeapsOptions, OptionError, Problem, ProblemError, heaps, read_problem
+from memplan.capabilities.plan.heaps import lines
+from tests.support.applications import least_peak
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def drawn(seed: int) -> tuple[Problem, int]:
+    """Draw five buffers, and a size of heaps that each of them fits."""
+    chance = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for k in range(5):
+        start = chance.randrange(4)
+        rows.append({"id": str(k), "size": chance.randint(1, 9), "start": start, "end": start + chance.randint(1, 4)})
+    return Problem(buffers=rows), max(row["size"] for row in rows) + chance.randrange(5)
+
+
+def fewest(problem: Problem, size: int) -> int:
+    """Return the fewest heaps over all ways to deal the buffers out."""
+    rows = {str(row.id): row for row in problem.buffers}
+    lives = {name: (row.start or 0, row.end or 0) for name, row in rows.items()}
+    meeting = (p for p in combinations(rows, 2) if max(lives[n][0] for n in p) < min(lives[n][1] for n in p))
+    pairs = {frozenset(pair) for pair in meeting}
+    for count in range(1, len(rows) + 1):
+        for dealt in product(range(count), repeat=len(rows)):
+            parts = [{n: rows[n].size for n, heap in zip(rows, dealt, strict=True) if heap == k} for k in range(count)]
+            if all(least_peak(part, pairs) <= size for part in parts):
+                return count
+    raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_heaps_are_the_fewest(seed: int) -> None:
+    problem, size = drawn(seed)
+    found = heaps(problem, options=HeapsOptions(heap_size=size, time_limit_s=5))
+    assert len(found.heaps) == found.least_heaps == fewest(problem, size)
+    assert max(found.heaps) <= size
+    assert sum(found.heaps) == found.total >= found.least_bytes
+
+
+def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
+    found = heaps(read_problem(EXAMPLES / "mobilenet_v2.csv"), options=HeapsOptions(heap_size=1204224))
+    assert (found.status, found.heaps) == ("optimal", (1204224, 301056))
+    assert next(iter(lines(found))) == "optimal: 2 heaps of at most 1,204,224 bytes, no fewer are enough"
+
+
+def test_where_live_sets_do_not_say_it_pools_are_proved_too_few() -> None:
+    rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
+    ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
+    found = heaps(ring, options=HeapsOptions(heap_size=3, time_limit_s=2))
+    assert (len(found.heaps), found.least_heaps) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "error", "message"),
+    [
+        ({}, {"heap_size": 4}, ProblemError, "heap_size: must be at least the largest buffer"),
+        ({}, {}, OptionError, "heap_size: is required where the pool has no size"),
+        ({"pools": [{"name": "a"}, {"name": "b"}]}, {"heap_size": 9}, OptionError, "must be for problems of one pool"),
+        ({"pools": [{"reserved": [[0, 1]]}]}, {"heap_size": 9}, ProblemError, "must be of a problem without reserved"),
+    ],
+)
+def test_what_heaps_cannot_do_is_refused(fields: Any, options: Any, error: type[Exception], message: str) -> None:
+    problem = Problem(buffers=[{"id": "a", "size": 8, "start": 0, "end": 1}], **fields)
+    with pytest.raises(error, match=message):
+        heaps(problem, options=HeapsOptions(**options))

@@ -1,0 +1,65 @@
+"""Plans of one definition: the same of every function of Python, and the reason where nothing fits."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from pydantic import TypeAdapter
+
+import memplan
+from memplan.capabilities.capability import Control
+from memplan.capabilities.plan.plan import CAPABILITY, PlanOptions, plan, solve
+from memplan.capabilities.plan.planning import plan_lines
+from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.planned import problem_of
+from memplan.planner.model.problem import Problem
+
+BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
+ROOMY = Problem.model_validate({"buffers": BUFFERS})
+TIGHT = Problem.model_validate({"buffers": BUFFERS, "pools": [{"name": "sram", "size": 100}]})
+STEADY = PlanOptions(deterministic=True)
+
+
+@pytest.mark.parametrize("problem", [ROOMY, TIGHT])
+def test_both_functions_of_python_give_the_same_plan(problem: Problem) -> None:
+    found = plan(problem, options=STEADY)
+    assert CAPABILITY.write(solve(problem, deterministic=True)) == CAPABILITY.write(found)
+    assert [inspect.unwrap(each) for each in (memplan.plan, memplan.solve)] == [plan, solve]
+    assert problem_of(found) == problem
+
+
+def test_where_nothing_fits_the_reason_is_looked_into_unless_it_has_no_time() -> None:
+    found = plan(TIGHT, options=STEADY)
+    assert found.explanation is not None
+    assert (found.explanation.kind, found.explanation.irreducible) == ("live-set", True)
+    seen = plan(TIGHT, options=PlanOptions(deterministic=True, explain_s=0))
+    assert seen.explanation is not None
+    assert (seen.status, seen.explanation.kind) == ("infeasible", None)
+
+
+def test_progress_and_stages_are_reported() -> None:
+    told: list[str | None] = []
+    plan(TIGHT, options=STEADY, control=Control(report=lambda event: told.append(CAPABILITY.progress(event))))
+    assert 'pool "sram" lacks 12 bytes' in str(told[-1])
+    plan(ROOMY, options=STEADY, control=Control(report=lambda event: told.append(CAPABILITY.progress(event))))
+    assert str(told[-1]).startswith("best peak 112  bound 112  gap 0.00%")
+
+
+def test_a_plan_to_start_from_is_no_worse_than_the_answer() -> None:
+    start = plan(ROOMY, options=STEADY)
+    assert plan(ROOMY, start, STEADY).peak == start.peak
+
+
+def test_only_a_local_caller_may_name_code_of_his_own() -> None:
+    with pytest.raises(OptionError, match="solver: must not be a planner of your own on a service"):
+        plan(ROOMY, options=PlanOptions(solver="os:getpid"))
+
+
+def test_what_was_written_says_the_same_to_people() -> None:
+    for problem in (ROOMY, TIGHT):
+        found = plan(problem, options=STEADY)
+        read = TypeAdapter(Plan).validate_json(CAPABILITY.write(found))
+        assert list(plan_lines(read)) == list(plan_lines(found))
+    assert list(plan_lines(plan(ROOMY, options=STEADY)))[1] == "default: 112 bytes (112 B), lower bound 112"

@@ -1,0 +1,92 @@
+"""Plans for all values: nothing overlaps anywhere, what is proved is true, and real networks are optimal."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
+from memplan.capabilities.shapes.search.any_sizes import order_for_any_sizes
+from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
+from memplan.capabilities.shapes.verify_programs import verify_programs
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from tests.support.symbolic import demand_at, drawn_problem, every_value
+
+FOLDER = Path(__file__).parents[4] / "examples" / "symbolic"
+NETWORKS = ("bert_4l", "llama_4l", "moe_2l", "wav2vec2")
+
+
+def programs_of(found: ShapesAnswer) -> OffsetPrograms:
+    return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nothing_overlaps_at_any_value_and_what_is_proved_is_true(seed: int) -> None:
+    problem = drawn_problem(seed, most_buffers=24)
+    found = shapes(problem, ShapesOptions(time_limit_s=0.5))
+    sized = compiled(problem)
+    points = every_value(problem, 300) or samples(sized.space, 40, seed=9)
+    checked = verify_programs(problem, programs_of(found), points)
+    assert checked.is_valid, checked.violations
+    evaluator = Evaluator(problem, programs_of(found))
+    for values in points[::5]:
+        peak, _ = evaluator.offsets(values)
+        sizes = [int(size) for size in sized.sizes([values])[:, 0]]
+        bound = demand_at(problem, sizes)
+        assert bound <= peak
+        if found.proof.ratio is not None:
+            assert peak <= (1 + found.proof.ratio) * bound
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_has_one_plan_that_is_optimal_for_all_values(name: str) -> None:
+    content = json.loads((FOLDER / f"{name}.json").read_bytes())
+    found = shapes(SymbolicProblem.model_validate(content), ShapesOptions(time_limit_s=30))
+    assert found.status == "optimal"
+    assert found.proof.ratio == 0
+    assert len(found.programs) <= 2
+
+
+def test_an_overlap_and_a_wrong_peak_are_found() -> None:
+    problem = drawn_problem(3)
+    found = programs_of(shapes(problem, ShapesOptions(time_limit_s=0.5)))
+    points = samples(compiled(problem).space, 8)
+    first = found.programs[0]
+    for change in ({"which": (0,) * len(first.which)}, {"last": ()}, {"order": first.order[::-1]}):
+        programs = (first.model_copy(update=change), *found.programs[1:])
+        assert not verify_programs(problem, found.model_copy(update={"programs": programs}), points).is_valid
+
+
+def test_an_order_for_any_sizes_is_found_where_there_is_one() -> None:
+    draw = random.Random(5)
+    found = 0
+    for _ in range(60):
+        lives = [(start := draw.randrange(5), start + draw.randint(1, 4)) for _ in range(6)]
+        order = order_for_any_sizes(lives)
+        assert (order is not None) == any(_is_optimal(lives, each) for each in permutations(range(6)))
+        if order is not None:
+            found += 1
+            assert _is_optimal(lives, order)
+    assert found > 0
+
+
+def _is_optimal(lives: list[tuple[int, int]], order: tuple[int, ...]) -> bool:
+    """True where each chain of stacking is alive at one time, so that every peak is the sum of a live set."""
+    above: list[list[int]] = [[] for _ in order]
+    rank = np.argsort(order)
+    for a, (a_start, a_end) in enumerate(lives):
+        for b, (b_start, b_end) in enumerate(lives):
+            if rank[a] < rank[b] and a_start < b_end and b_start < a_end:
+                above[a].append(b)
+
+    def chains(last: int, start: int, end: int) -> bool:
+        spans = [(b, max(start, lives[b][0]), min(end, lives[b][1])) for b in above[last]]
+        return all(low < high and chains(b, low, high) for b, low, high in spans)
+
+    return all(chains(a, *lives[a]) for a in range(len(lives)))

@@ -1,0 +1,244 @@
+"""Plans for all values as people get them: lines, sources that run, limits that are those of trying every value."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from collections.abc import Callable
+from operator import add, floordiv, mul
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+
+from lab.shapes import check_limits
+from memplan.api.cli.main import main
+from memplan.capabilities.shapes.limits import LimitsOptions, limits
+from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetProgram, OffsetPrograms
+from memplan.capabilities.shapes.program_source import mlir_source
+from memplan.capabilities.shapes.search.programs import program_of
+from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, lines, shapes
+from memplan.capabilities.shapes.symbolic_input import EXAMPLE
+from memplan.planner.errors import OptionError, ProblemError
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.problem import Sized, SymbolicProblem, SymbolRange, compiled
+from memplan.planner.symbols.space import Values
+from tests.support.symbolic import drawn_problem, every_value
+
+GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
+
+
+def problem_of(**changes: Any) -> SymbolicProblem:
+    return SymbolicProblem.model_validate(EXAMPLE | changes)
+
+
+def evaluator_of(problem: SymbolicProblem, found: ShapesAnswer) -> Evaluator:
+    return Evaluator(problem, OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs))
+
+
+def test_the_lines_say_for_which_values_what_is_proved_and_the_peak() -> None:
+    found = list(lines(shapes(problem_of())))
+    assert found[0] == "optimal for all values of b from 1 to 64, n from 2 to 2048: 3 buffers, one order"
+    assert found[1] == "optimal whatever the sizes of the buffers are: the order depends on lifetimes alone"
+    assert "48*b*n*n" in found[2]
+
+
+def test_the_curves_are_the_expressions_of_peak_and_bound_with_the_other_symbols_at_their_largest() -> None:
+    found = shapes(problem_of(symbols={"b": {"max": 3}, "n": {"min": 2, "multiple_of": 2}}))
+    assert [(curve.symbol, curve.at, curve.values[:2], curve.values[-1]) for curve in found.curves] == [
+        ("b", {"n": 128}, (1, 2), 3),
+        ("n", {"b": 3}, (2, 4), 128),
+    ]
+    for curve in found.curves:
+        for value, peak, bound in zip(curve.values, curve.peak, curve.bound, strict=True):
+            at = {**curve.at, curve.symbol: value}
+            assert (peak, bound) == tuple(
+                max(eval(form, {}, at) for form in forms) for forms in (found.programs[0].peak or (), found.bound)
+            )
+
+
+def test_source_of_python_is_the_evaluator() -> None:
+    for seed in range(6):
+        problem = drawn_problem(seed)
+        found = shapes(problem, ShapesOptions(time_limit_s=0.5, to="python"))
+        names: dict[str, Any] = {}
+        exec(found.source or "", names)
+        evaluator = evaluator_of(problem, found)
+        for values in samples(compiled(problem).space, 10):
+            assert names["plan"](**values) == evaluator.offsets(values)
+
+
+def run_of_mlir(source: str, values: Values) -> list[int]:
+    """Return the results of a function whose operations are a few of arith's, line by line."""
+    known = {f"%{name}": value for name, value in values.items()}
+    operations: dict[str, Callable[..., int]] = {
+        "addi": add, "muli": mul, "floordivsi": floordiv, "divui": floordiv, "maxsi": max,
+        "cmpi": lambda _slt, a, b: int(a < b), "select": lambda chosen, a, b: a if chosen else b,
+        "constant": lambda a: a,
+    }  # fmt: skip
+    head, *lines, last, end = source.strip().splitlines()
+    assert re.fullmatch(r"func\.func @plan\((%\w+: index(, )?)*\) -> \((index(, )?)+\) {", head)
+    assert end == "}"
+    for line in lines:
+        made, operation, given = re.fullmatch(r" +(%\w+) = arith\.(\w+) (.*) : index", line).groups()  # type: ignore[union-attr]
+        assert made not in known
+        known[made] = operations[operation](
+            *(known[each] if each[0] == "%" else each if each == "slt" else int(each) for each in given.split(", "))
+        )
+    results, kinds = last.split("return ")[1].split(" : ")
+    assert kinds.count("index") == len(results.split(", "))
+    return [known[each] for each in results.split(", ")]
+
+
+def test_source_of_mlir_is_the_evaluator() -> None:
+    for seed in (1, 4):
+        problem = drawn_problem(seed)
+        found = shapes(problem, ShapesOptions(time_limit_s=0.5, to="mlir"))
+        evaluator, sized = evaluator_of(problem, found), compiled(problem)
+        worse = first_fit_program(sized)
+        several = mlir_source(sized, evaluator.found.model_copy(update={"programs": (worse, *found.programs)}))
+        for values in samples(sized.space, 3):
+            peak, offsets = evaluator.offsets(values)
+            assert run_of_mlir(found.source or "", values) == [peak, *offsets]
+            assert run_of_mlir(several, values)[0] == peak
+
+
+def first_fit_program(sized: Sized) -> OffsetProgram:
+    """Return the program of an order that nobody chose."""
+    made = program_of(sized, tuple(range(sized.count)))
+    return OffsetProgram(values=made.values, which=made.value_of, last=made.last, order=made.order)
+
+
+def test_source_of_sympy_is_the_evaluator() -> None:
+    sympy = pytest.importorskip("sympy")
+    problem = problem_of(alignment=48)
+    found, names = shapes(problem, ShapesOptions(to="sympy")), dict[str, Any]()
+    exec(found.source or "", names)
+    peak, offsets = names["plan"]()
+    for values in samples(compiled(problem).space, 10):
+        point = {sympy.Symbol(name, integer=True): value for name, value in values.items()}
+        numbers = [each.subs(point) if hasattr(each, "subs") else each for each in (peak, *offsets)]
+        expected = evaluator_of(problem, found).offsets(values)
+        assert list(map(int, numbers)) == [expected[0], *expected[1]]
+
+
+@pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
+def test_source_of_c_is_the_evaluator_and_refuses_what_is_out_of_range(tmp_path: Path) -> None:
+    for seed in range(3):
+        problem = drawn_problem(seed + 20)
+        found = shapes(problem, ShapesOptions(time_limit_s=0.5, to="c"))
+        source, library = tmp_path / f"plan{seed}.c", tmp_path / f"plan{seed}.so"
+        source.write_text(found.source or "")
+        subprocess.run([*GCC, "-Wall", "-Wextra", "-Werror", "-o", library, source], check=True)
+        plan = ctypes.CDLL(str(library)).plan
+        plan.restype = ctypes.c_int64
+        offsets = (ctypes.c_int64 * len(problem.buffers))()
+        evaluator = evaluator_of(problem, found)
+        for values in samples(compiled(problem).space, 10):
+            given = [ctypes.c_int64(value) for value in values.values()]
+            peak, places = evaluator.offsets(values)
+            assert (plan(*given, offsets), list(offsets)) == (peak, places)
+        low = [ctypes.c_int64(each.min - 1) for each in problem.symbols.values()]
+        assert plan(*low, offsets) == -1
+
+
+@pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
+def test_source_of_c_says_that_a_sum_does_not_fit(tmp_path: Path) -> None:
+    problem = problem_of(symbols={"b": {}, "n": {}})
+    found = shapes(problem, ShapesOptions(time_limit_s=2, to="c"))
+    source, library = tmp_path / "plan.c", tmp_path / "plan.so"
+    source.write_text(found.source or "")
+    subprocess.run([*GCC, "-o", library, source], check=True)
+    plan = ctypes.CDLL(str(library)).plan
+    plan.restype = ctypes.c_int64
+    offsets = (ctypes.c_int64 * 3)()
+    assert plan(ctypes.c_int64(8), ctypes.c_int64(16), offsets) > 0
+    assert plan(ctypes.c_int64(2**40), ctypes.c_int64(2**20), offsets) == -1
+
+
+def test_the_command_plans_a_model_for_all_values_of_its_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(Path(__file__).parents[2] / "models" / "exported.pt2")
+    assert main(["shapes", model, "--symbol", "s77=4..64:4", "--format", "table"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("optimal for all values of s77 from 4 to 64 by 4: 7 buffers, one order")
+    assert main(["limits", model, "--within", "4KiB", "--symbol", "s77=2..", "--format", "table"]) == 0
+    assert "s77 up to 84, which no plan can pass" in capsys.readouterr().out
+    for wrong, sentence in (
+        (["--symbol", "s77=4"], "symbol: must be a symbol and its values, n=2..2048, got"),
+        (["--symbol", "b=2..9"], 'symbol: must be a dimension that the model names (s77), got "b"'),
+    ):
+        assert main(["shapes", model, *wrong]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_ranges_may_be_given_beside_a_problem() -> None:
+    found = shapes(problem_of(), ShapesOptions(symbol={"n": SymbolRange(min=5, max=6)}, alignment=16))
+    assert (found.symbols["n"].max, found.symbols["b"].max, found.alignment) == (6, 64, 16)
+    with pytest.raises(OptionError, match=r"symbol: must be a symbol of the problem \(b, n\), got"):
+        shapes(problem_of(), ShapesOptions(symbol={"x": SymbolRange()}))
+    with pytest.raises(OptionError, match="must be given for models only"):
+        shapes(problem_of(), ShapesOptions(dims={"x": 1}))
+
+
+def test_a_problem_of_plain_sizes_has_its_order_proved_whatever_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    examples = Path(__file__).parents[3] / "examples"
+    assert main(["shapes", str(examples / "mobilenet_v2.csv"), "--format", "table"]) == 0
+    assert "optimal whatever the sizes of the buffers are" in capsys.readouterr().out
+    assert main(["shapes", str(examples / "two_memories.json")]) == 2
+    assert "must have buffers of one memory, with sizes and lifetimes alone, got" in capsys.readouterr().err
+
+
+def test_limits_and_stairs_are_those_of_trying_every_value() -> None:
+    counts = check_limits(30)
+    assert (counts["wrong"], counts["stairs"] > 0) == (0, True)
+    assert check_limits(1, seed=182)["wrong"] == 0  # where sizes fall while a symbol grows, the stairs have gaps
+
+
+def test_the_stairs_of_two_symbols_are_the_pairs_that_cannot_grow() -> None:
+    problem = problem_of(symbols={"b": {"max": 9}, "n": {"max": 40}})
+    found = limits(problem, LimitsOptions(within=400_000))
+    evaluator = evaluator_of(problem, shapes(problem))
+    fits = {(row["b"], row["n"]) for row in every_value(problem) or [] if evaluator.offsets(row)[0] <= 400_000}
+    corners = {pair for pair in fits if not {(pair[0] + 1, pair[1]), (pair[0], pair[1] + 1)} & fits}
+    assert {(row["b"], row["n"]) for row in found.stairs} == corners
+    assert found.stairs == found.stairs_of_any_plan
+
+
+def test_a_symbol_without_a_largest_value_has_a_limit() -> None:
+    found = limits(problem_of(symbols={"b": {"max": 64}, "n": {}}), LimitsOptions(within=2**26, at={"b": 8}))
+    fitting = max(n for n in range(1, 1000) if 3072 * 8 * n + 48 * 8 * n**2 + -(-n // 8) * n <= 2**26 - 3 * 64)
+    assert found.limits[0].by_plan == found.limits[0].by_any_plan
+    assert abs((found.limits[0].by_plan or 0) - fitting) <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "within: is required where the problem has no capacity"),
+        ({"within": 9, "at": {"x": 1}}, 'at: must name a symbol of the problem (b, n), got "x"'),
+        ({"within": 9, "at": {"b": 65}}, "at.b: must be from 1 to 64, got 65"),
+        (
+            {"within": 9, "at": {"b": 1, "n": 2}},
+            "at: must have values of all symbols but one or two, got a value for each",
+        ),
+    ],
+)
+def test_a_wrong_question_for_limits_is_named(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(OptionError) as error:
+        limits(problem_of(), LimitsOptions(**options))
+    assert str(error.value) == sentence
+
+
+def test_a_value_out_of_range_is_named() -> None:
+    problem = problem_of()
+    with pytest.raises(ProblemError) as error:
+        evaluator_of(problem, shapes(problem)).offsets({"b": 0, "x": 3})
+    assert error.value.sentences == (
+        "x: must be a symbol of the problem (b, n)",
+        "b: must be from 1 to 64, got 0",
+        "n: needs a value",
+    )

@@ -1,0 +1,125 @@
+"""One problem at many sizes of a pool: in order, never worse, and each told what larger ones prove."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from memplan.capabilities.sweep.grid import SweepPoint, informed, is_found, sweep, with_sizes
+from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.solve import solve
+from tests.support import oracle
+
+ROWS = [(3, 0, 2), (2, 1, 4), (4, 3, 6), (2, 0, 1), (3, 5, 7)]
+PROBLEM = Problem.model_validate(
+    {
+        "buffers": [{"id": k, "size": size, "start": a, "end": b} for k, (size, a, b) in enumerate(ROWS)],
+        "pools": [{"name": "fast", "size": 4}, {"name": "slow", "cost": 2}],
+        "objective": "cost",
+    }
+)
+
+
+def planned(problem: Problem, start: Plan | None, **options: Any) -> Plan:
+    return solve(problem, control=SolveControl(start=start), **{"time_limit_s": 20.0} | options)
+
+
+def score(plan: Plan) -> tuple[float | None, ...]:
+    return plan.cost, *(use.used for use in reversed(plan.pools))
+
+
+def test_each_size_has_the_best_plan_for_it_in_order_of_size() -> None:
+    points = informed(list(sweep(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]}, planned)))
+    assert [point.sizes[0] for point in points] == [0, 2, 4, 6, 9]
+    for point in points:
+        sized = with_sizes(PROBLEM, {"fast": point.sizes[0]})
+        assert verify(sized, point.plan) == ()
+        assert score(point.plan) == oracle.best_score(sized)
+        assert (point.plan.pools[0].size,) == point.sizes
+        assert point.plan.cost_lower_bound == point.plan.cost
+
+
+def test_no_size_is_worse_than_a_smaller_one_even_where_there_is_no_time_to_search() -> None:
+    good = solve(with_sizes(PROBLEM, {"fast": 5}), time_limit_s=20)
+    points = list(sweep(PROBLEM, {"fast": range(5, 9)}, lambda problem, _: planned(problem, good, time_limit_s=1e-9)))
+    assert [score(point.plan) for point in points] == [score(good)] * 4
+    assert all(verify(with_sizes(PROBLEM, {"fast": point.sizes[0]}), point.plan) == () for point in points)
+
+
+def test_what_fits_nowhere_while_the_pool_is_small_fits_once_it_is_large() -> None:
+    alone = Problem.model_validate({"buffers": PROBLEM.buffers})
+    points = informed(list(sweep(alone, {"default": range(4, 10)}, planned)))
+    assert [point.plan.status for point in points] == ["infeasible"] * 3 + ["optimal"] * 3
+    assert [is_found(point.plan) for point in points] == [False] * 3 + [True] * 3
+
+
+def test_a_larger_size_lends_its_bound_and_its_proof_to_smaller_ones() -> None:
+    points = list(sweep(PROBLEM, {"fast": (4, 5)}, planned))
+    best = points[0].plan.model_copy(update={"cost": points[0].plan.cost})
+    unproved = best.model_copy(update={"status": "feasible", "cost_lower_bound": 1.0, "proof": None, "gap": 0.5})
+    told = informed([SweepPoint((3,), unproved), SweepPoint((4,), best)])
+    assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("optimal", best.cost)
+    assert (told[0].plan.proof, told[0].plan.gap) == (best.proof, 0.0)
+    worse = unproved.model_copy(update={"cost": 99.0})
+    told = informed([SweepPoint((3,), worse), SweepPoint((4,), best)])
+    assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("feasible", best.cost)
+
+
+def test_costs_never_rise_with_the_size() -> None:
+    points = informed(list(sweep(PROBLEM, {"fast": range(13)}, partial(planned, time_limit_s=5.0))))
+    costs = [point.plan.cost for point in points]
+    bounds = [point.plan.cost_lower_bound for point in points]
+    for values in (costs, bounds):
+        assert all(a is not None and b is not None and a >= b for a, b in pairwise(values))
+    assert costs[-1] == 0
+
+
+def test_a_plan_that_is_none_of_this_problem_is_no_start() -> None:
+    other = Problem.model_validate({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})
+    stranger = solve(other, time_limit_s=20)
+    broken = solve(with_sizes(PROBLEM, {"fast": 9}), time_limit_s=20)
+    for start in (stranger, broken):
+        assert (
+            solve(with_sizes(PROBLEM, {"fast": 0}), time_limit_s=20, control=SolveControl(start=start)).status
+            == "optimal"
+        )
+
+
+def test_a_start_between_the_units_of_a_problem_sinks_to_whole_ones() -> None:
+    rows = [{"id": k, "size": 64, "start": 0, "end": 1} for k in range(2)]
+    problem = Problem.model_validate({"buffers": rows})
+    placements = [{"id": 0, "pool": "default", "offset": 3}, {"id": 1, "pool": "default", "offset": 100}]
+    start = Plan.model_validate({"placements": placements})
+    plan = solve(problem, time_limit_s=1e-9, control=SolveControl(start=start))
+    assert [place.offset for place in plan.placements] == [0, 64]
+
+
+def test_a_pool_that_is_not_there_is_refused() -> None:
+    with pytest.raises(OptionError) as caught:
+        list(sweep(PROBLEM, {"sram": [1]}, planned))
+    assert str(caught.value) == 'sweep: must name a pool of the problem (fast, slow), got "sram"'
+
+
+def test_sizes_of_several_pools_are_combined() -> None:
+    pools = [{"name": "fast", "size": 4}, {"name": "middle", "size": 4, "cost": 1}, {"name": "slow", "cost": 2}]
+    problem = Problem.model_validate({"buffers": PROBLEM.buffers, "pools": pools, "objective": "cost"})
+    points = informed(list(sweep(problem, {"fast": (4, 0), "middle": (0, 3, 6)}, planned)))
+    assert [point.sizes for point in points] == [(0, 0), (0, 3), (0, 6), (4, 0), (4, 3), (4, 6)]
+    for point in points:
+        sized = with_sizes(problem, dict(zip(("fast", "middle"), point.sizes, strict=True)))
+        assert verify(sized, point.plan) == ()
+        assert score(point.plan) == oracle.best_score(sized)
+    assert points[4].sizes == (4, 3)
+
+
+@pytest.mark.parametrize("sizes", [{}, {"fast": range(40), "slow": range(40)}])
+def test_too_many_combinations_are_refused_before_any_is_planned(sizes: dict[str, range]) -> None:
+    with pytest.raises(OptionError, match="sweep: must have 1 to 1000 combinations of sizes"):
+        next(sweep(PROBLEM, sizes, planned))

@@ -1,0 +1,167 @@
+"""Verdicts on plans: each claim is checked by something, or named as one that nobody checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan import certify, solve
+from memplan.api.cli.main import main
+from memplan.capabilities.verify.verify import CAPABILITY, Verdict, lines, verify
+from memplan.planner.errors import InputError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.certify import with_certificate
+from tests.support.random_problems import random_problem
+from tests.support.tight_problems import mixed_alignments
+
+PAIR = [{"id": "a", "size": 4, "start": 0, "end": 2, "alignment": 8}, {"id": "b", "size": 5, "start": 1, "end": 3}]
+ONE = Problem.model_validate({"buffers": PAIR, "pools": [{"name": "p", "size": 64}]})
+TWO = random_problem(3, 5, frozenset({"pools"}))
+
+
+def by(found: Verdict) -> dict[str, str | None]:
+    return {each.claim: each.by for each in found.claims}
+
+
+def certified_plan(problem: Problem, **options: Any) -> tuple[Plan, str]:
+    plan = solve(problem, **options)
+    found = certify(problem, plan)
+    return with_certificate(plan, found), found.text
+
+
+def test_a_certificate_checks_what_nothing_else_does() -> None:
+    for profile in ("balanced", "speed", "size"):
+        plan, text = certified_plan(TWO, profile=profile)
+        alone, proved = by(verify(TWO, plan)), by(verify(TWO, plan, text))
+        assert (alone["status"], alone["profile"]) == (None, None)
+        assert {proved[name] for name in ("status", "profile", "certificate", "lower_bound")} == {"certificate"}
+        assert {name for name, checker in proved.items() if checker is None} <= {"solver", "stop_reason", "version"} | {
+            "wall_time_s",
+            "proof",
+            "proof.by",
+            "findings",
+        }
+
+
+def test_a_plan_is_called_valid_with_a_word_of_claims_without_a_check() -> None:
+    plan = solve(ONE)
+    said = list(lines(verify(ONE, plan)))
+    assert said[0] == "valid, 2 placements"
+    assert said[-1].startswith("not checked: ")
+    bare = Plan.model_validate({"placements": [row.model_dump() for row in plan.placements]})
+    assert list(lines(verify(ONE, bare))) == ["valid, 2 placements"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "claim"),
+    [
+        ({"lower_bound": 13, "proof": None, "peak": 13}, "status"),
+        ({"proof": {"kind": "search"}}, "status"),
+        ({"proof": {"kind": "engines"}}, "lower_bound"),
+        ({"profile": "speed"}, "profile"),
+        ({"version": "9"}, "version"),
+        ({"solver": "magic"}, "solver"),
+        ({"reproducible": True, "disturbed_by": "cancelled"}, "reproducible"),
+        (
+            {
+                "kept": {
+                    "eps": 0,
+                    "least": "buffers",
+                    "stayed": 2,
+                    "moved": 0,
+                    "moved_bytes": 0,
+                    "least_moves": 0,
+                    "proved": True,
+                }
+            },
+            "kept",
+        ),
+        ({"proof": {"kind": "search", "certificate": {"sha256": "0" * 64}}}, "certificate"),
+        ({"pools": [{"name": "p", "used": 13, "lower_bound": 13}], "proof": None}, "pools[0].lower_bound"),
+    ],
+)
+def test_claims_that_nothing_gives_are_named(changed: dict[str, Any], claim: str) -> None:
+    rows = [{"id": "b", "pool": "p", "offset": 0}, {"id": "a", "pool": "p", "offset": 8}]
+    rows[0]["offset"], rows[1]["offset"] = 8, 0
+    fields = {"status": "optimal", "lower_bound": 13, "peak": 13, "gap": 0.0, "placements": rows}
+    found = verify(ONE, Plan.model_validate(fields | changed))
+    assert found.valid, found.violations
+    assert by(found)[claim] is None
+    assert any(line.startswith("not checked: ") and claim in line for line in lines(found))
+
+
+def test_what_a_plan_claims_of_its_infeasibility_is_checked_or_named() -> None:
+    problem = mixed_alignments(16003, 16)
+    best = solve(problem, time_limit_s=20).peak
+    assert best is not None
+    tight = problem.with_capacity(best - 1)
+    plan, text = certified_plan(tight)
+    assert plan.status == "infeasible"
+    alone, proved = by(verify(tight, plan)), by(verify(tight, plan, text))
+    assert (alone["status"], proved["status"]) == (None, "certificate")
+    false = Plan.model_validate({"status": "infeasible", "explanation": {"message": "no", "needed": 1}})
+    named = by(verify(problem.with_capacity(best), false))
+    assert {named["status"], named["explanation.needed"], named["explanation.message"]} == {None}
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"weighted": {"weights": {"fast": 1000, "slow": 1}, "sum": 0.0}}, {"cost_limit": 1e9}],
+)
+def test_no_certificate_proves_what_plans_for_other_wants_claim(wanted: dict[str, Any]) -> None:
+    plan, text = certified_plan(TWO, profile="size")
+    if "weighted" in wanted:
+        used = {pool.name: pool.used or 0 for pool in plan.pools}
+        total = sum(weight * used[name] for name, weight in wanted["weighted"]["weights"].items())
+        wanted = {"weighted": wanted["weighted"] | {"sum": total, "lower_bound": total}}
+    data = json.loads(plan.model_dump_json()) | wanted
+    found = verify(TWO, Plan.model_validate(data), text)
+    assert found.valid, found.violations
+    assert {by(found)[name] for name in ("status", "profile", "lower_bound", *wanted)} == {None}
+
+
+@pytest.mark.parametrize("buffers", [0, "a", [["a"]], None])
+def test_buffers_of_a_finding_that_are_none_are_refused(buffers: object) -> None:
+    with pytest.raises(InputError, match="findings"):
+        Plan.model_validate({"findings": [{"rule": "r", "message": "m", "buffers": buffers}]})
+
+
+def test_an_optimal_plan_whose_cost_is_above_its_bound_is_none() -> None:
+    plan = solve(TWO, profile="speed")
+    assert plan.cost is not None
+    low = plan.model_copy(update={"cost_lower_bound": plan.cost - 1})
+    assert "where the status is optimal" in verify(TWO, low).violations[0].message
+
+
+def test_a_certificate_that_is_another_one_or_proves_nothing_is_said() -> None:
+    plan, text = certified_plan(ONE)
+    said = verify(ONE, plan, text.replace("used 9", "used 10").replace("claim 8", "claim 9"))
+    assert not said.valid
+    assert any("certificate: refused" in each.message for each in said.violations)
+    other, _ = certified_plan(ONE)
+    assert other.proof is not None
+    wrong = other.model_copy(
+        update={"proof": other.proof.model_copy(update={"certificate": certify(TWO, solve(TWO)).facts()})}
+    )
+    assert any("certificate.sha256" in each.message for each in verify(ONE, wrong, text).violations)
+    assert CAPABILITY.exit_status(said) == 3
+
+
+def test_the_command_checks_the_file_as_it_was_given(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    table, plan, proof = (str(tmp_path / name) for name in ("e.csv", "plan.json", "plan.lemmas"))
+    Path(table).write_text("id,start,end,size\na,0,1,9\nb,1,2,9\n")
+    sizes = ["--capacity", "fast=10", "--capacity", "slow=20"]
+    for more in ([], sizes, ["--half-open"]):
+        assert main(["plan", table, "-q", "-o", plan, "--certificate", proof, *more]) == 0
+        capfd.readouterr()
+        assert main(["verify", table, plan, "--certificate", proof, "--format", "json", *more]) == 0
+        found = json.loads(capfd.readouterr().out)
+        checked = {each["claim"]: each["by"] for each in found["claims"]}
+        assert (checked["status"], checked["certificate"]) == ("certificate", "certificate")
+        lifetimes = "half-open" if more == ["--half-open"] else "closed"
+        assert found["proved"].endswith(f"with {lifetimes} lifetimes")
+    assert main(["verify", table, plan, "--certificate", proof, "--capacity", "30"]) == 3

@@ -1,0 +1,153 @@
+"""Operations as Relay's planner sees them: sizes, textures, and what makes no sense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memplan.planner.errors import ProblemError
+from memplan.solvers.objects.relay_graph import (
+    Bundle,
+    Item,
+    Operation,
+    RelayCall,
+    RelayParameter,
+    Reshape,
+    TensorType,
+)
+from memplan.systems.tvm.relay_storage import Storage, plan_storages
+
+BUFFER = TensorType((1,), "uint8")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "size"),
+    [
+        ("float32", (10,), 40),
+        ("float32", (), 4),
+        ("int4", (3,), 3),
+        ("int4x8", (3,), 12),
+        ("bool", (5, 2), 10),
+        ("boolx16", (3,), 6),
+        ("bfloat16", (2, 3), 12),
+        ("float16x4", (0, 7), 0),
+    ],
+)
+def test_sizes_are_whole_bytes_an_element(dtype: str, shape: tuple[int, ...], size: int) -> None:
+    assert TensorType(shape, dtype).size() == size
+
+
+def texture(*shape: int, dtype: str = "float16", scope: str = "global.texture") -> TensorType:
+    return TensorType(shape, dtype, scope, "adreno")
+
+
+SQUARE = texture(10, 10, 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sides"),
+    [
+        (texture(1, 8, 14, 10, 4), (10, 112)),
+        (texture(64, 3, 7, 5, 4, scope="global.texture-weight"), (105, 64)),
+        (texture(1, 14, 10, 8, 4, scope="global.texture-nhwc"), (80, 14)),
+        (texture(6, 5, 4, scope="global.texture-nhwc"), (5, 6)),
+    ],
+)
+def test_textures_are_flattened_to_width_and_height(kind: TensorType, sides: tuple[int, int]) -> None:
+    assert plan_storages([RelayParameter("x", kind)], ["x"]).storages == (Storage(0, "adreno", kind.scope, sides),)
+
+
+def textures(*types: TensorType) -> list[tuple[int, ...]]:
+    """Return the ids of a chain of calls: the third may have the storage of the first, and so on."""
+    operations: list[Operation] = [RelayParameter("t", TensorType((1,), "uint8"))]
+    operations += [RelayCall(f"t{i}", ("t" if i == 0 else f"t{i - 1}",), (kind,)) for i, kind in enumerate(types)]
+    plan = plan_storages(operations, [operations[-1].name])
+    return [plan.ids[operation.name] for operation in operations[1:]]
+
+
+@pytest.mark.parametrize(
+    ("other", "is_reused"),
+    [
+        (SQUARE, True),
+        (texture(5, 10, 4), True),
+        (texture(2, 10, 4), True),
+        (texture(1, 10, 4), False),
+        (texture(59, 10, 4), True),  # 59 // 10 is 5, and 5 times is allowed
+        (texture(60, 10, 4), False),
+        (texture(10, 60, 4), False),
+        (texture(10, 10, 4, dtype="float32"), False),
+        (texture(10, 10, 4, scope="global.texture-weight"), False),
+        (TensorType((10, 10, 4), "float16"), False),
+    ],
+)
+def test_textures_never_mix_scopes_or_types_nor_sides_more_than_five_times(other: TensorType, is_reused: bool) -> None:
+    first, _, third = textures(SQUARE, BUFFER, other)
+    assert (first == third) == is_reused
+
+
+def test_a_texture_grows_where_none_is_large_enough_and_is_then_not_free_again() -> None:
+    operations: list[Operation] = [RelayParameter("t", BUFFER)]
+    kinds = (SQUARE, BUFFER, texture(12, 9, 4), BUFFER, SQUARE)
+    operations += [RelayCall(f"t{i}", ("t" if i == 0 else f"t{i - 1}",), (kind,)) for i, kind in enumerate(kinds)]
+    plan = plan_storages(operations, ["t4"])
+    first, grown, last = (plan.ids[name][0] for name in ("t0", "t2", "t4"))
+    assert first == grown != last
+    assert plan.storages[first].texture == (10, 12)
+
+
+def test_a_texture_that_need_not_grow_is_preferred_and_of_those_the_closest() -> None:
+    makers: list[Operation] = [RelayParameter("t", BUFFER)]
+    sizes = {"wide": texture(10, 20, 4), "close": texture(11, 11, 4), "small": texture(9, 9, 4)}
+    calls = [RelayCall(name, ("t",), (kind,)) for name, kind in sizes.items()]
+    end = [RelayCall("end", tuple(sizes), (BUFFER,)), RelayCall("next", ("end",), (SQUARE,))]
+    plan = plan_storages([*makers, *calls, *end], ["next"])
+    assert plan.ids["next"] == plan.ids["close"]
+
+
+@pytest.mark.parametrize(
+    ("operations", "results", "sentence"),
+    [
+        ([RelayCall("a", ("b",), ())], [], 'operations[0]: must take values of operations before it, got "b"'),
+        ([RelayParameter("a", BUFFER)] * 2, [], 'operations[1].name: must be unique, got "a" again'),
+        ([RelayParameter("a", BUFFER)], ["b"], 'results[0]: must name an operation, got "b"'),
+        (
+            [RelayParameter("a", BUFFER), Item("b", "a", 1)],
+            [],
+            "operations[1].index: must be at least 0 and below 1, got 1",
+        ),
+        (
+            [RelayParameter("a", BUFFER), Bundle("b", ("a", "a")), Reshape("c", "b", BUFFER)],
+            [],
+            "operations[2].input: must be one tensor, got 2",
+        ),
+    ],
+)
+def test_operations_that_make_no_sense_are_named(
+    operations: list[Operation], results: list[str], sentence: str
+) -> None:
+    with pytest.raises(ProblemError) as caught:
+        plan_storages(operations, results)
+    assert caught.value.sentences == (sentence,)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"shape": ("n", 4)}, 'shape[0]: must be a number of at least 0, got "n"'),
+        ({"shape": (4, -1)}, "shape[1]: must be a number of at least 0, got -1"),
+        ({"shape": (4,), "dtype": "float"}, 'dtype: must be a type such as float32 or int8x4, got "float"'),
+        (
+            {"shape": (4,), "scope": "global.texture"},
+            "shape: must have at least 2 axes in global.texture, got [4]",
+        ),
+        (
+            {"shape": (4,), "scope": "local"},
+            'scope: must be global, global.texture, global.texture-nhwc, global.texture-weight, got "local"',
+        ),
+    ],
+)
+def test_tensors_without_a_size_are_refused(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ProblemError) as caught:
+        TensorType(**wrong)
+    assert caught.value.sentences == (sentence,)

@@ -1,0 +1,119 @@
+"""StableHLO as text: programs as JAX exports them with open sizes (`lab.compiler_dumps`), and small ones by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.errors import FormatError, InputError, OptionError
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.problem import SymbolRange, compiled
+from memplan.systems.imported import ModelOptions
+from memplan.systems.reading import detect, read_model
+from memplan.systems.symbolic import read_symbolic
+
+DUMPS = Path(__file__).parents[2] / "dumps"
+
+
+def dump(name: str) -> bytes:
+    return (DUMPS / f"{name}.stablehlo.mlir").read_bytes()
+
+
+def program(*lines: str, arguments: str = "%arg0: tensor<?x8xf32>", result: str = "tensor<?x8xf32>") -> bytes:
+    header = f"  func.func public @main({arguments}) -> {result} {{"
+    constant = "    %c = stablehlo.constant dense<1> : tensor<i32>"
+    return "\n".join(["module @jit_f {", header, constant, *(f"    {line}" for line in lines), "  }", "}", ""]).encode()
+
+
+def sizes(data: bytes, **dims: int) -> dict[str, int]:
+    problem = read_model(data, options=ModelOptions(dims=dims)).problem
+    return {str(row.id).removeprefix("main/"): row.size for row in problem.buffers if row.alias_of is None}
+
+
+@pytest.mark.parametrize(
+    ("name", "symbols", "ranges"),
+    [
+        ("attention", {"b": SymbolRange(), "n": SymbolRange(max=512)}, {"b": SymbolRange(max=30)}),
+        ("convolution", {"b": SymbolRange(), "h": SymbolRange(min=32), "w": SymbolRange(min=4)}, {}),
+        ("recurrent", {"t": SymbolRange(min=2), "b": SymbolRange()}, {"b": SymbolRange(max=64)}),
+    ],
+)
+def test_each_size_is_an_expression_of_the_symbols_that_jax_names(
+    name: str, symbols: dict[str, SymbolRange], ranges: dict[str, SymbolRange]
+) -> None:
+    data = dump(name)
+    assert detect(data) == "stablehlo"
+    problem = read_symbolic(data, None, ranges)
+    assert problem.symbols == symbols | ranges
+    sized = compiled(problem)
+    for values in samples(sized.space, 4, seed=9)[-4:]:
+        ids = (str(row.id).removeprefix("main/") for row in problem.buffers)
+        assert dict(zip(ids, sized.sizes([values])[:, 0].tolist(), strict=True)) == sizes(data, **values)
+
+
+def test_sizes_are_those_of_the_program_that_was_exported() -> None:
+    attention = sizes(dump("attention"), b=3, n=40)
+    assert [size for name, size in attention.items() if name.startswith("dot_general")] == [
+        *[4 * 3 * 40 * 64] * 3,
+        4 * 3 * 4 * 40 * 40,
+        4 * 3 * 4 * 40 * 16,
+    ]
+    convolution = sizes(dump("convolution"), b=2, h=37, w=5)
+    assert (
+        convolution
+        | {
+            "dynamic_conv.2": 4 * 2 * 19 * 20 * 8,
+            "dynamic_reduce_window.3": 4 * 2 * 10 * 10 * 8,
+            "pad.4": 4 * 2 * 13 * 10 * 8,
+            "concatenate.5": 4 * 2 * 13 * 20 * 8,
+        }
+        == convolution
+    )
+
+
+def test_a_loop_keeps_what_no_trip_changes_where_it_is() -> None:
+    recurrent = sizes(dump("recurrent"), b=2, t=5)
+    assert [size for name, size in recurrent.items() if name.startswith("while")] == [64, 4 * 2 * 32, 4 * 5 * 2 * 32]
+    assert recurrent["arg2"] == 128
+
+
+def test_sizes_without_names_are_called_by_their_argument_and_place() -> None:
+    data = program(
+        "%0 = stablehlo.tanh %arg0 : tensor<?x8xf32> loc(#loc3)",
+        '%1 = "stablehlo.sort"(%0) <{dimension = 0 : i64}> ({',
+        "^bb0(%a: tensor<f32>, %b: tensor<f32>):",
+        "  %9 = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+        "  stablehlo.return %9 : tensor<i1>",
+        '}) : (tensor<?x8xf32>) -> tensor<?x8xf32> loc("sort"(#loc4))',
+        "return %1 : tensor<?x8xf32>",
+    )
+    assert read_symbolic(data, "f.mlir", {}).symbols == {"arg0_0": SymbolRange()}
+    assert sizes(data, **{"arg0.0": 10}) == {"arg0": 320, "tanh.1": 320, "sort.2": 320}
+    with pytest.raises(FormatError, match=r'arg0.0: must have a size, got "arg0.0"; give it: --dim "arg0.0=1"'):
+        sizes(data)
+    with pytest.raises(OptionError, match=r"dim: must be a dimension that the program names \(arg0.0\), got"):
+        sizes(data, n=4)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("%0 = stablehlo.mystery %arg0 : tensor<?x8xf32>", "line 4 (stablehlo.mystery): must be an operator whose"),
+        ("%0 = stablehlo.dynamic_reshape %arg0, %arg1 : (tensor<?x8xf32>, tensor<2xi32>) -> tensor<?x8xf32>",
+         "line 4 (stablehlo.dynamic_reshape): must have sizes that follow from those of arguments"),
+        ("%0 = call @gone(%arg0) : (tensor<?x8xf32>) -> tensor<?x8xf32>", "must call a function of the module"),
+        ("%0 = stablehlo.tanh %arg0 : !tuple", "line 4 (stablehlo.tanh): must have tensors as results"),
+        ("?", "line 4: must be an operation of StableHLO"),
+    ],
+)  # fmt: skip
+def test_what_no_rule_says_is_refused_with_its_line_and_operator(line: str, sentence: str) -> None:
+    arguments = "%arg0: tensor<?x8xf32>, %arg1: tensor<2xi32>"
+    with pytest.raises(InputError) as error:
+        sizes(program(line, "return %0 : tensor<?x8xf32>", arguments=arguments), **{"arg0.0": 4})
+    assert sentence in str(error.value)
+
+
+def test_an_operator_without_a_rule_needs_none_where_its_result_has_known_sizes() -> None:
+    data = program("%0 = stablehlo.mystery %arg0 : (tensor<?x8xf32>) -> tensor<4xf64>", "return %0 : tensor<4xf64>")
+    assert sizes(data, **{"arg0.0": 4})["mystery.1"] == 64
