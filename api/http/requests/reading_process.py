@@ -28,7 +28,7 @@ from memplan.capabilities.bodies import read_question
 from memplan.capabilities.capability import due
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner import errors
-from memplan.solvers.processes.fence import write_no_file
+from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.processes.parent import Parent
 
 WRONG: Mapping[str, type[errors.MemplanError]] = {
