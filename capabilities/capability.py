@@ -18,7 +18,7 @@ from memplan.capabilities.question import Input, Question
 from memplan.planner.errors import OptionError
 from memplan.planner.model.rows import Value
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S, SolveControl
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.deadline import NEVER, Deadline
 
 if TYPE_CHECKING:
     from memplan.solvers.portfolio.limits import Limits
@@ -41,6 +41,10 @@ class CapabilityOptions(Value):
         """True where work is counted instead of time, so that the answer is the same on every machine."""
         return bool(getattr(self, "deterministic", False))
 
+    def due(self, started: float | None = None) -> Deadline:
+        """Return when the answer is due of a call that came at `started`, or now; never where work is counted."""
+        return due(inf if self.counts_work else self.time_limit_s, started)
+
     def fields(self, *names: str) -> dict[str, Any]:
         """Return some of the options by their names, as a study takes them."""
         return {name: getattr(self, name) for name in names}
@@ -61,38 +65,26 @@ def due(time_limit_s: float, started: float | None = None) -> Deadline:
 class Control:
     """The control of a capability while it runs.
 
-    `deadline` is when the answer is due, by default the time limit after the call. `cancelled` ends the search early,
-    with the best answer so far. `report` is called with what is new: objects of JSON with few numbers. `note` is called
-    with an answer that holds, to be given where the call has to be ended before it returns. Where it `is_local`, the
-    caller runs this process, and may name code of his own that is run.
+    deadline: when the answer is due; never, until the call has begun, where its time limit alone decides.
+    cancelled: ends the search early, with the best answer so far.
+    report: is called with what is new, objects of JSON with few numbers.
+    is_local: the caller runs this process, and may name code of his own that is run.
+    note: is called with an answer that holds, to be given where the call is abandoned before it returns.
+    counted_s: the time limit where work is counted instead of time; then no clock decides but that of the caller.
     """
 
-    deadline: Deadline | None = None
+    deadline: Deadline = NEVER
     cancelled: threading.Event = field(default_factory=threading.Event)
     report: Callable[[Mapping[str, Any]], None] = lambda _: None
     is_local: bool = False
     note: Callable[[Any], None] | None = None
+    counted_s: float | None = None
 
-    def begun(self, options: CapabilityOptions) -> Running:
+    def begun(self, options: CapabilityOptions) -> Self:
         """Return the control of a call that begins now."""
         counted_s = options.time_limit_s if options.counts_work else None
-        deadline = self.deadline or Deadline.after(options.time_limit_s if counted_s is None else inf)
-        return Running(deadline, self.cancelled, self.report, counted_s, self.is_local, self.note)
-
-
-@dataclass(frozen=True, eq=False)
-class Running:
-    """The control of a call that has begun; `counted_s` is its time limit where work is counted instead of time.
-
-    What counts its work has no deadline, unless whoever calls has one.
-    """
-
-    deadline: Deadline
-    cancelled: threading.Event
-    report: Callable[[Mapping[str, Any]], None]
-    counted_s: float | None = None
-    is_local: bool = False
-    note: Callable[[Any], None] | None = None
+        deadline = self.deadline if self.deadline.at < inf else options.due()
+        return replace(self, deadline=deadline, counted_s=counted_s)
 
     @property
     def left_s(self) -> float:
@@ -104,7 +96,7 @@ class Running:
         """True once the call was cancelled, or has no time left; where work is counted, only the former."""
         return self.cancelled.is_set() or (self.counted_s is None and self.deadline.left_s <= 0)
 
-    def within(self, limit_s: float) -> Running:
+    def within(self, limit_s: float) -> Self:
         """Return the control of a part of the call that has so many seconds."""
         counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
         return replace(self, deadline=self.deadline.within(limit_s), counted_s=counted_s)

@@ -15,10 +15,10 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.arguments import ListFormat, Quiet, ServerUrl
 from memplan.api.cli.flags import SELECTION, Selection, dashed, flags_of, keyword, options_given, selected, signed
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from memplan.api.cli.progress import ProgressLine, TimeGiven, run_in_thread
+from memplan.api.cli.progress import ProgressLine, TimeGiven
 from memplan.api.cli.reading import parameters_of_inputs, read_files
 from memplan.api.cli.streams import is_terminal, refuse_no_page, refuse_unwritable, say, wants_table, warnings, write
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control, due
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.files import named
@@ -36,7 +36,7 @@ EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 class Given:
     """What a command was given: its files by the names of inputs, its own flags, and what was read of both.
 
-    `time` ends what goes on beyond a limit that was given. Of the answer's JSON on standard
+    `time` abandons what goes on beyond a limit that was given. Of the answer's JSON on standard
     output, only the `selection` is wanted. `prepared` is what the command's own part keeps for after the answer;
     `exit_status` is that of what it writes.
     """
@@ -130,7 +130,8 @@ def command_of(capability: Capability[Any], local: Local | None = None) -> Calla
 def run(line: CommandLine, local: Local) -> int:
     """Read files and flags, answer, and write the answer; return the exit status. Raises MemplanError.
 
-    Where a time limit was given, what looks at no clock is ended soon after it, with the last answer that was noted.
+    Where a time limit was given, what looks at no clock is abandoned soon after it, and the last answer that was
+    noted is given.
     """
     capability, given = line.capability, line.given
     if not local.owns_output:
@@ -166,8 +167,8 @@ def run(line: CommandLine, local: Local) -> int:
         sys.stderr if local.draws_progress and is_terminal(sys.stderr) and not given["quiet"] else None
     )
     # Reading is a part of the time, unless work is counted instead.
-    deadline = None if found.options.counts_work else due(found.options.time_limit_s, started)
-    if deadline is not None and files and is_ended:
+    deadline = found.options.due(started)
+    if files and is_ended:
         deadline = deadline.earlier(_FOR_FILES * found.options.time_limit_s)
     with graceful_interrupts() as cancelled:
         hear = _reporter(capability, drawn.take if local.draws_progress else _say_line, given["quiet"])
@@ -178,7 +179,7 @@ def run(line: CommandLine, local: Local) -> int:
             local.begin(found, control)
             return answered(capability, found, control)
 
-        answer = run_in_thread(lambda: time_given.run(work, noted), lambda: drawn.draw(time.monotonic() - started))
+        answer = time_given.run(work, noted, lambda: drawn.draw(time.monotonic() - started))
         drawn.erase()
     show(capability, local, found, answer)
     return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer) or found.exit_status

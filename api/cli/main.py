@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -18,9 +19,21 @@ _EXTRAS = {"serve": "server", "keys": "server", "scheduler": "cluster", "worker"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, with the process's own arguments by default, and return its exit status."""
-    if arguments is None:  # the process is the command's own
-        gc.disable()  # what is imported stays: until a command runs, there is no garbage
-        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some reads all that is installed
+    if arguments is not None:
+        return _status(arguments)
+    gc.disable()  # what is imported stays: until a command runs, there is no garbage
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some reads all that is installed
+    status = _status(arguments)
+    gc.freeze()  # the end of the process frees all at once
+    if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(AttributeError, OSError, ValueError):  # one that is closed
+                stream.flush()
+        os._exit(status)  # Python would wait for the work of pools
+    return status
+
+
+def _status(arguments: Sequence[str] | None) -> int:
     try:
         with quiet_interrupts():
             return _run(arguments)
@@ -28,9 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return interrupted.status
     except Exception as error:  # noqa: BLE001 - Python's own exit status, 1, would mean that nothing fits
         return _fault(error)
-    finally:
-        if arguments is None:
-            gc.freeze()  # the end of the process frees all at once
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -39,10 +49,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     from memplan.api.cli.streams import UsageError, say
     from memplan.planner.errors import InputError
     from memplan.planner.errors.extras import missing
-    from memplan.solvers.processes.ending import hide_dropped_ends
 
-    if arguments is None:
-        hide_dropped_ends()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         command = app(given)

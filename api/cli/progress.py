@@ -1,23 +1,20 @@
-"""Work in a thread, so that signals are heard meanwhile, a line that shows how far it is, and the end of its time."""
+"""A line that shows how far a command is, and the end of its time."""
 
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import TextIO, TypeVar
 
+from memplan.api.abandoning import run_in_thread
 from memplan.capabilities.capability import due
 from memplan.planner.errors import OptionError
-from memplan.solvers.processes.ending import Ending, OverError
 
 Result = TypeVar("Result")
 _GRACE_S = 0.25
 _WRITING_S = 0.2
 """The seconds after its limit when a command without an answer is ended; those that its files have after that."""
-_DRAW_EVERY_S = 0.1
 _ERASE = "\r\033[K"
 
 
@@ -47,33 +44,11 @@ class ProgressLine:
             self.terminal.flush()
 
 
-def run_in_thread(work: Callable[[], Result], meanwhile: Callable[[], None]) -> Result:
-    """Run `work` to its end, and `meanwhile` several times a second; return or raise what it does.
-
-    A signal's handler runs in the main thread, which must not be inside a kernel when the signal comes.
-    """
-    done: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
-            done.set_exception(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(_DRAW_EVERY_S)
-    while thread.is_alive():
-        meanwhile()
-        thread.join(_DRAW_EVERY_S)
-    return done.result()
-
-
 class TimeGiven:
-    """The time of a command from now on, which ends what it does where that looks at no clock.
+    """The time of a command from now on: what looks at no clock, and goes on beyond it, is abandoned.
 
     It is over a quarter of a second after its limit; on a machine that is busy, not before this process has had as much
-    of a processor. Without a limit nothing is ended.
+    of a processor. Without a limit nothing is abandoned.
     """
 
     def __init__(self, limit_s: float | None) -> None:
@@ -85,23 +60,26 @@ class TimeGiven:
         """Return the seconds for what follows the answer: where a limit was given, what is left of it."""
         return most_s if self.deadline is None else max(0.01, min(most_s, self.deadline.left_s))
 
-    def run(self, work: Callable[[], Result], noted: Sequence[Result] = (), *, is_answered: bool = False) -> Result:
-        """Return what the work returns, in any thread; where its time is over before, what was noted last.
+    def run(
+        self,
+        work: Callable[[], Result],
+        noted: Sequence[Result] = (),
+        meanwhile: Callable[[], None] = lambda: None,
+        *,
+        is_answered: bool = False,
+    ) -> Result:
+        """Return what the work returns, which runs in a thread; where its time is over before, what was noted last.
 
         What is written once it `is_answered` has a little more. Raises OptionError where nothing was noted.
         """
         if (deadline := self.deadline) is None:
-            return work()
+            return run_in_thread(work, meanwhile)
         more_s = _GRACE_S + (_WRITING_S if is_answered else 0.0)
-        ending = Ending(more_s=lambda: self._cpu_until + more_s - time.process_time())
-
-        def run() -> Result:
-            ending.within(deadline.left_s + more_s)  # here, as before nothing runs that could be ended
-            return work()
-
         try:
-            return ending.run(run)
-        except OverError:
+            return run_in_thread(
+                work, meanwhile, lambda: more_s + max(deadline.left_s, self._cpu_until - time.process_time())
+            )
+        except TimeoutError:
             if noted:
                 return noted[-1]
             what = "what is written with the answer" if is_answered else "an answer"

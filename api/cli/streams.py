@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import typer
 
+from memplan.api.abandoning import writing
 from memplan.files import named, os_errors_named, save
 from memplan.planner import formats
 from memplan.planner.errors import FileError, shown
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.processes.ending import runs_to_its_end
 
 STANDARD = "-"
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
@@ -51,13 +51,13 @@ def format_for(path: str | None, given: str | None) -> str:
         return formats.format_of_name(path)
 
 
-@runs_to_its_end
 def write(path: str | None, data: bytes) -> None:
     """Write a file, or to standard output for None and `-`; raises FileError."""
-    if path is None or path == STANDARD:
-        _write_out(data)
-        return
-    save(path, data)
+    with writing():
+        if path is None or path == STANDARD:
+            _write_out(data)
+        else:
+            save(path, data)
 
 
 def refuse_unwritable(path: str | None) -> None:

@@ -14,7 +14,7 @@ from distributed import Security
 
 from memplan.api.cluster.dask import MEMORY_BYTES, SILENT_S, worker_certificate
 from memplan.api.settings import Settings
-from memplan.solvers.processes.kept import KeptProcesses
+from memplan.solvers.processes.supervisor import Supervisor
 
 _START_S = 60.0
 """The time that a process may take to its first heartbeat."""
@@ -43,7 +43,7 @@ class WorkerPool:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keep the processes running until the block ends; they are ready some seconds later than it begins."""
-        processes = KeptProcesses("worker process", "memplan.api.cluster.worker_process", _START_S, SILENT_S)
+        processes = Supervisor("worker process", "memplan.api.cluster.worker_process", _START_S, SILENT_S)
         for _ in range(self.workers):
             processes.keep(self.task)
         weighing = asyncio.create_task(self._weigh(processes))
@@ -54,7 +54,7 @@ class WorkerPool:
             await asyncio.gather(weighing, return_exceptions=True)
             await processes.stop()
 
-    async def _weigh(self, processes: KeptProcesses) -> None:
+    async def _weigh(self, processes: Supervisor) -> None:
         told: set[int] = set()
         while True:
             await asyncio.sleep(_WEIGH_EVERY_S)

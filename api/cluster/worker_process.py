@@ -15,7 +15,7 @@ from memplan.api.cluster import dask, worker_task
 from memplan.api.cluster.worker_pool import TOO_HEAVY_SIGNAL
 from memplan.api.logs import log_config
 from memplan.api.readiness import warm_up
-from memplan.solvers.processes.fence import take_at_most
+from memplan.solvers.processes.harden import take_at_most
 from memplan.solvers.processes.parent import Parent
 
 _HEARTBEAT_EVERY_S, _POLL_EVERY_S, _TOLD_S = 1.0, 0.2, 0.1

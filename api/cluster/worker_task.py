@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from memplan.api.abandoning import run_in_thread
 from memplan.api.cluster import dask
 from memplan.api.cluster.serialization import pack, unpack
 from memplan.api.cluster.task import (
@@ -28,13 +29,13 @@ from memplan.api.cluster.task import (
 from memplan.planner.errors import MemplanError
 from memplan.solvers.portfolio.one_search import solve_objective
 from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.processes.ending import Ending, OverError, hide_dropped_ends
 from memplan.solvers.search.result import SolveResult
 
 ALARM_S, _ALARM_S_A_CARRY_S = 4.0, 5.0
 """The seconds after its limit, or after it was told to stop, when the system ends a process of its own."""
-_ENDING_S, _ENDED_CPU_S = 0.15, 0.3
-"""Work is ended a little before its grace is over; its process is where it takes so much CPU then."""
+_ENDING_S, _ENDED_CPU_S, _ENDED_S = 0.15, 0.3, 0.5
+"""Work is abandoned a little before its grace is over. Its process is ended where it takes so much CPU then, and lets
+no answer out; else so many seconds after the answer."""
 _PROCESSORS = os.cpu_count() or 1
 _TELL_EVERY_S, _PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 0.25, 1.0, 5.0
 _PROGRESS_KEPT = 100
@@ -55,14 +56,15 @@ class RunningTask:
     tell: Callable[[bytes], None] = lambda _: None
     latest: Any = None
     progress: deque[Any] = field(default_factory=lambda: deque(maxlen=_PROGRESS_KEPT))
-    ending: Ending = field(default_factory=lambda: Ending(_set_last_alarm))
-    """On a busy machine what is ended may take long to hear it: its process is ended by its own time."""
+    has_abandoned: bool = False
+    end_at: float = 0.0
+    """When work that goes on is abandoned, by time.monotonic(); its process is then ended."""
 
     def end_within(self, seconds: float) -> None:
         """Let the task end so many seconds from now, and soon after: by itself, else ended, else with its process."""
         carry_s, task = self.task.carry_s, self.task
         if isinstance(task, WorkTask):
-            self.ending.within(seconds + task.grace_s - _ENDING_S)
+            self.end_at = time.monotonic() + seconds + task.grace_s - _ENDING_S
             # Of CPU, for what lets no other thread run: on a busy machine that says nothing of the time that passes.
             _set_alarm(_PROCESSORS * seconds + task.grace_s + _ENDED_CPU_S, signal.ITIMER_PROF)
             seconds += task.grace_s
@@ -75,10 +77,11 @@ class RunningTask:
         self.end_within(max(0.0, deadline.left_s))
         if isinstance(task, WorkTask):
             noted: list[WorkAnswer] = []
+            control = WorkControl(deadline, self.cancelled, self.progress.append, task.grace_s, noted.append)
             try:
-                control = WorkControl(deadline, self.cancelled, self.progress.append, task.grace_s, noted.append)
-                answer = self.ending.run(partial(task.run, task, control))
-            except OverError:
+                answer = run_in_thread(partial(task.run, task, control), left_s=lambda: self.end_at - time.monotonic())
+            except TimeoutError:
+                self.has_abandoned = True
                 if not noted:
                     raise NoAnswerError(f"{task.kind}: no answer came within its time limit") from None
                 answer = noted[-1]
@@ -120,7 +123,6 @@ def own_this_process() -> None:
     """Let the system end this process, which exists for one task at a time, when a task overruns."""
     global _is_alone
     _is_alone = True
-    hide_dropped_ends()
 
 
 def perform(key: str, topic: str, sent: bytes) -> bytes:
@@ -141,21 +143,18 @@ def perform(key: str, topic: str, sent: bytes) -> bytes:
         _LOG.error("%s in a worker\n%s", type(error).__name__, frames)
         raise WorkFailedError(f"memplan: {type(error).__name__} in a worker; its log says where") from None
     finally:
-        for clock in (signal.ITIMER_REAL, signal.ITIMER_PROF):
-            _set_alarm(0.0, clock)
-        if (ended := _running.pop(key, None)) is not None:
+        ended = _running.pop(key, None)
+        if ended is not None:
             ended.is_done.set()
+        has_abandoned = ended is not None and ended.has_abandoned
+        _set_alarm(0.0, signal.ITIMER_PROF)
+        _set_alarm(_ENDED_S if has_abandoned else 0.0)
 
 
 def _set_alarm(seconds: float, clock: int = signal.ITIMER_REAL) -> None:
     """Have the system end this process after so many seconds (0: not at all), whatever it is doing then."""
     if _is_alone:  # these signals have no handlers, so they need no interpreter, which a search may be holding
         signal.setitimer(clock, seconds)
-
-
-def _set_last_alarm() -> None:
-    if _is_alone and signal.getitimer(signal.ITIMER_PROF)[0] > _ENDED_CPU_S:
-        _set_alarm(_ENDED_CPU_S, signal.ITIMER_PROF)
 
 
 def tell_too_heavy() -> None:

@@ -18,7 +18,7 @@ from memplan.capabilities.question import Question
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import FormatError, InputError
 from memplan.solvers.processes.child import ChildProcess, reading_memory
-from memplan.solvers.processes.fence import write_no_file
+from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.deadline import Deadline
 

@@ -21,7 +21,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.plan_service import PlanService
 from memplan.api.service.work_service import WorkRequest, WorkService
-from memplan.capabilities.capability import Running
+from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.planning import LEAST_REASON_S, with_reason
 from memplan.planner.errors import MemplanError
 from memplan.planner.formats.memplan_json import write_problem
@@ -108,7 +108,7 @@ def look_into(task: WorkTask, control: WorkControl) -> WorkAnswer:
     reason_s = float(task.options["explain_s"])
     deadline = Deadline(time.monotonic(), control.deadline.at)
     counted_s = reason_s if task.options["deterministic"] else None
-    running = Running(deadline, control.cancelled, control.tell, counted_s)
+    running = Control(deadline, control.cancelled, control.tell, counted_s=counted_s)
     found = with_reason(problem, seen, running, reason_s).explanation
     assert found is not None
     return WorkAnswer(found.model_dump_json().encode(), "infeasible")

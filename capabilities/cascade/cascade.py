@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Running, Seconds
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Seconds
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import CascadeAnswer, PointRow, answer_of
 from memplan.capabilities.cascade.search.barriers import Barrier
@@ -172,7 +172,7 @@ def _answered(found: CascadeResult, options: CascadeOptions) -> CascadeAnswer:
     return answer_of(shown, with_plans=options.with_plans)
 
 
-def _searched(graph: OperationGraph | AccessGraph, options: CascadeOptions, running: Running) -> CascadeResult:
+def _searched(graph: OperationGraph | AccessGraph, options: CascadeOptions, running: Control) -> CascadeResult:
     """Return what a search with one value of each option finds; report and note its points."""
     noted_until = 0.0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, Running, Seconds
+from memplan.capabilities.capability import Answer, Capability, Control, Seconds
 from memplan.capabilities.foreign import ForeignOptions
 from memplan.capabilities.inputs import FILE
 from memplan.capabilities.order.placement.programs import reorder_program
@@ -139,10 +139,10 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
 class _SharedTime:
     """Shares the time that is left among the plans that may be yet to come."""
 
-    running: Running
+    running: Control
     plans: int = _PLANS
 
-    def next(self) -> Running:
+    def next(self) -> Control:
         """Return the control of the next plan."""
         part_s = self.running.left_s / max(1, self.plans)
         self.plans -= 1

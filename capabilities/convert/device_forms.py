@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from memplan.capabilities.capability import Running
+from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.in_parts.write import rewritable
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.solve import cascade
@@ -45,7 +45,7 @@ class FormSearch:
     """Tries forms of a model, those without multiplications more first."""
 
     def __init__(
-        self, data: bytes, reading: ModelOptions, running: Running, fit: int | None = None, macs: float | None = None
+        self, data: bytes, reading: ModelOptions, running: Control, fit: int | None = None, macs: float | None = None
     ) -> None:
         self.reading, self.running, self.fit, self.macs = reading, running, fit, macs
         self.given = DeviceForm(data, self._arena(data), "given")

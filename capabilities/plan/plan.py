@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Capability, Control, Running, SearchOptions
+from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.inputs import PROBLEM
 from memplan.capabilities.plan.planning import (
     PLAN_EXITS,
@@ -99,7 +99,7 @@ def solve(
         control=control if deterministic else replace(control, deadline=deadline),
     )
     cancelled = control.cancelled or threading.Event()
-    running = Running(deadline, cancelled, lambda _: None, time_limit_s if deterministic else None)
+    running = Control(deadline, cancelled, counted_s=time_limit_s if deterministic else None)
     return with_reason(problem, answer, running, explain_s)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities.capability import Running
+from memplan.capabilities.capability import Control
 from memplan.capabilities.explain.reasons.options import EXPLAIN_S
 from memplan.capabilities.question import Question
 from memplan.capabilities.sizes import size_text
@@ -32,7 +32,7 @@ LEAST_REASON_S = 0.05
 def planned(
     problem: Problem,
     options: SolveOptions,
-    running: Running,
+    running: Control,
     *,
     share: float = 1.0,
     reason_s: float = REASON_S,
@@ -64,7 +64,7 @@ def is_own_planner(solver: str) -> bool:
     return ":" in solver and not solver.startswith(table.PREFIX)
 
 
-def with_reason(problem: Problem, plan: Plan, running: Running, reason_s: float = REASON_S) -> Plan:
+def with_reason(problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S) -> Plan:
     """Return a plan with the reason looked into, where nothing fits and there is time for that."""
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Capability, Control, Running, SearchOptions
+from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.question import Question
 from memplan.capabilities.schedule.answer import ScheduleAnswer, answer_of, answer_of_network
 from memplan.capabilities.schedule.check import schedule_refuted
@@ -70,7 +70,7 @@ def schedule(
 
 
 def _schedule_network(
-    graph: OperationGraph, machine: Target, options: ScheduleOptions, running: Running
+    graph: OperationGraph, machine: Target, options: ScheduleOptions, running: Control
 ) -> ScheduleAnswer:
     given_s, objective = running.left_s, options.objective
 

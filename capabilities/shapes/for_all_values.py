@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.capability import Answer, Running
+from memplan.capabilities.capability import Answer, Control
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetProgram, OffsetPrograms
 from memplan.capabilities.shapes.search.limits import bound_at
 from memplan.capabilities.shapes.search.programs import StackedProgram
@@ -49,7 +49,7 @@ class Planned:
     programs: OffsetPrograms
 
 
-def planned(problem: SymbolicProblem, most: int, running: Running) -> Planned:
+def planned(problem: SymbolicProblem, most: int, running: Control) -> Planned:
     """Look for offset programs in the time of a call; raises ProblemError for wrong sizes."""
     sized = compiled(problem)
     deadline = time.monotonic() + SEARCHING * running.left_s

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.capabilities.capability import Answer, Capability, Control, Running, SearchOptions, Seconds
+from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PROBLEM
 from memplan.capabilities.plan.planning import planned
@@ -98,7 +98,7 @@ def sweep(
     return Sweep(combinations=combinations, points=rows, plans=tuple(point.plan for point in found))
 
 
-def _is_over(running: Running) -> bool:
+def _is_over(running: Control) -> bool:
     return running.deadline.left_s <= 0 or running.cancelled.is_set()
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic_core import from_json
 
-from memplan.solvers.processes.fence import plain_environment
+from memplan.solvers.processes.harden import plain_environment
 
 _LOOK_EVERY_S = 0.02
 _REAP_EVERY_S = 0.002

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic_core import to_json
 
-from memplan.solvers.processes.fence import take_no_rights
+from memplan.solvers.processes.harden import take_no_rights
 
 
 class Parent:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,7 @@ class Deadline:
 
     def __reduce__(self) -> tuple[Callable[[float, float], Deadline], tuple[float, float]]:
         return Deadline.of_parts, (self.passed_s, self.left_s)
+
+
+NEVER = Deadline(0.0, inf)
+"""The deadline of what has none."""

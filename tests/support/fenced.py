@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memplan.solvers.processes.fence import take_at_most, write_no_file
+from memplan.solvers.processes.harden import take_at_most, write_no_file
 from memplan.solvers.processes.parent import Parent
 
 

@@ -39,7 +39,7 @@ def _begin(given: Given, control: Control) -> None:
         repair_s=max(repairs.RepairsOptions().repair_s, getattr(given.options, "explain_s", 0.0)),
         deterministic=given.options.counts_work,
     )
-    within = None if control.deadline is None else control.deadline.within(control.deadline.left_s / 2)
+    within = control.deadline.within(control.deadline.left_s / 2)
     given.prepared = repairs.CAPABILITY.answered(asked, options, replace(control, deadline=within, note=None))
 
 

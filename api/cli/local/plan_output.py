@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from memplan.api.abandoning import run_in_thread
 from memplan.api.cli.arguments import TABLE, CertificateFile, PageFile, PictureFile, PlanFormat, PlanOutput
 from memplan.api.cli.flags import keyword
 from memplan.api.cli.from_capability import Given
 from memplan.api.cli.interrupts import graceful_interrupts
-from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import format_for, is_terminal, refuse_unwritable, warnings, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.plan.planning import kept_lines

@@ -37,7 +37,7 @@ from memplan.planner.model.columns import read_only
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.solvers.processes.child import ChildProcess, memory_in_use, reading_memory
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.deadline import NEVER, Deadline
 
 LARGE_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load; larger ones are read apart."""
@@ -53,7 +53,6 @@ _NICENESS = 5
 _LIMIT = re.compile(rb'"time_limit_s"[ \t\r\n]*:[ \t\r\n]*([0-9]{1,6}(?:\.[0-9]{1,9})?)')
 """The time limit in a body that was not parsed yet, as far as it can be seen: a parser hears of no end."""
 _LIMIT_ASKED = re.compile(r"(?:^|&)time_limit_s=([0-9]{1,6}(?:\.[0-9]{1,9})?)")
-_NEVER = Deadline(0.0, inf)
 _FIRST = b'{"buffers": [{"id": 0, "size": 1, "start": 0, "end": 1}]}'
 _MODULE = "memplan.api.http.requests.reading_process"
 
@@ -159,7 +158,7 @@ class Readers:
 class _Asked:
     """A body at its reader, and the `first` answer; `second` or `end` is called once, from whatever thread."""
 
-    def __init__(self, readers: Readers, count: int, task: tuple[Any, ...], within: Deadline = _NEVER) -> None:
+    def __init__(self, readers: Readers, count: int, task: tuple[Any, ...], within: Deadline = NEVER) -> None:
         self._readers, (self._reader, self._has_started) = readers, readers.take()
         self._most = reading_memory(count)
         self._changing, self._is_over = threading.Lock(), False

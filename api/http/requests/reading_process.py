@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from memplan.api.cluster.task import WorkControl
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.job_requests import read_new_job
 from memplan.api.http.requests.keep_requests import read_keeping
-from memplan.api.http.requests.submissions import GRACE_S, begin_submission, check_size
+from memplan.api.http.requests.submissions import begin_submission, check_size
 from memplan.api.http.requests.work_requests import begin_work
 from memplan.api.refusals import NotInTimeError
 from memplan.api.service.answering import answered
@@ -29,8 +28,7 @@ from memplan.capabilities.bodies import read_question
 from memplan.capabilities.capability import due
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner import errors
-from memplan.solvers.processes.ending import Ending, OverError
-from memplan.solvers.processes.fence import write_no_file
+from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.processes.parent import Parent
 
 WRONG: Mapping[str, type[errors.MemplanError]] = {
@@ -91,14 +89,8 @@ def _read(parent: Parent, what: str, *task: Any) -> None:
     try:
         steps = _STEPS[what](*task)
         parent.send([None, next(steps)])
-        deadline = parent.next_task()
-        if deadline is None:
-            return
-        ending = Ending()
-        ending.within(deadline.left_s + GRACE_S)
-        parent.send([None, ending.run(partial(next, steps))])
-    except OverError:
-        parent.send(_said(NotInTimeError("body: could not be read within its time limit")))
+        if parent.next_task() is not None:
+            parent.send([None, next(steps)])
     except MemoryError:
         parent.send(_said(TooLargeError("body: must be read with the memory of its reader, and needs more")))
     except Exception as error:  # noqa: BLE001 - the border of the process: a fault is told as one, without what was sent

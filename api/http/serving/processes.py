@@ -25,7 +25,7 @@ from memplan.api.cluster.local_cluster import local_cluster
 from memplan.api.metrics import COUNTS_FOLDER
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
-from memplan.solvers.processes.kept import KeptProcesses
+from memplan.solvers.processes.supervisor import Supervisor
 
 LAST_ANSWERS_S = 15.0
 """The time that server processes have to answer and to end, once they are told to."""
@@ -58,7 +58,7 @@ class ServerProcesses:
             if self._settings.scheduler is None and self._settings.workers > 0:
                 dask.set_up()
                 workers = _told(*await stack.enter_async_context(local_cluster(self._settings)))
-            processes = KeptProcesses(
+            processes = Supervisor(
                 "server process",
                 "memplan.api.http.serving.server_process",
                 _START_S,
@@ -88,7 +88,7 @@ class ServerProcesses:
         decided = {"require_keys": settings.require_keys, "without_keys": settings.without_keys, "processes": 1}
         return {"number": k, "processes": count, "socket": self._listener.fileno(), "settings": share | decided}
 
-    async def _first_start(self, processes: KeptProcesses) -> None:
+    async def _first_start(self, processes: Supervisor) -> None:
         """Wait until all processes serve; raises OptionError where one cannot."""
         while processes.n_ready < self._settings.processes and not self._stopping.is_set():
             if processes.has_failed:

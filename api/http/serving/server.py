@@ -15,7 +15,7 @@ from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
-from memplan.solvers.processes.fence import keep_to_itself
+from memplan.solvers.processes.harden import keep_to_itself
 
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 """Options by which the system ends connections whose client vanished, or does not read its answers; s, s, -, ms."""

@@ -17,7 +17,7 @@ from memplan.api.http.serving.answering_server import Server
 from memplan.api.logs import log_config
 from memplan.api.metrics import COUNTS_FOLDER
 from memplan.api.settings import read_settings
-from memplan.solvers.processes.fence import keep_to_itself
+from memplan.solvers.processes.harden import keep_to_itself
 from memplan.solvers.processes.parent import Parent
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pstats
 import signal
 import subprocess
 import sys
@@ -120,6 +121,13 @@ def test_the_line_of_progress_keeps_to_the_width_of_its_terminal(monkeypatch: py
     line.take("best peak 1,000,000,000,000,000  bound 100,000,000,000,000")
     line.draw(1.0)
     assert len(drawn.getvalue().removeprefix("\r\033[K")) == 39
+
+
+def test_a_profiler_sees_a_command_through(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    command = [sys.executable, "-m", "cProfile", "-o", str(profile), *MEMPLAN[1:], "plan", "examples/mobilenet_v2.csv"]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False).returncode == 0
+    assert pstats.Stats(str(profile)).get_stats_profile().func_profiles["run_in_thread"].ncalls
 
 
 def test_a_plan_needs_no_library_for_pictures_tables_or_servers(tmp_path: Path) -> None:

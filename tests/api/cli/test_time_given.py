@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from memplan.api.abandoning import writing
 from memplan.api.cli.from_capability import Local, command_of
 from memplan.api.cli.progress import TimeGiven
+from memplan.api.cli.streams import write
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.planner.errors import OptionError
 
@@ -30,19 +37,37 @@ class NotedOptions(CapabilityOptions):
 NOTED, CONTROL = NotedOptions(), Control()
 
 
+released = threading.Event()
+
+
+@pytest.fixture(autouse=True)
+def _released() -> Iterator[None]:
+    """Let work that was abandoned end with its test, as it does with its process."""
+    released.clear()
+    yield
+    released.set()
+
+
+def go_on() -> list[str]:
+    """Look at no clock."""
+    while not released.is_set():
+        sum(range(1000))
+    return []
+
+
 def endless(options: NotedOptions = NOTED, control: Control = CONTROL) -> Count:
     """Look at no clock, once answers are noted."""
     assert control.note is not None
     for count in range(options.notes):
         control.note(Count(count=count))
-    while True:
-        sum(range(1000))
+    go_on()
+    return Count(count=-1)
 
 
 ENDLESS = Capability(endless, inputs=(), lines=lambda found: [str(found.count)], example={})
 
 
-def test_a_command_that_looks_at_no_clock_ends_with_what_was_noted_last() -> None:
+def test_a_command_that_looks_at_no_clock_gives_what_was_noted_last() -> None:
     app = typer.Typer()
     app.command("endless")(command_of(ENDLESS))
     ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "2", "-o", "-"])
@@ -53,15 +78,59 @@ def test_a_command_that_looks_at_no_clock_ends_with_what_was_noted_last() -> Non
 
 def test_an_answer_is_there_where_the_time_is_over_before_its_files_are(tmp_path: Path) -> None:
     app, answer = typer.Typer(), tmp_path / "answer.json"
-    local = Local(finish=lambda _given, _answer: [str(0) for _ in iter(int, 1)])
+    local = Local(finish=lambda _given, _answer: go_on())
     app.command("endless")(command_of(ENDLESS, local))
     ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "1", "-o", str(answer)])
     assert str(ran.exception) == "time-limit: must be enough for what is written with the answer, got 0.01"
     assert json.loads(answer.read_text()) == {"count": 0}
 
 
-def test_what_has_no_limit_is_not_ended_and_what_ends_in_time_is_returned() -> None:
+def test_what_has_no_limit_is_not_abandoned_and_what_ends_in_time_is_returned() -> None:
     assert TimeGiven(None).run(lambda: "done") == "done"
     assert TimeGiven(60.0).run(lambda: "done", noted=["earlier"]) == "done"
     with pytest.raises(OptionError):
-        TimeGiven(0.01).run(lambda: [0 for _ in iter(int, 1)])
+        TimeGiven(0.01).run(go_on)
+
+
+def test_a_file_is_written_to_its_end_and_what_was_abandoned_writes_none(tmp_path: Path) -> None:
+    first, second, steps = tmp_path / "first", tmp_path / "second", list[int]()
+
+    def work() -> None:
+        with writing():
+            for step in range(10):
+                until = time.thread_time() + 0.05
+                while time.thread_time() < until:
+                    pass
+                steps.append(step)
+            first.write_text("whole")
+        write(str(second), b"late")
+
+    with pytest.raises(OptionError):
+        TimeGiven(0.01).run(work)
+    assert (len(steps), first.read_text()) == (10, "whole")
+    threads = [thread for thread in threading.enumerate() if getattr(thread, "is_abandoned", False)]
+    for thread in threads:
+        thread.join(10.0)
+    assert not second.exists()
+
+
+def test_a_process_ends_with_its_command_whatever_was_abandoned() -> None:
+    script = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+from memplan.api.cli import main, progress
+from memplan.api.cli.streams import write
+
+def work():
+    ThreadPoolExecutor(1).submit(time.sleep, 1000)
+    while True: pass
+
+def run(_arguments):
+    write(None, progress.TimeGiven(0.01).run(work, [b"noted"]))
+    return 3
+
+main._run = run
+raise SystemExit(main.main())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (3, b"noted")

@@ -13,7 +13,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Mapping
 
 from memplan.solvers.processes.child import command
-from memplan.solvers.processes.fence import plain_environment
+from memplan.solvers.processes.harden import plain_environment
 
 _PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0)
 """The pauses before a process that ended soon, and again and again, is replaced."""
@@ -23,8 +23,8 @@ _LAST_S = 5.0
 _LOG = logging.getLogger("memplan")
 
 
-class KeptProcesses:
-    """Processes that run a module, each with a task. For one event loop.
+class Supervisor:
+    """Keeps processes running that run a module, each with a task. For one event loop.
 
     Each writes a byte once it is ready, within `start_s`; where `silent_s` is given, others at least as often. The task
     comes by standard input, which is open for as long as this process lives. Of this process's environment they have

@@ -1,4 +1,4 @@
-"""A fence around a process that needs less than its parent: no secrets, no new rights, no files that it could write.
+"""Hardening of a process that needs less than its parent: no secrets, no new rights, no files that it could write.
 
 Whatever a stranger's file does to its reader, it then has nothing to take and nowhere to leave anything.
 """
