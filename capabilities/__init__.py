@@ -18,7 +18,6 @@ MODULES = {
     "replay": "verify.replay.replay",
     "certificate": "certify.certify",
     "order": "order.order",
-    "recompute": "order.recompute.recompute",
     "schedule": "schedule.schedule",
     "cascade": "cascade.cascade",
     "liveness": "liveness.liveness",

@@ -39,7 +39,7 @@ def commands(file: Path, plan: Path, folder: Path) -> Iterator[list[str]]:
     is_model = detect(file.read_bytes(), file.name) is not None
     for command in ("plan", "explain", "repairs", "check", "certificate"):
         yield [command, name]
-    for command in ("order", "recompute", "cascade"):
+    for command in ("order", "cascade"):
         yield [command, name]
     yield ["plan", name, "--reorder"]
     yield ["cascade", name, "--check"]

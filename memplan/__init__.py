@@ -58,8 +58,7 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "ModelComparison": "capabilities.compare.compare",
     "OrderAnswer": "capabilities.order.order",
     "OrderOptions": "capabilities.order.order",
-    "RecomputeAnswer": "capabilities.order.recompute.recompute",
-    "RecomputeOptions": "capabilities.order.recompute.recompute",
+    "Recomputed": "capabilities.order.recompute.answer",
     "ScheduleAnswer": "capabilities.schedule.answer",
     "ScheduleOptions": "capabilities.schedule.schedule",
     "Shadow": "capabilities.liveness.shadow",
@@ -162,11 +161,9 @@ if TYPE_CHECKING:
     from memplan.capabilities.order.order import order as order
     from memplan.capabilities.order.placement.joint import PlacedOrder as PlacedOrder
     from memplan.capabilities.order.placement.joint import order_and_place as order_and_place
+    from memplan.capabilities.order.recompute.answer import Recomputed as Recomputed
     from memplan.capabilities.order.recompute.frontier import RecomputeFrontier as RecomputeFrontier
     from memplan.capabilities.order.recompute.frontier import recompute_frontier as recompute_frontier
-    from memplan.capabilities.order.recompute.recompute import RecomputeAnswer as RecomputeAnswer
-    from memplan.capabilities.order.recompute.recompute import RecomputeOptions as RecomputeOptions
-    from memplan.capabilities.order.recompute.recompute import recompute as recompute
     from memplan.capabilities.order.search.certificate import certify_order as certify_order
     from memplan.capabilities.order.search.solve import OrderResult as OrderResult
     from memplan.capabilities.order.search.solve import order_operations as order_operations

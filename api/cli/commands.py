@@ -30,7 +30,7 @@ LOCALS = {
         name: f"local.{name}"
         for name in (
             *("audit", "cascade", "certificate", "check", "convert", "deploy", "diff", "explain", "export", "liveness"),
-            *("order", "plan", "recompute", "replan", "replay", "schedule", "shapes", "sweep", "verify"),
+            *("order", "plan", "replan", "replay", "schedule", "shapes", "sweep", "verify"),
         )
     },
     **dict.fromkeys(("compare", "import"), "local.foreign"),

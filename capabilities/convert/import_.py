@@ -33,7 +33,7 @@ class ImportCallOptions(ProblemOptions, ForeignOptions):
 
     names: bool = Field(False, description="Answer with the names that a program gives to times and buffers.")
     graph: bool = Field(
-        False, description="Answer with the graph of operations, which order, recompute and cascade take."
+        False, description="Answer with the graph of operations, which order and cascade take."
     )
 
 

@@ -93,7 +93,7 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
         if rows == 1.0 or not words.startswith("100")
     }
     for count in (2_000, 30_000):
-        for name in ("order", "recompute", "cascade", "repairs"):
+        for name in ("order", "cascade", "repairs"):
             more = {"capacity": 1 << 20} if name == "repairs" else {}
             found[name, f"{count:,} operations"] = lambda count=count, more=more: {"graph": graph(of(count)), **more}  # type: ignore[misc]
     found["liveness", "100,000 statements"] = lambda: {"operations": statements(of(100_000))}

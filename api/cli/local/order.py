@@ -29,6 +29,9 @@ def load_writing(given: Mapping[str, Any]) -> None:
 def _prepare(given: Given) -> None:
     given.refuse_remote("page", "write")
     refuse_no_model(given)
+    for name in ("certificate", "write"):
+        if given.options.recompute and given.flags[name] is not None:
+            raise OptionError(f"{name}: must not be given with recompute, got {shown(given.flags[name])}")
     if given.flags["certificate"] is not None:
         given.change(with_certificate=True)
 
@@ -59,6 +62,8 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
             said.append(f"no certificate: {answer.certificate.reason}")
         else:
             write(given.flags["certificate"], answer.certificate.text.encode())
+    if answer.recomputed is not None:
+        return _write_points(given, answer)
     wanted = [given.flags[name] for name in ("page", "write") if given.flags[name] is not None]
     if wanted and answer.placed is None:
         given.exit_status = 1
@@ -71,6 +76,16 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
     if given.flags["write"] is not None:
         said += _write_model(given, answer)
     return said
+
+
+def _write_points(given: Given, answer: Any) -> Sequence[str]:
+    if given.flags["page"] is not None:
+        # Imported here: few points are looked at.
+        from memplan.api.reports.page.studies import recompute_page
+
+        page = recompute_page(title_of(given, answer.name), answer.graph, answer.recomputed.frontier)
+        write(given.flags["page"], page)
+    return ()
 
 
 def _write_model(given: Given, answer: Any) -> list[str]:

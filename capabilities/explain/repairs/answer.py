@@ -177,7 +177,7 @@ def _order_text(each: OrderRepair) -> str:
     if each.kind == "swap":
         return "swap operations {} and {}".format(*each.operations)
     if each.kind == "recompute":
-        return f"run {len(each.operations)} operations again (`memplan recompute`)"
+        return f"run {len(each.operations)} operations again (`memplan order --recompute`)"
     if each.kind == "cascade":
         pairs = zip(each.operations[::2], each.operations[1::2], strict=True)
         ranges = ", ".join(f"{first} to {last}" for first, last in pairs)

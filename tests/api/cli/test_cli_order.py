@@ -165,27 +165,29 @@ def test_wrong_input_is_told_with_the_name_of_the_file(tmp_path: Path, capfd: Ca
 
 def test_recompute_gives_points_with_falling_peaks_and_rising_costs(capfd: Captured) -> None:
     graph = str(GRAPHS / "torch_resnet18_b1_sgd.json")
-    asked = ["recompute", graph, "--time-limit", "1", "--deterministic"]
+    asked = ["order", graph, "--recompute", "--time-limit", "1", "--deterministic"]
     assert main([*asked, "--extra-cost", "2%", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)
-    peaks = [point["peak"] for point in told["points"]]
+    again = told["recomputed"]
+    peaks = [point["peak"] for point in again["points"]]
     assert peaks == sorted(set(peaks), reverse=True)
-    assert told["points"][-1]["extra_cost"] <= 0.02 * told["cost"]
-    assert told["order"] == told["points"][-1]["order"]
-    assert len(told["order"]) == 347 + len(told["points"][-1]["clones"])
-    assert main([*asked, "--budget", "1kB", "--format", "table"]) == 1
-    assert "nothing was found within the budget" in capfd.readouterr().out
+    assert again["points"][-1]["extra_cost"] <= 0.02 * again["cost"]
+    assert told["order"] == again["points"][-1]["order"]
+    assert len(told["order"]) == 347 + len(again["points"][-1]["clones"])
+    assert main([*asked, "--within", "1kB", "--format", "table"]) == 1
+    assert "no program was found within the limit" in capfd.readouterr().out
 
 
-def test_budgets_of_recompute_are_refused_where_they_are_none(capfd: Captured) -> None:
-    assert main(["order", RANDWIRE, "--budget", "1"]) == 2
-    assert main(["recompute", RANDWIRE, "--extra-cost", "ten"]) == 2
-    assert main(["recompute", RANDWIRE, "--budget", "-4"]) == 2
-    assert main(["recompute", RANDWIRE, "--budget", "1kB", "--extra-cost", "10%"]) == 2
+def test_limits_of_recompute_are_refused_where_they_are_none(capfd: Captured) -> None:
+    asked = ["order", RANDWIRE, "--recompute"]
+    assert main(["order", RANDWIRE, "--within", "1"]) == 2
+    assert main([*asked, "--extra-cost", "ten"]) == 2
+    assert main([*asked, "--within", "-4"]) == 2
+    assert main([*asked, "--within", "1kB", "--extra-cost", "10%"]) == 2
     err = capfd.readouterr().err
-    assert "No such option: --budget" in err
+    assert "within: must be given with recompute only" in err
     assert 'extra-cost: must be a part such as 10%, got "ten"' in err
-    assert "budget: must not be given together with extra_cost" in err
+    assert "within: must not be given together with extra" in err
 
 
 @pytest.mark.parametrize("flag", ["--page", "--write"])

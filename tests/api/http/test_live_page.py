@@ -292,10 +292,10 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     opened.page.wait_for_selector(".points button:has-text('b=1, n=')")
 
 
-def test_orders_clones_and_cascades_open_as_pictures(opened: Tab) -> None:
+def test_orders_and_cascades_open_as_pictures(opened: Tab) -> None:
     give(opened, "view.tflite", (MODELS / "view.tflite").read_bytes())
     said(opened, "optimal")
-    for kind, points in (("order", 0), ("recompute", 1), ("cascade", 1)):
+    for kind, points in (("order", 0), ("cascade", 1)):
         opened.page.click("text=More…")
         opened.page.locator("dialog .menu button", has=opened.page.locator(f"b:text-is('{kind}')")).click()
         opened.page.select_option("dialog .field select >> nth=0", label="an example, written here")

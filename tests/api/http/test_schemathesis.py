@@ -49,7 +49,6 @@ CALLS = [
     ("POST", "/v1/compare", GenerationMode.NEGATIVE),
     ("POST", "/v1/convert", GenerationMode.NEGATIVE),
     ("POST", "/v1/export", GenerationMode.NEGATIVE),
-    ("POST", "/v1/recompute", GenerationMode.NEGATIVE),
     ("POST", "/v1/shadow", GenerationMode.NEGATIVE),
     ("POST", "/v1/sweep", GenerationMode.NEGATIVE),
     ("POST", "/v1/jobs", GenerationMode.POSITIVE),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import TypeAdapter
 
 from memplan.capabilities.capability import Control
 from memplan.capabilities.order.order import CAPABILITY, OrderAnswer, OrderOptions, order
-from memplan.capabilities.order.recompute.recompute import CAPABILITY as RECOMPUTE
-from memplan.capabilities.order.recompute.recompute import RecomputeAnswer, RecomputeOptions, recompute
+from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from tests.support.operation_graphs import ORDERED_INSIDE
 
@@ -28,9 +29,15 @@ def test_an_answer_tells_the_same_when_it_is_read_again() -> None:
     found = order(GRAPH, COUNTED)
     assert (found.peak, found.placed_peak, found.given_peak) == (107, 107, 206)
     assert list(CAPABILITY.lines(read_again(found))) == list(CAPABILITY.lines(found))
-    again = recompute(GRAPH, RecomputeOptions(deterministic=True, time_limit_s=1))
-    read = TypeAdapter(RecomputeAnswer).validate_json(RECOMPUTE.write(again))
-    assert list(RECOMPUTE.lines(read)) == list(RECOMPUTE.lines(again))
+    again = order(GRAPH, OrderOptions(deterministic=True, time_limit_s=1, recompute=True))
+    assert list(CAPABILITY.lines(read_again(again))) == list(CAPABILITY.lines(again))
+    assert wrong(read_again(again)) is None
+
+
+@pytest.mark.parametrize("options", [{"within": 64}, {"extra_cost": 0.1}, {"points": 3}])
+def test_options_of_running_again_are_refused_without_it(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=f"^{next(iter(options))}: must be given with recompute only$"):
+        OrderOptions(**options).check()
 
 
 def test_the_orders_inside_of_operations_are_checked_too() -> None:

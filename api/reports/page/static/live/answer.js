@@ -16,7 +16,7 @@ const BYTES = "bytes";
 /** The charts of answers with points, by the kind. @type {Record<string, Chart>} */
 const CHARTS = {
   cascade: { x: "peak", y: "macs", name: ["peak", "multiplications"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
-  recompute: { x: "peak", y: "extra_cost", name: ["peak", "extra cost"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
+  order: { x: "peak", y: "extra_cost", name: ["peak", "extra cost"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
   sweep: { x: "size", y: "peak", name: ["size", "peak"], label: ({ sizes }) => Object.keys(sizes).join(", ") },
 };
 
