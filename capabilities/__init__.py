@@ -30,8 +30,6 @@ MODULES = {
     "objects": "plan.objects",
     "heaps": "plan.heaps",
     "shapes": "shapes.shapes",
-    "limits": "shapes.limits",
-    "verify-shapes": "shapes.verify_shapes",
 }
 """From the name of a capability to the module of this package that has it as `CAPABILITY`."""
 

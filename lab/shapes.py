@@ -36,7 +36,7 @@ def programs_of(found: ShapesAnswer) -> OffsetPrograms:
 def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
     """Yield overlaps and false proofs of the plans of a drawn problem."""
     problem = drawn_problem(seed, most_buffers=60)
-    found = shapes(problem, ShapesOptions(time_limit_s=0.5))
+    found = shapes(problem, options=ShapesOptions(time_limit_s=0.5))
     sized, points = compiled(problem), every_value(problem)
     tally["at every value" if points else "at some values"] += 1
     points = points or samples(sized.space, 100, seed=seed)
@@ -86,7 +86,7 @@ def row(path: Path, limit_s: float) -> str:
     """Return the line of a file."""
     problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
     begun, cpu = time.monotonic(), time.process_time()
-    found = shapes(problem, ShapesOptions(time_limit_s=limit_s))
+    found = shapes(problem, options=ShapesOptions(time_limit_s=limit_s))
     seconds, cpu = time.monotonic() - begun, time.process_time() - cpu
     sized, evaluator = compiled(problem), Evaluator(problem, programs_of(found))
     waste = []

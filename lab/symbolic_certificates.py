@@ -102,7 +102,7 @@ def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
 def faults(seed: int, tally: Counter[str], mutants: int = 10) -> Iterator[str]:
     """Yield where the checker and `shapes` differ about a drawn problem, and false mutants that it accepts."""
     problem = drawn_problem(seed, most_buffers=24)
-    answer = json.loads(shapes(problem, ShapesOptions(time_limit_s=LIMIT_S)).model_dump_json())
+    answer = json.loads(shapes(problem, options=ShapesOptions(time_limit_s=LIMIT_S)).model_dump_json())
     wire = problem.model_dump(mode="json")
     said = said_of(answer, wire)
     tally[f"answers {said}"] += 1

@@ -51,8 +51,6 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Inspection": "capabilities.verify.inspect",
     "HeapsAnswer": "capabilities.plan.heaps",
     "HeapsOptions": "capabilities.plan.heaps",
-    "LimitsAnswer": "capabilities.shapes.limits",
-    "LimitsOptions": "capabilities.shapes.limits",
     "LivenessAnswer": "capabilities.liveness.liveness",
     "LivenessOptions": "capabilities.liveness.liveness",
     "ModelComparison": "capabilities.compare.compare",
@@ -63,10 +61,10 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "ScheduleOptions": "capabilities.schedule.schedule",
     "Shadow": "capabilities.liveness.shadow",
     "ShapesAnswer": "capabilities.shapes.shapes",
+    "ShapesLimits": "capabilities.shapes.limits",
     "ShapesOptions": "capabilities.shapes.shapes",
     "SymbolicOffsets": "capabilities.shapes.verify_shapes",
     "VerifiedShapes": "capabilities.shapes.verify_shapes",
-    "VerifyShapesOptions": "capabilities.shapes.verify_shapes",
     "BankUse": "planner.model.problem_fields",
     "Buffer": "planner.model.rows",
     "Certificate": "solvers.certificates.certify",
@@ -184,16 +182,12 @@ if TYPE_CHECKING:
     from memplan.capabilities.schedule.schedule import ScheduleOptions as ScheduleOptions
     from memplan.capabilities.schedule.schedule import schedule as schedule
     from memplan.capabilities.selection import select_fields as select_fields
-    from memplan.capabilities.shapes.limits import LimitsAnswer as LimitsAnswer
-    from memplan.capabilities.shapes.limits import LimitsOptions as LimitsOptions
-    from memplan.capabilities.shapes.limits import limits as limits
+    from memplan.capabilities.shapes.limits import ShapesLimits as ShapesLimits
     from memplan.capabilities.shapes.shapes import ShapesAnswer as ShapesAnswer
     from memplan.capabilities.shapes.shapes import ShapesOptions as ShapesOptions
     from memplan.capabilities.shapes.shapes import shapes as shapes
     from memplan.capabilities.shapes.verify_shapes import SymbolicOffsets as SymbolicOffsets
     from memplan.capabilities.shapes.verify_shapes import VerifiedShapes as VerifiedShapes
-    from memplan.capabilities.shapes.verify_shapes import VerifyShapesOptions as VerifyShapesOptions
-    from memplan.capabilities.shapes.verify_shapes import verify_shapes as verify_shapes
     from memplan.capabilities.sweep.scenarios import Scenarios as Scenarios
     from memplan.capabilities.sweep.scenarios import ScenariosOptions as ScenariosOptions
     from memplan.capabilities.sweep.scenarios import scenarios as scenarios

@@ -32,9 +32,7 @@ class ImportCallOptions(ProblemOptions, ForeignOptions):
     """Options of an import."""
 
     names: bool = Field(False, description="Answer with the names that a program gives to times and buffers.")
-    graph: bool = Field(
-        False, description="Answer with the graph of operations, which order and cascade take."
-    )
+    graph: bool = Field(False, description="Answer with the graph of operations, which order and cascade take.")
 
 
 class ReaderWarning(Answer):

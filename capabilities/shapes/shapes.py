@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -9,13 +10,22 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, Control
+from memplan.capabilities.question import Question
 from memplan.capabilities.shapes.for_all_values import Curve, curves, planned
-from memplan.capabilities.shapes.offset_programs import OffsetProgram
+from memplan.capabilities.shapes.limits import ShapesLimits, limits_of, limits_question
+from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetProgram
 from memplan.capabilities.shapes.program_source import SOURCES
-from memplan.capabilities.shapes.symbolic_input import EXAMPLE, SYMBOLIC, SymbolicOptions, read_sizes
+from memplan.capabilities.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
 from memplan.capabilities.shapes.verify_programs import verify_programs
-from memplan.planner.errors import InvalidPlanError
-from memplan.planner.model.rows import Id
+from memplan.capabilities.shapes.verify_shapes import (
+    OFFSETS,
+    SymbolicOffsets,
+    VerifiedShapes,
+    verified_lines,
+    verify_shapes,
+)
+from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.model.rows import Bytes, Id
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicProblem, SymbolRange, where
 
@@ -36,6 +46,13 @@ class ShapesOptions(SymbolicOptions):
     most: Annotated[int, Field(ge=1, le=16)] = Field(
         4, description="The most programs, of which the least peak counts."
     )
+    limits: bool = Field(
+        False, description="Say how far one symbol may grow, or two: the others have the values of `at`."
+    )
+    within: Bytes | None = Field(
+        None, description="The bytes that there are, for limits; by default the capacity of the problem."
+    )
+    at: GivenValues = Field({}, description="The values of the other symbols, for limits: b=8.")
     to: Literal["c", "python", "mlir", "sympy"] | None = Field(
         None, description="Source that computes the offsets, in this language."
     )
@@ -55,45 +72,62 @@ class Proof(Answer):
     worst_ratio: float
 
 
+UNPROVED = Proof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)
+"""The proof of an answer without programs."""
+
+
 class ShapesAnswer(Answer):
     """Offset programs: `optimal` where they are proved to need the least bytes at all values of the symbols.
 
     `peak` and `bound` are expressions, of which the largest counts; `peak` is that of the only program, and null where
     there are several or they were too many. `curves` are both as numbers, over each symbol. `verified_at` is the number
-    of values at which all offsets were verified.
+    of values at which all offsets were verified. `limits` are there where they were asked for. Where offsets of another
+    system were checked, `verified` and its status are all that the answer has beside the symbols.
     """
 
-    status: Literal["optimal", "feasible"]
+    status: Literal["optimal", "feasible", "valid", "invalid", "unknown"]
     symbols: dict[str, SymbolRange]
     alignment: int
-    ids: tuple[Id, ...]
-    lifetimes: tuple[tuple[int, int], ...]
-    sizes: tuple[str, ...]
-    size_of: tuple[int, ...]
-    programs: tuple[OffsetProgram, ...]
-    bound: tuple[str, ...]
-    proof: Proof
-    verified_at: int
-    curves: tuple[Curve, ...]
+    ids: tuple[Id, ...] = ()
+    lifetimes: tuple[tuple[int, int], ...] = ()
+    sizes: tuple[str, ...] = ()
+    size_of: tuple[int, ...] = ()
+    programs: tuple[OffsetProgram, ...] = ()
+    bound: tuple[str, ...] = ()
+    proof: Proof = UNPROVED
+    verified_at: int = 0
+    curves: tuple[Curve, ...] = ()
     source: str | None = None
+    limits: ShapesLimits | None = Field(None, exclude_if=lambda limits: limits is None)
+    verified: VerifiedShapes | None = Field(None, exclude_if=lambda verified: verified is None)
 
 
 def shapes(
-    problem: SymbolicProblem | bytes, options: ShapesOptions = ShapesOptions(), control: Control = Control()
+    problem: SymbolicProblem | bytes,
+    verify: SymbolicOffsets | None = None,
+    options: ShapesOptions = ShapesOptions(),
+    control: Control = Control(),
 ) -> ShapesAnswer:
     """Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.
 
     The answer is an offset program, maxima of sums of sizes, in which nothing overlaps whatever the sizes are, with a
     proof that no plan needs less at any value, or how far above the bound it may be. The bytes of a model, whose
-    dimensions are symbols, pose such a problem, too.
+    dimensions are symbols, pose such a problem, too. With `limits` the answer says how far symbols may grow before a
+    capacity is passed; with `verify`, offsets of another system are checked for all values instead.
     """
     running = control.begun(options)
     problem = read_sizes(problem, options)
+    if verify is not None:
+        checked = verify_shapes(problem, verify, time.monotonic() + running.left_s)
+        return ShapesAnswer(
+            status=checked.status, symbols=problem.symbols, alignment=problem.alignment, verified=checked
+        )
+    question = limits_question(problem, options.within, options.at) if options.limits else None
     found = planned(problem, options.most, running)
     result, programs = found.result, found.programs
-    checked = verify_programs(problem, programs, samples(found.sized.space, VERIFIED_AT, seed=2))
-    if not checked.is_valid:
-        raise InvalidPlanError(*checked.violations)
+    sampled = verify_programs(problem, programs, samples(found.sized.space, VERIFIED_AT, seed=2))
+    if not sampled.is_valid:
+        raise InvalidPlanError(*sampled.violations)
     ratio = None if result.over is None else float(result.over)
     return ShapesAnswer(
         status="optimal" if ratio == 0 else "feasible",
@@ -112,14 +146,21 @@ def shapes(
             worst=None if result.worst is None else dict(result.worst),
             worst_ratio=float(result.ratio),
         ),
-        verified_at=checked.points,
+        verified_at=sampled.points,
         curves=tuple(curves(problem, found)),
         source=None if options.to is None else SOURCES[options.to](found.sized, programs),
+        limits=None if question is None else limits_of(found, Evaluator(problem, programs), question),
     )
 
 
 def lines(found: ShapesAnswer) -> Iterator[str]:
     """Yield the source, where that was wanted, or what the plan is and what is proved of it."""
+    if found.verified is not None:
+        yield from verified_lines(found.verified)
+        return
+    if found.limits is not None:
+        yield from found.limits.lines()
+        return
     if found.source is not None:
         yield from found.source.splitlines()
         return
@@ -160,10 +201,33 @@ def _largest_of(name: str, forms: tuple[str, ...]) -> Iterator[str]:
         yield f"    and {len(forms) - _ROWS} others"
 
 
+def _check(question: Question, options: ShapesOptions) -> None:
+    for name in ("within", "at"):
+        if getattr(options, name) and not options.limits:
+            raise OptionError(f"{name}: must be given with limits only")
+    problem = question["problem"]
+    if options.limits and "verify" in question:
+        raise OptionError("limits: must not be given where offsets are checked")
+    if options.limits and isinstance(problem, SymbolicProblem):
+        limits_question(read_sizes(problem, options), options.within, options.at)
+
+
+def _exit_status(found: ShapesAnswer) -> int:
+    if found.verified is not None:
+        return 0 if found.status == "valid" else 3
+    return 0 if found.limits is None or found.limits.some_value_fits else 1
+
+
 CAPABILITY = Capability(
     shapes,
-    inputs=(SYMBOLIC,),
+    inputs=(SYMBOLIC, OFFSETS),
     lines=lines,
-    exits={0: "there is a plan for all values"},
-    example={"problem": EXAMPLE, "options": {"time_limit_s": 5}},
+    exit_status=_exit_status,
+    exits={
+        0: "there is a plan for all values, some value fits, or the offsets are valid",
+        1: "no value fits",
+        3: "the offsets are not valid for all values, or that is not known",
+    },
+    check=_check,
+    example={"problem": EXAMPLE, "options": {"limits": True, "within": 67_108_864, "at": {"b": 8}, "time_limit_s": 5}},
 )

@@ -1,19 +1,17 @@
-"""The capability `verify-shapes`: whether offsets that are expressions of another system are right for all values."""
+"""The check of offsets that are expressions, as another system plans them, for all values of the symbols."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, Control
+from memplan.capabilities.capability import Answer
 from memplan.capabilities.inputs import object_in
 from memplan.capabilities.question import Input
 from memplan.capabilities.shapes.search.foreign_offsets import Fault, faults
-from memplan.capabilities.shapes.symbolic_input import EXAMPLE, SYMBOLIC, SymbolicOptions, read_sizes
 from memplan.planner.errors import PlanError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.rows import Bytes, Name, Value
@@ -34,10 +32,6 @@ class SymbolicOffsets(Value):
     arena: _Expression | None = None
 
 
-class VerifyShapesOptions(SymbolicOptions):
-    """Options of the check of offsets for all values."""
-
-
 class ShapesFault(Answer):
     """A rule that one or two buffers break, and a value at which they do; null where none is known."""
 
@@ -53,19 +47,13 @@ class VerifiedShapes(Answer):
     faults: tuple[ShapesFault, ...]
 
 
-def verify_shapes(
-    problem: SymbolicProblem | bytes,
-    plan: SymbolicOffsets,
-    options: VerifyShapesOptions = VerifyShapesOptions(),
-    control: Control = Control(),
-) -> VerifiedShapes:
+def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: float) -> VerifiedShapes:
     """Check offsets that are expressions, as another system plans dynamic shapes, for all values of the symbols.
 
     Buffers that are alive together must not share bytes, offsets must be multiples of the alignment, and nothing may
-    end behind the arena. What is wrong comes with a value at which it is.
+    end behind the arena. What is wrong comes with a value at which it is. `deadline` is a moment of the monotonic
+    clock. Raises PlanError for offsets that are not those of the problem's buffers.
     """
-    running = control.begun(options)
-    problem = read_sizes(problem, options)
     sized = compiled(problem)
     ids = {str(row.id): i for i, row in enumerate(problem.buffers)}
     if plan.offsets.keys() != ids.keys():
@@ -74,7 +62,6 @@ def verify_shapes(
     sizes = [read(row.size, sized.space, "size") for row in problem.buffers]
     offsets: list[Polynomial] = [read(plan.offsets[name], sized.space, f"offsets.{name}") for name in ids]
     arena = None if plan.arena is None else read(plan.arena, sized.space, "arena")
-    deadline = time.monotonic() + running.left_s
     found = tuple(islice(faults(sized, sizes, offsets, arena, deadline), _MOST))
     rows = tuple(_row(problem, fault) for fault in found)
     wrong = any(row.at is not None for row in rows)
@@ -86,8 +73,8 @@ def _row(problem: SymbolicProblem, fault: Fault) -> ShapesFault:
     return ShapesFault(rule=fault.rule, buffers=ids, at=None if fault.at is None else dict(fault.at))
 
 
-def lines(found: VerifiedShapes) -> Iterator[str]:
-    """Yield what was found for people."""
+def verified_lines(found: VerifiedShapes) -> Iterator[str]:
+    """Yield the verdict and the faults for people."""
     yield f"{found.status} for all values" if found.status != "invalid" else "invalid"
     for row in found.faults:
         names = " and ".join(shown(name) for name in row.buffers)
@@ -99,28 +86,20 @@ def lines(found: VerifiedShapes) -> Iterator[str]:
 
 
 def _plan(value: object) -> SymbolicOffsets:
-    return SymbolicOffsets.model_validate(object_in(value, "plan", PlanError))
+    return SymbolicOffsets.model_validate(object_in(value, "verify", PlanError))
 
 
-_EXAMPLE: dict[str, Any] = {
+EXAMPLE_OFFSETS: dict[str, Any] = {
     "offsets": {"embedding": 0, "scores": "3072*b*n", "mask": "align(48*b*n**2, 64) + 3072*b*n"},
     "arena": "3072*b*n + 64*b*n**2 + n**2 + 4096",
 }
-CAPABILITY = Capability(
-    verify_shapes,
-    inputs=(
-        SYMBOLIC,
-        Input(
-            "plan",
-            SymbolicOffsets,
-            _plan,
-            lambda plan: plan.model_dump(mode="json", exclude_none=True),
-            "A file, JSON, with the offset of each buffer as an expression.",
-            from_file=lambda _reader, data, _name, _question: _plan(memplan_json.parse(data)),
-        ),
-    ),
-    lines=lines,
-    exit_status=lambda found: 0 if found.status == "valid" else 1,
-    exits={0: "valid for all values", 1: "it is not, or that is not known"},
-    example={"problem": EXAMPLE, "plan": _EXAMPLE, "options": {"time_limit_s": 5}},
+OFFSETS = Input(
+    "verify",
+    SymbolicOffsets,
+    _plan,
+    lambda plan: plan.model_dump(mode="json", exclude_none=True),
+    "Check these offsets instead of planning: a JSON file with the offset of each buffer as an expression.",
+    from_file=lambda _reader, data, _name, _question: _plan(memplan_json.parse(data)),
+    required=False,
+    named_by_flag=True,
 )

@@ -30,7 +30,7 @@ def _prepare(given: Given) -> None:
     given.refuse_remote("page", "write")
     refuse_no_model(given)
     for name in ("certificate", "write"):
-        if given.options.recompute and given.flags[name] is not None:
+        if given.flags["recompute"] and given.flags[name] is not None:
             raise OptionError(f"{name}: must not be given with recompute, got {shown(given.flags[name])}")
     if given.flags["certificate"] is not None:
         given.change(with_certificate=True)

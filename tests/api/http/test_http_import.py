@@ -125,8 +125,8 @@ def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: R
     found = server.client.post("/v1/shapes", json=body).json()
     assert found == from_json(to_json(memplan.shapes(data, options=memplan.ShapesOptions.model_validate(options))))
     assert (found["status"], found["symbols"]["s77"]["max"]) == ("optimal", 32)
-    limited = body | {"options": {"within": 4096, "dims": {}}}
-    assert server.client.post("/v1/limits", json=limited).json()["limits"][0]["symbol"] == "s77"
+    limited = body | {"options": {"limits": True, "within": 4096, "dims": {}}}
+    assert server.client.post("/v1/shapes", json=limited).json()["limits"]["limits"][0]["symbol"] == "s77"
     refused = server.client.post("/v1/shapes", json=body | {"options": {"symbol": {"n": {}}}})
     assert refused.json()["errors"] == ['symbol: must be a dimension that the model names (s77), got "n"']
 

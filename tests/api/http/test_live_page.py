@@ -244,12 +244,15 @@ def test_a_model_is_read_by_the_service(opened: Tab) -> None:
     assert "SOFTMAX" in opened.page.inner_text(".legend")
 
 
-def question(found: Tab, kind: str, **options: str) -> None:
+def question(found: Tab, kind: str, **options: str | bool) -> None:
     """Ask for a capability from the menu, with its inputs as they are offered."""
     found.page.click("text=More…")
     found.page.locator("dialog .menu button", has=found.page.locator(f"b:text-is('{kind}')")).click()
     for name, value in options.items():
-        found.page.fill(f"[data-option={name}] input", value)
+        if isinstance(value, bool):
+            found.page.set_checked(f"[data-option={name}] input", value)
+        else:
+            found.page.fill(f"[data-option={name}] input", value)
     found.page.click("dialog .primary")
     found.page.wait_for_selector("dialog", state="detached")
 
@@ -288,7 +291,7 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     question(opened, "shapes")
     opened.page.click("text=over n")
     assert "n (b=64)" in opened.page.inner_text(".chart")
-    question(opened, "limits", within="100000")
+    question(opened, "shapes", limits=True, within="100000")
     opened.page.wait_for_selector(".points button:has-text('b=1, n=')")
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from lab.shapes import faults_of_limits
 from memplan.api.cli.main import main
-from memplan.capabilities.shapes.limits import LimitsOptions, limits
+from memplan.capabilities.shapes.limits import ShapesLimits
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetProgram, OffsetPrograms
 from memplan.capabilities.shapes.program_source import mlir_source
 from memplan.capabilities.shapes.search.programs import program_of
@@ -63,7 +63,7 @@ def test_the_curves_are_the_expressions_of_peak_and_bound_with_the_other_symbols
 def test_source_of_python_is_the_evaluator() -> None:
     for seed in range(6):
         problem = drawn_problem(seed)
-        found = shapes(problem, ShapesOptions(time_limit_s=0.5, to="python"))
+        found = shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="python"))
         names: dict[str, Any] = {}
         exec(found.source or "", names)
         evaluator = evaluator_of(problem, found)
@@ -96,7 +96,7 @@ def run_of_mlir(source: str, values: Values) -> list[int]:
 def test_source_of_mlir_is_the_evaluator() -> None:
     for seed in (1, 4):
         problem = drawn_problem(seed)
-        found = shapes(problem, ShapesOptions(time_limit_s=0.5, to="mlir"))
+        found = shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="mlir"))
         evaluator, sized = evaluator_of(problem, found), compiled(problem)
         worse = first_fit_program(sized)
         several = mlir_source(sized, evaluator.found.model_copy(update={"programs": (worse, *found.programs)}))
@@ -115,7 +115,7 @@ def first_fit_program(sized: Sized) -> OffsetProgram:
 def test_source_of_sympy_is_the_evaluator() -> None:
     sympy = pytest.importorskip("sympy")
     problem = problem_of(alignment=48)
-    found, names = shapes(problem, ShapesOptions(to="sympy")), dict[str, Any]()
+    found, names = shapes(problem, options=ShapesOptions(to="sympy")), dict[str, Any]()
     exec(found.source or "", names)
     peak, offsets = names["plan"]()
     for values in samples(compiled(problem).space, 10):
@@ -129,7 +129,7 @@ def test_source_of_sympy_is_the_evaluator() -> None:
 def test_source_of_c_is_the_evaluator_and_refuses_what_is_out_of_range(tmp_path: Path) -> None:
     for seed in range(3):
         problem = drawn_problem(seed + 20)
-        found = shapes(problem, ShapesOptions(time_limit_s=0.5, to="c"))
+        found = shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="c"))
         source, library = tmp_path / f"plan{seed}.c", tmp_path / f"plan{seed}.so"
         source.write_text(found.source or "")
         subprocess.run([*GCC, "-Wall", "-Wextra", "-Werror", "-o", library, source], check=True)
@@ -148,7 +148,7 @@ def test_source_of_c_is_the_evaluator_and_refuses_what_is_out_of_range(tmp_path:
 @pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
 def test_source_of_c_says_that_a_sum_does_not_fit(tmp_path: Path) -> None:
     problem = problem_of(symbols={"b": {}, "n": {}})
-    found = shapes(problem, ShapesOptions(time_limit_s=2, to="c"))
+    found = shapes(problem, options=ShapesOptions(time_limit_s=2, to="c"))
     source, library = tmp_path / "plan.c", tmp_path / "plan.so"
     source.write_text(found.source or "")
     subprocess.run([*GCC, "-o", library, source], check=True)
@@ -164,7 +164,7 @@ def test_the_command_plans_a_model_for_all_values_of_its_dimensions(capsys: pyte
     assert main(["shapes", model, "--symbol", "s77=4..64:4", "--format", "table"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("optimal for all values of s77 from 4 to 64 by 4: 7 buffers, one order")
-    assert main(["limits", model, "--within", "4KiB", "--symbol", "s77=2..", "--format", "table"]) == 0
+    assert main(["shapes", model, "--limits", "--within", "4KiB", "--symbol", "s77=2..", "--format", "table"]) == 0
     assert "s77 up to 84, which no plan can pass" in capsys.readouterr().out
     for wrong, sentence in (
         (["--symbol", "s77=4"], "symbol: must be a symbol and its values, n=2..2048, got"),
@@ -175,12 +175,12 @@ def test_the_command_plans_a_model_for_all_values_of_its_dimensions(capsys: pyte
 
 
 def test_ranges_may_be_given_beside_a_problem() -> None:
-    found = shapes(problem_of(), ShapesOptions(symbol={"n": SymbolRange(min=5, max=6)}, alignment=16))
+    found = shapes(problem_of(), options=ShapesOptions(symbol={"n": SymbolRange(min=5, max=6)}, alignment=16))
     assert (found.symbols["n"].max, found.symbols["b"].max, found.alignment) == (6, 64, 16)
     with pytest.raises(OptionError, match=r"symbol: must be a symbol of the problem \(b, n\), got"):
-        shapes(problem_of(), ShapesOptions(symbol={"x": SymbolRange()}))
+        shapes(problem_of(), options=ShapesOptions(symbol={"x": SymbolRange()}))
     with pytest.raises(OptionError, match="must be given for models only"):
-        shapes(problem_of(), ShapesOptions(dims={"x": 1}))
+        shapes(problem_of(), options=ShapesOptions(dims={"x": 1}))
 
 
 def test_a_problem_of_plain_sizes_has_its_order_proved_whatever_they_are(
@@ -193,6 +193,12 @@ def test_a_problem_of_plain_sizes_has_its_order_proved_whatever_they_are(
     assert "must have buffers of one memory, with sizes and lifetimes alone, got" in capsys.readouterr().err
 
 
+def limits_within(problem: SymbolicProblem, **options: Any) -> ShapesLimits:
+    found = shapes(problem, options=ShapesOptions(limits=True, **options)).limits
+    assert found is not None
+    return found
+
+
 def test_limits_and_stairs_are_those_of_trying_every_value() -> None:
     counts: Counter[str] = Counter()
     # Of seed 182, sizes fall while a symbol grows, and the stairs have gaps.
@@ -202,7 +208,7 @@ def test_limits_and_stairs_are_those_of_trying_every_value() -> None:
 
 def test_the_stairs_of_two_symbols_are_the_pairs_that_cannot_grow() -> None:
     problem = problem_of(symbols={"b": {"max": 9}, "n": {"max": 40}})
-    found = limits(problem, LimitsOptions(within=400_000))
+    found = limits_within(problem, within=400_000)
     evaluator = evaluator_of(problem, shapes(problem))
     fits = {(row["b"], row["n"]) for row in every_value(problem) or [] if evaluator.offsets(row)[0] <= 400_000}
     corners = {pair for pair in fits if not {(pair[0] + 1, pair[1]), (pair[0], pair[1] + 1)} & fits}
@@ -211,7 +217,7 @@ def test_the_stairs_of_two_symbols_are_the_pairs_that_cannot_grow() -> None:
 
 
 def test_a_symbol_without_a_largest_value_has_a_limit() -> None:
-    found = limits(problem_of(symbols={"b": {"max": 64}, "n": {}}), LimitsOptions(within=2**26, at={"b": 8}))
+    found = limits_within(problem_of(symbols={"b": {"max": 64}, "n": {}}), within=2**26, at={"b": 8})
     fitting = max(n for n in range(1, 1000) if 3072 * 8 * n + 48 * 8 * n**2 + -(-n // 8) * n <= 2**26 - 3 * 64)
     assert found.limits[0].by_plan == found.limits[0].by_any_plan
     assert abs((found.limits[0].by_plan or 0) - fitting) <= 1
@@ -231,7 +237,7 @@ def test_a_symbol_without_a_largest_value_has_a_limit() -> None:
 )
 def test_a_wrong_question_for_limits_is_named(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(OptionError) as error:
-        limits(problem_of(), LimitsOptions(**options))
+        limits_within(problem_of(), **options)
     assert str(error.value) == sentence
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 import pytest
 
-from memplan.capabilities.shapes.shapes import ShapesOptions, shapes
+from memplan.capabilities.shapes.shapes import shapes
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.capabilities.shapes.verify_programs import value_of
 from memplan.capabilities.shapes.verify_shapes import (
     SymbolicOffsets,
     VerifiedShapes,
-    VerifyShapesOptions,
-    lines,
+    verified_lines,
     verify_shapes,
 )
 from memplan.planner.errors import PlanError
@@ -23,7 +23,7 @@ from tests.support.symbolic import drawn_problem, every_value
 
 
 def checked(problem: SymbolicProblem, offsets: dict[str, int | str], arena: int | str | None = None) -> VerifiedShapes:
-    return verify_shapes(problem, SymbolicOffsets(offsets=offsets, arena=arena), VerifyShapesOptions(time_limit_s=1))
+    return verify_shapes(problem, SymbolicOffsets(offsets=offsets, arena=arena), time.monotonic() + 1)
 
 
 def problem_of(*rows: tuple[str, int, int], **symbols: Any) -> SymbolicProblem:
@@ -50,12 +50,12 @@ def test_offsets_of_the_first_run_that_are_used_again_are_found() -> None:
         "t1",
     )
     assert (found.faults[0].at or {})["n"] > 64
-    assert next(iter(lines(found))) == "invalid"
+    assert next(iter(verified_lines(found))) == "invalid"
 
 
 def test_a_program_of_memplan_is_valid_and_one_bound_lower_is_not() -> None:
     problem = SymbolicProblem.model_validate(EXAMPLE)
-    found = shapes(problem, ShapesOptions())
+    found = shapes(problem)
     sums: list[str] = []
     for terms in found.programs[0].values:
         rows = [f"{sums[value]} + {found.sizes[size]}" for value, size in terms]

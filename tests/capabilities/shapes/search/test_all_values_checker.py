@@ -21,7 +21,7 @@ CHECKER = ROOT / "checkers" / "all_values.py"
 
 def answered(problem: dict[str, Any], **options: Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
-        shapes(SymbolicProblem.model_validate(problem), ShapesOptions(**options)).model_dump_json()
+        shapes(SymbolicProblem.model_validate(problem), options=ShapesOptions(**options)).model_dump_json()
     )
     return found
 

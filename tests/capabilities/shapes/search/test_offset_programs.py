@@ -29,7 +29,7 @@ def programs_of(found: ShapesAnswer) -> OffsetPrograms:
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_overlaps_at_any_value_and_what_is_proved_is_true(seed: int) -> None:
     problem = drawn_problem(seed, most_buffers=24)
-    found = shapes(problem, ShapesOptions(time_limit_s=0.5))
+    found = shapes(problem, options=ShapesOptions(time_limit_s=0.5))
     sized = compiled(problem)
     points = every_value(problem, 300) or samples(sized.space, 40, seed=9)
     checked = verify_programs(problem, programs_of(found), points)
@@ -47,7 +47,7 @@ def test_nothing_overlaps_at_any_value_and_what_is_proved_is_true(seed: int) -> 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_has_one_plan_that_is_optimal_for_all_values(name: str) -> None:
     content = json.loads((FOLDER / f"{name}.json").read_bytes())
-    found = shapes(SymbolicProblem.model_validate(content), ShapesOptions(time_limit_s=30))
+    found = shapes(SymbolicProblem.model_validate(content), options=ShapesOptions(time_limit_s=30))
     assert found.status == "optimal"
     assert found.proof.ratio == 0
     assert len(found.programs) <= 2
@@ -55,7 +55,7 @@ def test_a_network_has_one_plan_that_is_optimal_for_all_values(name: str) -> Non
 
 def test_an_overlap_and_a_wrong_peak_are_found() -> None:
     problem = drawn_problem(3)
-    found = programs_of(shapes(problem, ShapesOptions(time_limit_s=0.5)))
+    found = programs_of(shapes(problem, options=ShapesOptions(time_limit_s=0.5)))
     points = samples(compiled(problem).space, 8)
     first = found.programs[0]
     for change in ({"which": (0,) * len(first.which)}, {"last": ()}, {"order": first.order[::-1]}):

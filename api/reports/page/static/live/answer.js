@@ -75,9 +75,9 @@ function drawn(stage, entry, style, judge) {
     openSchedule(stage, { answer: value, title: name });
     return null;
   }
-  if (value?.curves?.length || value?.stairs?.length) {
+  if (value?.curves?.length || value?.limits?.stairs?.length) {
     const inner = h("div", { class: "view" });
-    const open = value.stairs ? [["stairs", () => openStairs(inner, value, style)]] : value.curves.map((/** @type {any} */ curve) => [curve.symbol, () => openCurve(inner, curve, style)]);
+    const open = value.limits?.stairs?.length ? [["stairs", () => openStairs(inner, value.limits, style)]] : value.curves.map((/** @type {any} */ curve) => [curve.symbol, () => openCurve(inner, curve, style)]);
     const tabs = open.map((/** @type {any} */ [text, draw]) => h("button", { onclick: (/** @type {any} */ event) => {
       for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab === event.currentTarget));
       draw();
