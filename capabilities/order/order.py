@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.capabilities.capability import Answer, Capability, Control, Running
+from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.inputs import GRAPH, PlanAndProblem
 from memplan.capabilities.order.certificate_lines import TIME_LIMIT_S
 from memplan.capabilities.order.graphs import GraphOptions
@@ -140,7 +140,7 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     return found.model_copy(update={"certificate": _certificate(asked, placed.result, running.left_s)})
 
 
-def _recomputed(graph: OperationGraph, options: OrderOptions, running: Running) -> OrderAnswer:
+def _recomputed(graph: OperationGraph, options: OrderOptions, running: Control) -> OrderAnswer:
     found = recompute_frontier(
         graph,
         budget=options.within,
