@@ -5,9 +5,6 @@ from keyword import iskeyword
 MODULES = {
     "plan": "plan.plan",
     "explain": "explain.explain",
-    "repairs": "explain.repairs.answer",
-    "scenarios": "sweep.scenarios",
-    "what-if": "explain.what_if.answer",
     "audit": "verify.audit",
     "verify": "verify.verify",
     "inspect": "verify.inspect",

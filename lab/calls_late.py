@@ -161,11 +161,11 @@ async def _fair(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
     heavy_key, light_key = asked.keys
     one_change = [[{"buffer": 0, "fields": {"size": 9}}]]
     bodies = [
-        ("/v1/repairs", written({"problem": bank(440)}, 0.2)),
+        ("/v1/explain", written({"problem": bank(440), "options": {"repairs": 3}}, 0.2)),
         ("/v1/order", written({"graph": graph(2_000)}, 0.2)),
         (
-            "/v1/scenarios",
-            written({"problem": problem(100_000), "grid": one_change}, 0.2),
+            "/v1/sweep",
+            written({"problem": problem(100_000), "changes": one_change}, 0.2),
         ),
         ("/v1/explain", written({"problem": bank(1_400)}, 0.2)),
     ]
@@ -221,9 +221,10 @@ async def _memory(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
     await asyncio.sleep(0.5)
     large = 27 * 2**20
     bodies = {
-        "scenarios": b'{"problem":{"buffers":[]},"grid":[[' + b",".join([b'{"a":1}'] * (large // 8)) + b"]]}",
-        "sweep": b'{"problem":{"buffers":[]},"sizes":{'
-        + b",".join(b'"p%d":[1]' % k for k in range(large // 14))
+        "sweep": b'{"problem":{"buffers":[]},"changes":[['
+        + b",".join([b'{"a":1}'] * (large // 16))
+        + b']],"sizes":{'
+        + b",".join(b'"p%d":[1]' % k for k in range(large // 28))
         + b"}}",
         "liveness": b'{"operations":{"functions":{"main":{"body":[{"op":"a","may_overwrite":['
         + b",".join([b'["a","b"]'] * (large // 10))

@@ -41,7 +41,13 @@ Where a command reads a problem, it takes a model or a dump of another system, t
 def manual() -> str:
     """Return the page."""
     parts = [_HEAD, *(_about(CAPABILITIES[name], name) for name in sorted(CAPABILITIES)), _READING]
-    return "\n".join([*parts, *_table(ReadOptions)]) + "\n"
+    return "\n".join([*parts, *_table(ReadOptions)]) + "\n" + _map()
+
+
+def _map() -> str:
+    """Return what the page says of former questions, which is written by hand."""
+    text = PAGE.read_text()
+    return "\n" + text[at:] if (at := text.find("## What became of what")) >= 0 else ""
 
 
 def _about(capability: Capability[Any], name: str) -> str:

@@ -147,7 +147,7 @@ def fits(problem: Problem, plan: Plan, q: int, size: int, answer: str) -> str | 
         here = {row.id: row.pool for row in plan.placements}
         rows = [row | {"pools": [here[row["id"]]]} for row in smaller.model_dump()["buffers"]]
         smaller = Problem.model_validate(smaller.model_dump() | {"buffers": rows})
-    found = explain(smaller, ExplainOptions(time_limit_s=_LIMIT_S, explain_s=0.1)).status
+    found = explain(smaller, options=ExplainOptions(time_limit_s=_LIMIT_S, explain_s=0.1)).status
     return None if found == "infeasible" and not is_valid else f"{wrong}; explain: {found}"
 
 

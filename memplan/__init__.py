@@ -31,12 +31,11 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "ReplanOptions": "capabilities.plan.replan",
     "ReplayOptions": "capabilities.verify.replay.replay",
     "SweepOptions": "capabilities.sweep.sweep",
-    "Scenarios": "capabilities.sweep.scenarios",
-    "ScenariosOptions": "capabilities.sweep.scenarios",
+    "Change": "capabilities.sweep.changes",
+    "Sweep": "capabilities.sweep.sweep",
     "ExplainOptions": "capabilities.explain.explain",
-    "Repairs": "capabilities.explain.repairs.answer",
-    "RepairsOptions": "capabilities.explain.repairs.answer",
-    "WhatIfOptions": "capabilities.explain.what_if.answer",
+    "ExplainAnswer": "capabilities.explain.explain",
+    "Repairs": "capabilities.explain.repairs.values",
     "CascadeAnswer": "capabilities.cascade.answer",
     "CascadeOptions": "capabilities.cascade.cascade",
     "CompareOptions": "capabilities.compare.compare",
@@ -144,13 +143,10 @@ if TYPE_CHECKING:
     from memplan.capabilities.convert.import_ import ImportAnswer as ImportAnswer
     from memplan.capabilities.convert.import_ import ImportCallOptions as ImportCallOptions
     from memplan.capabilities.convert.import_ import import_ as import_
+    from memplan.capabilities.explain.explain import ExplainAnswer as ExplainAnswer
     from memplan.capabilities.explain.explain import ExplainOptions as ExplainOptions
     from memplan.capabilities.explain.explain import explain as explain
-    from memplan.capabilities.explain.repairs.answer import Repairs as Repairs
-    from memplan.capabilities.explain.repairs.answer import RepairsOptions as RepairsOptions
-    from memplan.capabilities.explain.repairs.answer import repairs as repairs
-    from memplan.capabilities.explain.what_if.answer import WhatIfOptions as WhatIfOptions
-    from memplan.capabilities.explain.what_if.answer import what_if as what_if
+    from memplan.capabilities.explain.repairs.values import Repairs as Repairs
     from memplan.capabilities.explain.what_if.values import WhatIf as WhatIf
     from memplan.capabilities.liveness.liveness import LivenessAnswer as LivenessAnswer
     from memplan.capabilities.liveness.liveness import LivenessOptions as LivenessOptions
@@ -197,9 +193,8 @@ if TYPE_CHECKING:
     from memplan.capabilities.shapes.verify_shapes import VerifiedShapes as VerifiedShapes
     from memplan.capabilities.shapes.verify_shapes import VerifyShapesOptions as VerifyShapesOptions
     from memplan.capabilities.shapes.verify_shapes import verify_shapes as verify_shapes
-    from memplan.capabilities.sweep.scenarios import Scenarios as Scenarios
-    from memplan.capabilities.sweep.scenarios import ScenariosOptions as ScenariosOptions
-    from memplan.capabilities.sweep.scenarios import scenarios as scenarios
+    from memplan.capabilities.sweep.changes import Change as Change
+    from memplan.capabilities.sweep.sweep import Sweep as Sweep
     from memplan.capabilities.sweep.sweep import SweepOptions as SweepOptions
     from memplan.capabilities.sweep.sweep import sweep as sweep
     from memplan.capabilities.verify.audit import Audit as Audit

@@ -34,6 +34,7 @@ _SPELLED = {
 """The flags that do not follow from the name of their field."""
 _METAVARS = {
     "accept": "fit|GAP%",
+    "alignments": "SIZE,SIZE",
     "barriers": "NAME",
     "budgets": "[NAME=]SIZE",
     "capacity": "[NAME=]SIZE[@ADDRESS]",

@@ -115,8 +115,8 @@ def _content(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
         return example(name), "its example"
     if first == "file":
         return of_file(count), f"{count} rows"
-    if first == "graph" or (name == "repairs" and draw.random() < 0.3):
-        more = {"capacity": 2**20} if name == "repairs" else {}
+    if first == "graph" or (name == "explain" and draw.random() < 0.3):
+        more = {"capacity": 2**20} if name == "explain" else {}
         return {"graph": graph(max(2, count // 3))} | more, f"{count // 3} operations"
     if first == "operations":
         return example(name) | {"operations": statements(count)}, f"{count} statements"

@@ -67,7 +67,6 @@ def of_problem(name: str, content: Data) -> Data:
     more: Mapping[str, Data] = {
         **{call: {"plan": placements(count)} for call in ("verify", "audit", "replan")},
         "export": {"plan": placements(count), "options": {"to": "c"}},
-        "scenarios": {"grid": [[{"buffer": 0, "fields": {"size": 8 + k}} for k in range(4)]]},
         "sweep": {"sizes": {"sram": {"first": 1 << 20, "last": 1 << 22, "step": 1 << 19}}},
         "check": {"options": {"budgets": ["1MiB"]}},
     }
@@ -79,13 +78,10 @@ def of_problem(name: str, content: Data) -> Data:
 _OF_PROBLEMS = (
     "plan",
     "explain",
-    "repairs",
-    "what-if",
     "certificate",
     "verify",
     "audit",
     "replan",
-    "scenarios",
     "sweep",
     "check",
     "convert",
@@ -113,8 +109,8 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
         if rows == 1.0 or not words.startswith("100")
     }
     for count in (2_000, 30_000):
-        for name in ("order", "recompute", "cascade", "repairs"):
-            more = {"capacity": 1 << 20} if name == "repairs" else {}
+        for name in ("order", "recompute", "cascade", "explain"):
+            more = {"capacity": 1 << 20} if name == "explain" else {}
             found[name, f"{count:,} operations"] = lambda count=count, more=more: {"graph": graph(of(count)), **more}  # type: ignore[misc]
     found["cascade", "check of 12,000 x 12,000"] = lambda: {
         "graph": convolutions(1, 12_000),
@@ -126,7 +122,7 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
     found["shadow", "20,000 statements"] = lambda: {"operations": statements(of(20_000)), "plan": placements(10)}
     found["import", "200,000 rows"] = lambda: of_file(of(200_000))
     found["compare", "100,000 rows"] = lambda: of_file(of(100_000))
-    found["scenarios", "a grid of 500,000"] = lambda: {"problem": problem(3), "grid": [[{"a": 1}] * of(500_000)]}
+    found["sweep", "changes of 500,000"] = lambda: {"problem": problem(3), "changes": [[{"a": 1}] * of(500_000)]}
     found["sweep", "500,000 names"] = lambda: {
         "problem": problem(3),
         "sizes": {f"p{k}": [1] for k in range(of(500_000))},

@@ -166,10 +166,10 @@ def _order(draw: random.Random) -> bytes:
     return posted("/v1/order", {"graph": operations, "options": {"time_limit_s": 0.3}})
 
 
-def _scenarios(draw: random.Random) -> bytes:
+def _swept(draw: random.Random) -> bytes:
     grid = [[{"buffer": k, "fields": {"size": draw.randrange(1, 1 << 20)}} for _ in range(90)] for k in range(2)]
-    asked = {"problem": {"buffers": rows(draw, 20)}, "grid": grid, "options": {"time_limit_s": 0.3}}
-    return posted("/v1/scenarios", asked)
+    asked = {"problem": {"buffers": rows(draw, 20)}, "changes": grid, "options": {"time_limit_s": 0.3}}
+    return posted("/v1/sweep", asked)
 
 
 def _explained(draw: random.Random) -> bytes:
@@ -199,7 +199,7 @@ FAMILIES: Mapping[str, Callable[[random.Random], bytes]] = {
     for make in (
         *(_names_in_query, _capacities_in_query, _quoted_media, _accepted, _tags, _many_headers, _deep, _digits),
         *(_unknown_fields, _bank, _banks, _pools, _conflicts, _holes, _reserved, _random_problem, _calls),
-        *(_compared_calls, _verified, _csv, _batch, _batch_of_nothing, _order, _scenarios, _explained, _job),
+        *(_compared_calls, _verified, _csv, _batch, _batch_of_nothing, _order, _swept, _explained, _job),
         *(_escaped, _long_path, _page),
     )
 }

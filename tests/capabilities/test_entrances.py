@@ -59,7 +59,7 @@ def arguments_of(capability: Capability[Any], body: dict[str, Any], folder: Path
             path = folder / f"{each.name}.json"
             content = question[each.name] if each.takes_bytes else json.dumps(body[each.name]).encode()
             path.write_bytes(content)
-            arguments.append(str(path))
+            arguments += [spelled(each.name)[0], str(path)] if each.named_by_flag else [str(path)]
         elif each.name in question:
             arguments += [part for text in TEXTS[each.name] for part in (spelled(each.name)[0], text)]
     for name, value in body["options"].items():

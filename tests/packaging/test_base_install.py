@@ -31,7 +31,7 @@ LINES = (
     "[os.write(out, f'{main(shlex.split(line)[1:])}\\n'.encode()) for line in lines]"
 )
 """Runs lines in one process as if packages were not installed, and prints the exit status of each."""
-STATUS_1 = {"explain", "repairs"}
+STATUS_1 = {"explain"}
 """What does not fit is explained and mended in the lines of pages."""
 EXTRAS = sorted(package for packages in PACKAGES.values() for package in packages)
 HARD = "examples/problems/minimalloc/A.1048576.csv"

@@ -57,7 +57,7 @@ def test_a_model_is_planned_verified_checked_and_asked_about_with_the_scratch_th
     assert main(["plan", *given, "-o", plan, "-q"]) == 0
     assert main(["verify", *given[:1], plan, *given[1:], "-q"]) == 0
     assert main(["verify", str(network), plan, "-q"]) != 0
-    assert main(["what-if", *given]) == 0
+    assert main(["explain", *given, "--what-if"]) == 0
     assert main(["explain", *given, "--capacity", "95", "-q"]) == 1
     capfd.readouterr()
     assert checked(capfd, 0, *given, "--budget", "96")["pools"][0]["used"] == 96

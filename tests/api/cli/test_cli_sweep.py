@@ -138,7 +138,7 @@ def test_the_former_way_to_ask_works_with_a_word(one_pool: str, capfd: Captured)
 def test_sizes_are_needed(one_pool: str, capfd: Captured) -> None:
     assert main(["sweep", one_pool]) == 2
     assert capfd.readouterr().err == (
-        "memplan: error: size: is required (The sizes of a pool, as 128KiB:1MiB:64KiB; for several pools, repeat it.)\n"
+        "memplan: error: sizes, changes, alignments: one of them is required, as --size 128KiB:1MiB:64KiB, got none\n"
     )
 
 
