@@ -9,7 +9,6 @@ MODULES = {
     "verify": "verify.verify",
     "inspect": "verify.inspect",
     "check": "check.check",
-    "diff": "check.diff",
     "replan": "plan.replan",
     "sweep": "sweep.sweep",
     "replay": "verify.replay.replay",

@@ -43,7 +43,7 @@ def parsed_fields(capability: Capability[Any], media: str, body: bytes) -> dict[
         raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
     # Of several inputs that must be there, none can be the whole body.
     is_one = sum(each.required for each in capability.inputs) < 2
-    known = {*(each.name for each in capability.inputs), *capability.moved, "options"}
+    known = {*(each.name for each in capability.inputs), "options"}
     is_bare = is_one and not content.keys() & known
     return {first: content} if is_bare else content
 
@@ -54,11 +54,7 @@ def check_fields(capability: Capability[Any], content: Mapping[str, Any], more: 
     if capability.any_of and content.keys().isdisjoint(capability.any_of):
         breaks.append(f"{' or '.join(capability.any_of)}: one of them is required, got neither")
     known = {*(each.name for each in capability.inputs), "options", *more}
-    breaks += [
-        f"{path_of((name,))}: {capability.moved.get(name, 'is not a known field')}"
-        for name in content
-        if name not in known
-    ]
+    breaks += [f"{path_of((name,))}: is not a known field" for name in content if name not in known]
     if breaks:
         raise InputError(*breaks[:MAX_SHOWN])
 

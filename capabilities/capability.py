@@ -133,7 +133,7 @@ class Capability(Generic[A]):
     `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
     What `is_brief` needs no worker; bodies of requests have `most_bytes`. `refutes` verifies an answer that came from
     elsewhere by the question and its `options`: it returns what is wrong. `example` is a body of JSON, `exits` say what
-    exit statuses mean, `moved` what to do with fields that the call took in the release before.
+    exit statuses mean.
     """
 
     function: Callable[..., A]
@@ -150,7 +150,6 @@ class Capability(Generic[A]):
     most_bytes: int = 32 * 2**20
     refutes: Callable[[Question, A], str | None] = lambda _question, _answer: None
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
-    moved: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

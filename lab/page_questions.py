@@ -2,9 +2,9 @@
 
 Which buffers are the peak; why a buffer is not lower; what changed between two plans; would it fit; where a buffer
 lies. For each problem the page is opened in Debian's Chromium, as a user has it; a click and a line that is typed are
-an action each. Prints for each question the actions it took, and whether the answer is that of `inspect`, of the
-verifier (the ends of all buffers below tried), of `diff`, of `explain`, and of the plan. Which buffers are asked for is
-drawn.
+an action each. Prints for each question the actions it took, and whether the answer is that of `verify`, of the
+verifier itself (the ends of all buffers below tried), of `check`, of `explain`, and of the plan. Which buffers are
+asked for is drawn.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from pathlib import Path
 
 from lab.page_answers import fits, number
 from lab.places import Offsets, moved, plan_of, roots
-from memplan import Plan, Problem, diff, inspect, read_problem, solve
+from memplan import Plan, Problem, inspect, read_problem, solve
 from memplan.api.reports.page.comparison import PlanOf, comparison_page
 from memplan.api.reports.page.file_page import plan_page
+from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from memplan.planner.audit import verify
 from tests.support.browser import Tab, chromium, tab
@@ -77,7 +78,7 @@ def answers(shown: Tab, problem: Problem, rng: random.Random) -> Iterator[tuple[
         field.press("Enter")
         answer = page.locator(".answer p").first.inner_text()
         yield FITS, 2, fits(problem, plan_of(rows), 0, size, answer) is None
-    found = diff(Baseline(other, problem), Baseline(plan, problem))
+    found = difference_of(Baseline(other, problem), Baseline(plan, problem))
     _open(shown, comparison_page(PlanOf(problem, other, "before"), PlanOf(problem, plan, "after"), found))
     wanted = f"Moved: {len(found.moved):,}" if found.moved else "Nothing moved."
     yield CHANGED, 0, wanted in page.inner_text(".causes")

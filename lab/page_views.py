@@ -69,7 +69,7 @@ def pages(folder: Path) -> Iterator[tuple[str, Path]]:
         "infeasible": ("plan", tight),
         "two memories": ("plan", EXAMPLES / "two_memories.json"),
         "models together": ("plan", EXAMPLES / "application.json"),
-        "difference": ("diff", old, new, "--old-problem", problem, "--new-problem", larger),
+        "difference": ("check", larger, "--plan", new, "--baseline", old, "--baseline-problem", problem),
         "sweep": ("sweep", problem, "--size", "128:1KiB:128"),
         "order": ("order", EXAMPLES / "graphs" / "nets_yolo_pan@320.json"),
         "recompute": ("recompute", EXAMPLES / "graphs" / "torch_resnet18_b1_sgd.json", "--time-limit", "5"),

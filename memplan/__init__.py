@@ -127,7 +127,6 @@ if TYPE_CHECKING:
     from memplan.capabilities.certify.certify import certificate as certificate
     from memplan.capabilities.check.check import CheckOptions as CheckOptions
     from memplan.capabilities.check.check import check as check
-    from memplan.capabilities.check.diff import diff as diff
     from memplan.capabilities.compare.compare import CompareOptions as CompareOptions
     from memplan.capabilities.compare.compare import ModelComparison as ModelComparison
     from memplan.capabilities.compare.compare import compare as compare

@@ -29,7 +29,7 @@ LOCALS = {
     **{
         name: f"local.{name}"
         for name in (
-            *("audit", "cascade", "certificate", "check", "convert", "deploy", "diff", "export", "liveness"),
+            *("audit", "cascade", "certificate", "check", "convert", "deploy", "export", "liveness"),
             *("order", "plan", "recompute", "replan", "replay", "schedule", "shapes", "sweep", "verify"),
         )
     },

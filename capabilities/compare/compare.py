@@ -256,14 +256,12 @@ def lines(comparison: ModelComparison) -> Iterator[str]:
         yield f"warning: {warning}"
 
 
-_DIFF = "must be sent to POST /v1/diff, which compares two plans now; this call compares a model's own plan"
 CAPABILITY = Capability(
     compare,
     inputs=(FILE,),
     lines=lines,
     exit_status=lambda found: 0 if (found.memplan_with_views or found.memplan).peak is not None else 1,
     exits={0: "there is a plan", 1: "none was found"},
-    moved={"old": _DIFF, "new": _DIFF},
     status=lambda found: (found.memplan_with_views or found.memplan).status,
     example={
         "file": "aWQsbG93ZXIsdXBwZXIsc2l6ZSxvZmZzZXQKMCwwLDAsNjQsMAoxLDAsMywxMDAsNjQKMiwxLDMsMzIsMAo=",

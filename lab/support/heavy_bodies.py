@@ -70,8 +70,6 @@ def of_problem(name: str, content: Data) -> Data:
         "sweep": {"sizes": {"sram": {"first": 1 << 20, "last": 1 << 22, "step": 1 << 19}}},
         "check": {"options": {"budgets": ["1MiB"]}},
     }
-    if name == "diff":
-        return {side: {"problem": content, "plan": placements(count)} for side in ("old", "new")}
     return {"problem": content} | more.get(name, {})
 
 
@@ -86,7 +84,6 @@ _OF_PROBLEMS = (
     "check",
     "convert",
     "export",
-    "diff",
 )
 _SIZES: Mapping[str, Callable[[str], Data]] = {
     "20,000 buffers": lambda name: of_problem(name, problem(20_000)),

@@ -57,7 +57,10 @@ def test_pairs_of_a_bank_are_refused_before_the_problem_is_compiled(name: str) -
 def test_the_problems_of_bundles_and_of_both_sides_are_counted() -> None:
     bundle = json.loads(json.dumps(CAPABILITIES["replay"].example))
     bundle["bundle"]["problem"]["content"] = json.dumps(BANK)
-    for name, content in (("replay", bundle), ("diff", {"old": NO_PLAN, "new": {"problem": BANK, "plan": NO_PLAN}})):
+    for name, content in (
+        ("replay", bundle),
+        ("check", {"plan": NO_PLAN, "baseline": {"problem": BANK, "plan": NO_PLAN}}),
+    ):
         assert isinstance(wrong_with(name, content), TooLargeError)
 
 

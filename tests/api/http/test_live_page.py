@@ -264,7 +264,7 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     opened.page.click("dialog >> text=Close")
     for kind, line in (
         ("deploy", "TFLite Micro's arena"),
-        ("diff", "moved 0"),
+        ("check", "bytes"),
         ("audit", "valid"),
     ):
         question(opened, kind)

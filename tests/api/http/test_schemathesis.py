@@ -39,7 +39,6 @@ CALLS = [
     ("POST", "/v1/replan", GenerationMode.POSITIVE),
     ("POST", "/v1/replan", GenerationMode.NEGATIVE),
     ("POST", "/v1/audit", GenerationMode.NEGATIVE),
-    ("POST", "/v1/diff", GenerationMode.NEGATIVE),
     ("POST", "/v1/replay", GenerationMode.NEGATIVE),
     ("POST", "/v1/import", GenerationMode.NEGATIVE),
     ("POST", "/v1/check", GenerationMode.NEGATIVE),
