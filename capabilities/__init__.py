@@ -5,13 +5,9 @@ from keyword import iskeyword
 MODULES = {
     "plan": "plan.plan",
     "explain": "explain.explain",
-    "audit": "verify.audit",
     "verify": "verify.verify",
-    "inspect": "verify.inspect",
     "check": "check.check",
-    "replan": "plan.replan",
     "sweep": "sweep.sweep",
-    "replay": "verify.replay.replay",
     "certificate": "certify.certify",
     "order": "order.order",
     "recompute": "order.recompute.recompute",

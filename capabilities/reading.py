@@ -111,9 +111,9 @@ def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
 class Reader:
     """Reads the files of one question, and keeps what they say beside it.
 
-    `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed; of a file
-    with a plan inside, `own_plan` is that plan, or only `own_peak` is known; of a file that is one, `own_graph` is the
-    graph of operations; of several files, `application` is what they are together.
+    `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Where it
+    `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known. Of a file that is one,
+    `own_graph` is the graph of operations; of several files, `application` is what they are together.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -122,6 +122,7 @@ class Reader:
     data: bytes = b""
     name: str | None = None
     warnings: list[Finding] = field(default_factory=list)
+    seeks_plan: bool = False
     own_plan: Plan | None = None
     own_peak: int | None = None
     own_graph: OperationGraph | None = None

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from memplan import Problem, read_problem, solve
-from memplan.capabilities.verify.better import audit
+from memplan.capabilities.verify.better import beside_best
 
 _LIMIT_S = 20.0
 
@@ -24,8 +24,8 @@ def main(folder: str, planner: str) -> int:
     for file in sorted(Path(folder).glob("*.csv")):
         problem = Problem.model_validate({"buffers": list(read_problem(file).buffers)})
         plan, before = solve(problem, solver=f"reference:{planner}"), time.process_time()
-        found = audit(problem, plan, time_limit_s=_LIMIT_S)
-        seconds, moves = time.process_time() - before, found.moves
+        found = beside_best(problem, plan, time_limit_s=_LIMIT_S)
+        seconds, moves = time.process_time() - before, found.fewest_moves
         above = sum(len(pool.above_line) for pool in found.pools)
         worse += bool(found.too_much_bytes)
         proved += moves is None or moves.proved
@@ -33,7 +33,7 @@ def main(folder: str, planner: str) -> int:
         sizes = " | ".join(f"{value or 0:,}" for value in (found.peak, found.best, found.too_much_bytes, above))
         best = "proved" if found.best == found.lower_bound else "open"
         sys.stdout.write(
-            f"| {file.stem} | {len(problem.buffers)} | {sizes} | {len(moves.moved) if moves else 0}{known} |"
+            f"| {file.stem} | {len(problem.buffers)} | {sizes} | {moves.count if moves else 0}{known} |"
             f"{best}, {seconds:.2f} s\n"
         )
         sys.stdout.flush()

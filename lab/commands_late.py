@@ -37,7 +37,7 @@ def commands(file: Path, plan: Path, folder: Path) -> Iterator[list[str]]:
     yield ["plan", name, "--reorder"]
     yield ["cascade", name, "--check"]
     if plan.exists():
-        yield from ([command, name, str(plan)] for command in ("replan", "audit"))
+        yield from ([*words, str(plan)] for words in (("plan", name, "--keep"), ("verify", name)))
     if is_model:
         yield ["compare", name]
     if file.suffix in _WRITTEN:

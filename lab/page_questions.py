@@ -19,11 +19,12 @@ from pathlib import Path
 
 from lab.page_answers import fits, number
 from lab.places import Offsets, moved, plan_of, roots
-from memplan import Plan, Problem, inspect, read_problem, solve
+from memplan import Plan, Problem, read_problem, solve
 from memplan.api.reports.page.comparison import PlanOf, comparison_page
 from memplan.api.reports.page.file_page import plan_page
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
+from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.audit import verify
 from tests.support.browser import Tab, chromium, tab
 
@@ -58,7 +59,7 @@ def answers(shown: Tab, problem: Problem, rng: random.Random) -> Iterator[tuple[
     plan, other = solve(problem, time_limit_s=2), solve(problem, solver="greedy", seed=1)
     page = shown.page
     _open(shown, plan_page(problem, plan))
-    yield PEAK, 0, page.inner_text(".sentences") == inspect(problem, plan).pools[0].sentence
+    yield PEAK, 0, page.inner_text(".sentences") == verdict_on(problem, plan).pools[0].sentence
     rows = {row.id: (row.pool, row.offset) for row in plan.placements}
     drawn = roots(problem)
     for i in rng.sample(drawn, min(_ASKED, len(drawn))):
@@ -72,7 +73,7 @@ def answers(shown: Tab, problem: Problem, rng: random.Random) -> Iterator[tuple[
         page.keyboard.press("Escape")
     peak = plan.peak or 1
     field = page.locator("input[aria-label^='size to ask']").first
-    for size in (peak, peak - 1, inspect(problem, plan).pools[0].live - 1, peak // 2):
+    for size in (peak, peak - 1, verdict_on(problem, plan).pools[0].live - 1, peak // 2):
         field.click()
         field.fill(str(size))
         field.press("Enter")

@@ -1,8 +1,8 @@
-"""Replay bundles of many problems: `python -m lab.replays PROBLEMS [SEED]`.
+"""Plans made again, of many problems: `python -m lab.replays PROBLEMS [SEED]`.
 
-Each problem is planned by the command with `--deterministic` and `--bundle`, every second one with a certificate, and
-replayed by another process with another hash seed; about a third do not fit. Prints a line for each that is not the
-same to the byte, and counts. Too long for the test run, which tries a few.
+Each problem is planned by the command with `--deterministic`, every second one with a certificate, and solved again by
+`memplan verify --again` in another process with another hash seed; about a third do not fit. Prints a line for each
+that is not the same to the byte, and counts. Too long for the test run, which tries a few.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def draw(seed: int) -> Problem:
 
 
 def replayed(problem: Problem, folder: Path, *, with_certificate: bool) -> tuple[str, str]:
-    """Return the status of the plan of a problem, and what is the same when its bundle is replayed."""
-    file, bundle, output = folder / "problem.json", folder / "bundle.json", folder / "plan.json"
+    """Return the status of the plan of a problem, and what is the same when it is solved again."""
+    file, output = folder / "problem.json", folder / "plan.json"
     file.write_bytes(FORMATS["json"].write_problem(problem))
     more = ["--certificate", str(folder / "plan.lemmas")] if with_certificate else []
-    _run("1", "plan", str(file), "--deterministic", "--bundle", str(bundle), "-q", "-o", str(output), *more)
-    found = json.loads(_run("2", "replay", str(bundle), "-q"))
-    return json.loads(output.read_bytes())["status"], str(found["same"])
+    _run("1", "plan", str(file), "--deterministic", "-q", "-o", str(output), *more)
+    found = json.loads(_run("2", "verify", str(file), str(output), "--again", "-q"))
+    return json.loads(output.read_bytes())["status"], str(found["again"]["same"])
 
 
 def _run(hash_seed: str, *words: str) -> bytes:
@@ -60,7 +60,7 @@ def _run(hash_seed: str, *words: str) -> bytes:
 
 
 def main() -> int:
-    """Replay so many bundles, from a first seed on; the exit status is 1 where one is another."""
+    """Make so many plans again, from a first seed on; the exit status is 1 where one is another."""
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     tally: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from memplan import Application, solve, verify
+from memplan import Application, solve
+from memplan.planner.audit import verify
 from tests.support.applications import conflicts_of, drawn_application, least_peak
 
 

@@ -9,7 +9,7 @@ problem = Problem(
 )
 plan = solve(problem, time_limit_s=2)
 print(plan.status, plan.peak, plan.placement("conv2").offset)
-assert verify(problem, plan) == ()
+assert verify(problem, plan).valid
 ```
 
 A name is imported when it is first asked for: importing memplan loads nothing else.
@@ -23,13 +23,9 @@ from memplan.capabilities import MODULES, python_name
 _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MODULES.items()} | {
     "Control": "capabilities.capability",
     "Application": "planner.together",
-    "Audit": "capabilities.verify.audit",
-    "AuditOptions": "capabilities.verify.audit",
     "CertificateOptions": "capabilities.certify.certify",
     "CheckOptions": "capabilities.check.check",
     "PlanOptions": "capabilities.plan.plan",
-    "ReplanOptions": "capabilities.plan.replan",
-    "ReplayOptions": "capabilities.verify.replay.replay",
     "SweepOptions": "capabilities.sweep.sweep",
     "Change": "capabilities.sweep.changes",
     "Sweep": "capabilities.sweep.sweep",
@@ -47,7 +43,6 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Exported": "capabilities.convert.export",
     "ImportAnswer": "capabilities.convert.import_",
     "ImportCallOptions": "capabilities.convert.import_",
-    "Inspection": "capabilities.verify.inspect",
     "HeapsAnswer": "capabilities.plan.heaps",
     "HeapsOptions": "capabilities.plan.heaps",
     "LimitsAnswer": "capabilities.shapes.limits",
@@ -98,6 +93,8 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "SolveControl": "solvers.portfolio.options",
     "SymbolicProblem": "planner.symbols.problem",
     "Target": "capabilities.schedule.model.target",
+    "Verdict": "capabilities.verify.verify",
+    "VerifyOptions": "capabilities.verify.verify",
     "Violation": "planner.verify.violation",
     "WhatIf": "capabilities.explain.what_if.values",
     "__version__": "planner",
@@ -112,7 +109,6 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "recompute_frontier": "capabilities.order.recompute.frontier",
     "select_fields": "capabilities.selection",
     "solve": "capabilities.plan.plan",
-    "verify": "planner.audit",
     "write_plan": "files",
     "write_problem": "files",
 }
@@ -174,8 +170,6 @@ if TYPE_CHECKING:
     from memplan.capabilities.plan.plan import PlanOptions as PlanOptions
     from memplan.capabilities.plan.plan import plan as plan
     from memplan.capabilities.plan.plan import solve as solve
-    from memplan.capabilities.plan.replan import ReplanOptions as ReplanOptions
-    from memplan.capabilities.plan.replan import replan as replan
     from memplan.capabilities.schedule.answer import ScheduleAnswer as ScheduleAnswer
     from memplan.capabilities.schedule.model.contest import ScheduleProblem as ScheduleProblem
     from memplan.capabilities.schedule.model.target import Target as Target
@@ -196,20 +190,15 @@ if TYPE_CHECKING:
     from memplan.capabilities.sweep.sweep import Sweep as Sweep
     from memplan.capabilities.sweep.sweep import SweepOptions as SweepOptions
     from memplan.capabilities.sweep.sweep import sweep as sweep
-    from memplan.capabilities.verify.audit import Audit as Audit
-    from memplan.capabilities.verify.audit import AuditOptions as AuditOptions
-    from memplan.capabilities.verify.audit import audit as audit
-    from memplan.capabilities.verify.inspect import Inspection as Inspection
-    from memplan.capabilities.verify.inspect import inspect as inspect
-    from memplan.capabilities.verify.replay.replay import ReplayOptions as ReplayOptions
-    from memplan.capabilities.verify.replay.replay import replay as replay
+    from memplan.capabilities.verify.verify import Verdict as Verdict
+    from memplan.capabilities.verify.verify import VerifyOptions as VerifyOptions
+    from memplan.capabilities.verify.verify import verify as verify
     from memplan.files import read_graph as read_graph
     from memplan.files import read_plan as read_plan
     from memplan.files import read_problem as read_problem
     from memplan.files import write_plan as write_plan
     from memplan.files import write_problem as write_problem
     from memplan.planner import __version__ as __version__
-    from memplan.planner.audit import verify as verify
     from memplan.planner.errors import FileError as FileError
     from memplan.planner.errors import FormatError as FormatError
     from memplan.planner.errors import InputError as InputError

@@ -67,10 +67,6 @@ ReorderedProblem = Annotated[
     str | None,
     typer.Option("--problem-file", metavar="PROBLEM", help="With --reorder: write the problem in that order here."),
 ]
-BundleFile = Annotated[
-    str | None,
-    typer.Option("--bundle", metavar="FILE", help="Write problem, options, versions and answer, for `memplan replay`."),
-]
 PartsFolder = Annotated[
     str | None,
     typer.Option("--parts", metavar="FOLDER", help="Write the part of each of several files here: MODEL.plan.json."),
@@ -80,6 +76,7 @@ ServerUrl = Annotated[
     typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Ask this service, with the key in MEMPLAN_KEY, if any."),
 ]
 
+SavePlan = Annotated[str | None, typer.Option(metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")]
 SaveBaseline = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write problem and plan here, whatever the check says.")
 ]

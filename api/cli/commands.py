@@ -12,11 +12,10 @@ from memplan.capabilities import MODULES
 from memplan.planner import __version__
 
 COMMANDS = {
-    "look": "plans.look",
     "solvers": "solvers.solver_list",
     "model": "files.model",
     "schema": "files.schema",
-    "bench": "api.bench",
+    "bench": "solvers.bench",
     "serve": "service.serve",
     "scheduler": "service.scheduler",
     "worker": "service.worker",
@@ -29,8 +28,8 @@ LOCALS = {
     **{
         name: f"local.{name}"
         for name in (
-            *("audit", "cascade", "certificate", "check", "convert", "deploy", "export", "liveness"),
-            *("order", "plan", "recompute", "replan", "replay", "schedule", "shapes", "sweep", "verify"),
+            *("cascade", "certificate", "check", "convert", "deploy", "export", "liveness"),
+            *("order", "plan", "recompute", "schedule", "shapes", "sweep", "verify"),
         )
     },
     **dict.fromkeys(("compare", "import"), "local.foreign"),

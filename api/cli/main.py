@@ -36,7 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
     from memplan.api.cli.commands import app
-    from memplan.api.cli.former import as_now
     from memplan.api.cli.streams import UsageError, say
     from memplan.planner.errors import InputError
     from memplan.planner.errors.extras import missing
@@ -44,7 +43,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     if arguments is None:
         hide_dropped_ends()
-    given = as_now(sys.argv[1:] if arguments is None else arguments, lambda word: say(f"memplan: warning: {word}"))
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         command = app(given)
         gc.freeze()

@@ -13,7 +13,7 @@ from memplan.solvers.portfolio import registry
 
 _PLANS = 0.3
 """The part of the calls that are plans, whose way is one of its own."""
-_EXAMPLES = frozenset({"deploy", "limits", "objects", "replay", "shapes"})
+_EXAMPLES = frozenset({"deploy", "limits", "objects", "shapes"})
 """The capabilities whose inputs are of a kind of their own."""
 
 

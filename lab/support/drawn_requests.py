@@ -87,7 +87,7 @@ _MORE_VALUES = (
     "csv",
     "plan",
     "order",
-    "audit",
+    "verify",
     "queued",
     "64",
     "p=64",

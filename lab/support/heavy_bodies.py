@@ -65,7 +65,7 @@ def of_problem(name: str, content: Data) -> Data:
     """Return the body of a call about a problem."""
     count = len(content["buffers"])
     more: Mapping[str, Data] = {
-        **{call: {"plan": placements(count)} for call in ("verify", "audit", "replan")},
+        "verify": {"plan": placements(count)},
         "export": {"plan": placements(count), "options": {"to": "c"}},
         "sweep": {"sizes": {"sram": {"first": 1 << 20, "last": 1 << 22, "step": 1 << 19}}},
         "check": {"options": {"budgets": ["1MiB"]}},
@@ -78,8 +78,6 @@ _OF_PROBLEMS = (
     "explain",
     "certificate",
     "verify",
-    "audit",
-    "replan",
     "sweep",
     "check",
     "convert",

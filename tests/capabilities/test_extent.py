@@ -25,7 +25,7 @@ BANK = {
 NO_PLAN: dict[str, Any] = {"placements": []}
 ABOUT_PROBLEMS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("explain", "certificate", "check", "convert")},
-    **{name: {"plan": NO_PLAN} for name in ("verify", "inspect", "audit", "replan", "export")},
+    **{name: {"plan": NO_PLAN} for name in ("verify", "export")},
     "sweep": {"sizes": {"a": [8]}, "changes": [[{"buffer": 0}]]},
 }
 LEAF = {"buffers": [{"id": "x", "size": 8}], "body": [{"op": "a", "body": [{"op": "b"}]}]}
@@ -54,14 +54,9 @@ def test_pairs_of_a_bank_are_refused_before_the_problem_is_compiled(name: str) -
     assert found.sentences[0].endswith("must make at most 100000 pairs on this server, got 979300")
 
 
-def test_the_problems_of_bundles_and_of_both_sides_are_counted() -> None:
-    bundle = json.loads(json.dumps(CAPABILITIES["replay"].example))
-    bundle["bundle"]["problem"]["content"] = json.dumps(BANK)
-    for name, content in (
-        ("replay", bundle),
-        ("check", {"plan": NO_PLAN, "baseline": {"problem": BANK, "plan": NO_PLAN}}),
-    ):
-        assert isinstance(wrong_with(name, content), TooLargeError)
+def test_the_problem_of_a_baseline_is_counted() -> None:
+    content = {"plan": NO_PLAN, "baseline": {"problem": BANK, "plan": NO_PLAN}}
+    assert isinstance(wrong_with("check", content), TooLargeError)
 
 
 @pytest.mark.parametrize(

@@ -104,10 +104,10 @@ assert problem == Problem.model_validate_json(problem.model_dump_json(exclude_de
 plan = solve(problem, solver="cp-sat", time_limit_s=20)
 assert plan.status == "optimal" and plan.peak == 12, plan
 assert {row.id: row.offset for row in plan.placements} == {0: 4, 1: 0}
-assert verify(problem, plan) == ()
+assert verify(problem, plan).valid
 moved = plan.model_copy(update={"placements": PlacementTable.from_rows(
     [row.model_copy(update={"offset": {0: 0, 1: 8}[row.id]}) for row in plan.placements])})
-assert [violation.rule for violation in verify(problem, moved)] == ["above-top"]
+assert [violation.rule for violation in verify(problem, moved).violations] == ["above-top"]
 both = [row | {"top": 2} for row in problem.model_dump(mode="json", exclude_defaults=True)["buffers"]]
 tight = Problem.model_validate({"buffers": both, "pools": [{"size": 90}]})
 found = explain(tight, solve_time_limit_s=60, options=ExplainOptions(time_limit_s=90))

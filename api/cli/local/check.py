@@ -8,7 +8,7 @@ from typing import Any
 
 from memplan.api.checks.reports import REPORTS
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.arguments import PlanOutput, SaveBaseline, StudyPage
+from memplan.api.cli.arguments import SaveBaseline, SavePlan, StudyPage
 from memplan.api.cli.flags import flag, keyword
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.check_folder import check_many
@@ -37,14 +37,14 @@ def _prepare(given: Given) -> None:
     if given.files["baseline"] is not None and "baseline" not in given.question:
         given.say(f"{given.files['baseline']}: is made now, so that nothing is compared with it before the next check")
     refuse_unwritable(given.flags["save_baseline"])
-    format_for(given.flags["output"], None)
-    refuse_unwritable(given.flags["output"])
+    format_for(given.flags["save_plan"], None)
+    refuse_unwritable(given.flags["save_plan"])
     if given.flags["subject"] is None:
         given.change(subject=given.files["problem"])
     if given.flags["page_file"] is not None:
         _refuse_no_comparison(given)
         given.change(differences=True)
-    names = ("output", "save_baseline", "page_file")
+    names = ("save_plan", "save_baseline", "page_file")
     given.change(with_plan=any(given.flags[name] is not None for name in names))
 
 
@@ -66,7 +66,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
     if answer.plan is None or "problem" not in given.question:
         return ()
     problem, _ = read_budgets(given.flags["budgets"] or (), given.question["problem"])
-    if (path := given.flags["output"]) is not None:
+    if (path := given.flags["save_plan"]) is not None:
         write(path, write_plan(answer.plan, problem, format_for(path, None)))
     if given.flags["save_baseline"] is not None and answer.pools:
         write(given.flags["save_baseline"], write_baseline(problem, answer.plan))
@@ -96,7 +96,7 @@ def _shows(given: Given, answer: Any) -> bool:
 LOCAL = Local(
     (
         flag("budgets_file", str | None, None, "--budgets", metavar="TOML", help=_BUDGETS),
-        keyword("output", PlanOutput, None),
+        keyword("save_plan", SavePlan, None),
         flag("report", list[str] | None, None, "--report", metavar="REPORT", help=_REPORT),
         keyword("save_baseline", SaveBaseline, None),
         keyword("page_file", StudyPage, None),
@@ -106,6 +106,5 @@ LOCAL = Local(
     prepare=_prepare,
     finish=_finish,
     shows=_shows,
-    owns_output=True,
     says_lines=True,
 )

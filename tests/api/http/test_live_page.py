@@ -265,7 +265,7 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     for kind, line in (
         ("deploy", "TFLite Micro's arena"),
         ("check", "bytes"),
-        ("audit", "valid"),
+        ("verify", "valid"),
     ):
         question(opened, kind)
         said(opened, "succeeded")

@@ -23,7 +23,7 @@ const CHARTS = {
 /** The problem and the plan that an answer holds, or that it is about. @param {Entry} entry @returns {{problem: any, plan: any}} */
 export function plannedIn({ answer, request, plan: known }) {
   const value = answer?.value ?? {};
-  const plan = [value, value.plan, value.better, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one) ?? null;
+  const plan = [value, value.plan, value.better?.plan, value.again?.plan, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one) ?? null;
   const problem = value.planned?.problem ?? value.problem ?? request?.problem ?? null;
   return { problem: problem?.buffers ? problem : null, plan: plan ?? request?.plan ?? known };
 }

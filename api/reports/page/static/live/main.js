@@ -140,7 +140,7 @@ class Live {
 
   /** What the service finds of a plan; null where it is refused. @param {{problem: any, plan: any}} asked */
   inspected({ problem, plan }) {
-    return this.service.post("/v1/inspect", { problem, plan }).catch((error) => {
+    return this.service.post("/v1/verify", { problem, plan, options: { places: true } }).catch((error) => {
       if (error instanceof Refusal && error.status === 422) this.happened({ kind: "failed", errors: error.sentences });
       return null;
     });
