@@ -8,7 +8,7 @@ MODULES = {
     "verify": "verify.verify",
     "check": "check.check",
     "sweep": "sweep.sweep",
-    "certificate": "certify.certify",
+    "certify": "certify.certify",
     "order": "order.order",
     "recompute": "order.recompute.recompute",
     "schedule": "schedule.schedule",

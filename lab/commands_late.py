@@ -30,7 +30,7 @@ def commands(file: Path, plan: Path, folder: Path) -> Iterator[list[str]]:
     """Yield the command lines of a file; those on plans have one that was made before."""
     name, out = str(file), str(folder / f"out{file.suffix}")
     is_model = detect(file.read_bytes(), file.name) is not None
-    for command in ("plan", "explain", "check", "certificate"):
+    for command in ("plan", "explain", "check", "certify"):
         yield [command, name]
     for command in ("order", "recompute", "cascade"):
         yield [command, name]

@@ -23,7 +23,7 @@ from memplan.capabilities import MODULES, python_name
 _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MODULES.items()} | {
     "Control": "capabilities.capability",
     "Application": "planner.together",
-    "CertificateOptions": "capabilities.certify.certify",
+    "CertifyOptions": "capabilities.certify.certify",
     "CheckOptions": "capabilities.check.check",
     "PlanOptions": "capabilities.plan.plan",
     "SweepOptions": "capabilities.sweep.sweep",
@@ -98,7 +98,6 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Violation": "planner.verify.violation",
     "WhatIf": "capabilities.explain.what_if.values",
     "__version__": "planner",
-    "certify": "solvers.certificates.certify",
     "certify_order": "capabilities.order.search.certificate",
     "infeasible_core": "solvers.certificates.certify",
     "order_and_place": "capabilities.order.placement.joint",
@@ -119,8 +118,8 @@ if TYPE_CHECKING:
     from memplan.capabilities.cascade.answer import CascadeAnswer as CascadeAnswer
     from memplan.capabilities.cascade.cascade import CascadeOptions as CascadeOptions
     from memplan.capabilities.cascade.cascade import cascade as cascade
-    from memplan.capabilities.certify.certify import CertificateOptions as CertificateOptions
-    from memplan.capabilities.certify.certify import certificate as certificate
+    from memplan.capabilities.certify.certify import CertifyOptions as CertifyOptions
+    from memplan.capabilities.certify.certify import certify as certify
     from memplan.capabilities.check.check import CheckOptions as CheckOptions
     from memplan.capabilities.check.check import check as check
     from memplan.capabilities.compare.compare import CompareOptions as CompareOptions
@@ -223,7 +222,6 @@ if TYPE_CHECKING:
     from memplan.planner.together import Application as Application
     from memplan.planner.verify.violation import Violation as Violation
     from memplan.solvers.certificates.certify import Certificate as Certificate
-    from memplan.solvers.certificates.certify import certify as certify
     from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.search.result import Progress as Progress

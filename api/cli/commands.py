@@ -28,7 +28,7 @@ LOCALS = {
     **{
         name: f"local.{name}"
         for name in (
-            *("cascade", "certificate", "check", "convert", "deploy", "export", "liveness"),
+            *("cascade", "certify", "check", "convert", "deploy", "export", "liveness"),
             *("order", "plan", "recompute", "schedule", "shapes", "sweep", "verify"),
         )
     },

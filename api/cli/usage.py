@@ -45,7 +45,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         if option == "--proof":
             files = [word for word in arguments[1:] if Path(word).exists()][:1] or ["PROBLEM"]
             to = ["--to", "veripb"] if "veripb" in " ".join(arguments) else []
-            yield f"did you mean `memplan {shlex.join(['certificate', *files, *to, '-o', 'plan'])}`?"
+            yield f"did you mean `memplan {shlex.join(['certify', *files, *to, '-o', 'plan'])}`?"
         elif meant:
             yield f"did you mean {meant[0]}?"
         elif others := _commands_with(option):

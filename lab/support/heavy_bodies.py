@@ -76,7 +76,7 @@ def of_problem(name: str, content: Data) -> Data:
 _OF_PROBLEMS = (
     "plan",
     "explain",
-    "certificate",
+    "certify",
     "verify",
     "sweep",
     "check",

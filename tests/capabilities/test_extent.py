@@ -24,7 +24,7 @@ BANK = {
 }
 NO_PLAN: dict[str, Any] = {"placements": []}
 ABOUT_PROBLEMS: dict[str, dict[str, Any]] = {
-    **{name: {} for name in ("explain", "certificate", "check", "convert")},
+    **{name: {} for name in ("explain", "certify", "check", "convert")},
     **{name: {"plan": NO_PLAN} for name in ("verify", "export")},
     "sweep": {"sizes": {"a": [8]}, "changes": [[{"buffer": 0}]]},
 }

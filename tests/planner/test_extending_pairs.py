@@ -134,11 +134,12 @@ print("held")
 
 STUDIES = """
 import numpy as np
-from memplan import Explanation, Plan, Problem, certify, solve, verify
+from memplan import Explanation, Plan, Problem, solve, verify
 from memplan.capabilities.explain.reasons.explain import explain
 from memplan.capabilities.explain.reasons.options import ExplainOptions
 from memplan.capabilities.explain.questions.parts import part
 from memplan.capabilities.explain.questions.rules import rules_of
+from memplan.solvers.certificates.certify import certify
 from memplan.capabilities.explain.repairs.changed import ChangedProblems
 from memplan.capabilities.explain.repairs.repair import RepairOptions, repairs
 from memplan.capabilities.plan.replanning.replan import replan

@@ -195,7 +195,7 @@ NEW = [
         ),
         (
             "",
-            "certificate two.json kplan.json",
+            "certify two.json kplan.json",
             "plan",
             '"main/x"',
             "must be one of this problem",

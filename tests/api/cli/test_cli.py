@@ -235,7 +235,7 @@ def test_a_wrong_option_is_one_line(options: list[str], sentence: str, two: str,
     assert lines[0].startswith(f"memplan: error: {sentence.replace('{file}', two)}")
 
 
-@pytest.mark.parametrize("command", ["plan {two}", "plan {two} --keep {plan}", "check {two}", "certificate {two}"])
+@pytest.mark.parametrize("command", ["plan {two}", "plan {two} --keep {plan}", "check {two}", "certify {two}"])
 def test_a_file_that_cannot_be_written_is_told_before_the_work(
     command: str, two: str, tmp_path: Path, capfd: Captured
 ) -> None:

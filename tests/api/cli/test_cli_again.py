@@ -48,7 +48,12 @@ def test_the_page_of_a_plan_is_written_and_opened(
     table: Path, tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda url: bool(opened.append(url)) or True)
+
+    def browse(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", browse)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     page = tmp_path / "page.html"
     assert main(["plan", str(table), "-o", str(tmp_path / "x.json"), "--page", str(page), "-q"]) == 0

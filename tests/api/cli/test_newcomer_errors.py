@@ -64,7 +64,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "plan p.json --proof veripb",
         "--proof",
         "No such option",
-        "`memplan certificate p.json --to veripb -o plan`",
+        "`memplan certify p.json --to veripb -o plan`",
     ),
     (TWO, "plan p.json --capcity 4KiB", "--capcity", "No such option", "Possible options: --capacity"),
     (TWO, "paln p.json", "paln", "No such command", "Did you mean 'plan'"),

@@ -35,7 +35,7 @@ CALLS = [
     ("POST", "/v1/cascade", GenerationMode.NEGATIVE),
     ("POST", "/v1/explain", GenerationMode.POSITIVE),
     ("POST", "/v1/explain", GenerationMode.NEGATIVE),
-    ("POST", "/v1/certificate", GenerationMode.NEGATIVE),
+    ("POST", "/v1/certify", GenerationMode.NEGATIVE),
     ("POST", "/v1/import", GenerationMode.NEGATIVE),
     ("POST", "/v1/check", GenerationMode.NEGATIVE),
     ("POST", "/v1/compare", GenerationMode.NEGATIVE),
