@@ -26,7 +26,7 @@ def main() -> None:
             size = -(-max(int(problem.buffers.size.max()), -(-live // part)) // 64) * 64
             began = time.perf_counter()
             try:
-                found = heaps(problem, options=HeapsOptions(heap_size=size, time_limit_s=given.seconds))
+                found = heaps(problem, options=HeapsOptions(heap_limit=size, time_limit_s=given.seconds))
             except MemplanError as error:
                 print(f"{path} {size}: {error}", flush=True)
                 continue

@@ -28,7 +28,7 @@ from tests.support.browser import Tab, chromium, tab
 MODEL = Path(__file__).parents[1] / "tests" / "models" / "view.tflite"
 KEY = "a-key-of-an-operator-that-is-long-enough"
 _TARGET = MODEL.parents[2] / "examples" / "schedules" / "gap8_like.json"
-ASKED = {"heap_size": "1MiB", "within": "1MiB", "target": str(_TARGET)}
+ASKED = {"heap_limit": "1MiB", "within": "1MiB", "target": str(_TARGET)}
 """What people give where a capability says that it is required."""
 _ENDED = re.compile(r"succeeded|failed|cancelled")
 _LONG_S = 60.0

@@ -36,7 +36,6 @@ _METAVARS = {
     "accept": "fit|GAP%",
     "alignments": "SIZE,SIZE",
     "barriers": "NAME",
-    "keep": "PLAN",
     "budgets": "[NAME=]SIZE",
     "capacity": "[NAME=]SIZE[@ADDRESS]",
     "copies": "[NAME=]NUMBER",
@@ -56,6 +55,31 @@ _METAVARS = {
     "sweep": "NAME=VALUE,VALUE",
     "tolerance": "SIZE|PERCENT%",
 }
+
+
+PANELS = {
+    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "inclusive", "heap_limit"),
+    "Search": (
+        *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile", "minimise", "max_slowdown"),
+        *("explain_s", "keep", "tolerance", "least", "reorder"),
+    ),
+    "Output": (
+        *("output", "display", "format", "fields", "omit", "picture_file", "page_file", "opens", "certificate_file"),
+        *("order_file", "problem_file", "parts_folder", "save_plan", "save_baseline", "report", "quiet"),
+    ),
+    "Models": ("dims", "shape", "views", "scratch"),
+    "Several files": ("in_turns", "together"),
+}
+"""The panels of the options of a command, by the names of their fields; all others stand by themselves."""
+
+
+def paneled(parameters: Sequence[inspect.Parameter]) -> Sequence[inspect.Parameter]:
+    """Return the parameters of a command with the panels that its help shows them in."""
+    for parameter in parameters:
+        panel = next((panel for panel, names in PANELS.items() if parameter.name in names), None)
+        for about in getattr(parameter.annotation, "__metadata__", ()):
+            about.rich_help_panel = panel
+    return parameters
 
 
 def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -152,7 +176,7 @@ def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
     elif _takes_text(about):
         kind, default = str, None
     elif kind is int and _is_bytes(about):
-        described |= {"parser": _bytes, "metavar": "BYTES"}
+        described |= {"parser": _bytes, "metavar": "SIZE"}
     elif origin is not Literal and kind not in (int, float, bool):
         kind = str
     annotated = kind if default is not None and kind is not list[str] else kind | None

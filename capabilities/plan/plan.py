@@ -158,6 +158,7 @@ KEEP = replace(
     from_file=lambda _reader, data, name, _question: read_kept(data, name),
     from_json=lambda value: read_plan_field(value, "keep"),
     required=False,
+    metavar="PLAN",
     named_by_flag=True,
 )
 _BUFFERS = [

@@ -71,8 +71,8 @@ class Verdict(Answer):
 
     `claims` are those of the plan, each with what checked it; none where it is not valid. `proved` is what the checker
     says of a certificate. `findings` are legal but surely not meant; `unrepeated` is the kind of its proof where that
-    is not made again. `places`, `better` and `again` are there where they were asked for; `places` are null where too
-    many pairs of buffers would have to be compared for them.
+    is not made again. `places`, `better` and `again` are there where they were asked for, `places` unless too many
+    pairs of buffers would have to be compared for them.
     """
 
     valid: bool
@@ -83,7 +83,7 @@ class Verdict(Answer):
     claims: tuple[ClaimCheck, ...] = ()
     proved: str | None = None
     pools: tuple[PoolPeak, ...] = ()
-    places: BufferPlaces | None = None
+    places: BufferPlaces | None = Field(None, exclude_if=lambda found: found is None)
     better: BesideBest | None = Field(None, exclude_if=lambda found: found is None)
     again: Again | None = Field(None, exclude_if=lambda found: found is None)
 

@@ -36,7 +36,7 @@ def test_an_order_is_found_inside_of_operations_too(tmp_path: Path, capfd: Captu
     told = json.loads(capfd.readouterr().out)
     assert (told["status"], told["given_peak"], told["peak"], told["placed_status"]) == ("optimal", 206, 107, "optimal")
     assert [region["path"] for region in told["regions"]] == [[0, 0]]
-    assert main(["order", str(graph), "--deterministic", "--recompute"]) == 0
+    assert main(["recompute", str(graph), "--deterministic"]) == 0
     again = json.loads(capfd.readouterr().out)
     assert (again["given_peak"], again["peak"], again["regions"]) == (206, 107, told["regions"])
 
@@ -175,13 +175,6 @@ def test_recompute_gives_points_with_falling_peaks_and_rising_costs(capfd: Captu
     assert len(told["order"]) == 347 + len(told["points"][-1]["clones"])
     assert main([*asked, "--budget", "1kB", "--format", "table"]) == 1
     assert "nothing was found within the budget" in capfd.readouterr().out
-
-
-def test_recompute_of_the_release_before_is_answered_with_a_word(capfd: Captured) -> None:
-    assert main(["order", RANDWIRE, "--recompute", "--time-limit", "1", "--budget", "1GB", "--format", "json"]) == 0
-    out, err = capfd.readouterr()
-    assert json.loads(out)["is_within"]
-    assert "order --recompute goes with the next release, and is `memplan recompute " in err
 
 
 def test_budgets_of_recompute_are_refused_where_they_are_none(capfd: Captured) -> None:

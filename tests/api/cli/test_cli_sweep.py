@@ -127,14 +127,6 @@ def test_columns_that_say_nothing_are_left_out(one_pool: str, capfd: Captured) -
     assert heading == ["size", "of", "default", "status", "default", "used"]
 
 
-def test_the_former_way_to_ask_works_with_a_word(one_pool: str, capfd: Captured) -> None:
-    assert main(["plan", one_pool, "--sweep", "64:96:32", "--time-limit", "5"]) == 0
-    told = capfd.readouterr()
-    assert [row["status"] for row in json.loads(told.out)["points"]] == ["infeasible", "optimal"]
-    word = "memplan: warning: plan --sweep goes with the next release, and is `memplan sweep --each-limit=10 "
-    assert told.err.startswith(word)
-
-
 def test_sizes_are_needed(one_pool: str, capfd: Captured) -> None:
     assert main(["sweep", one_pool]) == 2
     assert capfd.readouterr().err == (

@@ -58,7 +58,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     (TWO, "plan p.json --solver cpsat", "solver", "must be one of auto", "did you mean cp-sat?"),
     (TWO, "plan p.json --solver milp", "solver", "must be one of auto", "did you mean cbc?"),
     (TWO, "plan p.json --accept best", "accept", "must be fit or a percentage", "such as 5%"),
-    (TWO, "plan p.json --sweep 4KiB", "sweep", "must be [NAME=]FROM:TO:STEP", "as in sram=128KiB:1MiB:64KiB"),
+    (TWO, "sweep p.json --size 4KiB", "size", "must be [NAME=]FROM:TO:STEP", "as in sram=128KiB:1MiB:64KiB"),
     (
         TWO,
         "plan p.json --proof veripb",
