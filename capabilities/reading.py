@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from memplan.planner.together import Application
 
 M = TypeVar("M")
+NONE = "none"
+"""The word where no models may run together."""
 MODEL_SUFFIXES = tuple(suffix for importer in importers.IMPORTERS.values() for suffix in importer.suffixes)
 """The endings of the names of models and dumps."""
 
@@ -54,17 +56,18 @@ class ReadOptions(ProblemOptions, ModelOptions):
 class TogetherOptions(WireValue):
     """The options for several files: which of their models may run together."""
 
-    in_turns: bool = Field(False, description="Of several files, no model runs while another one does.")
-    together: Texts = Field((), description="Of several files, models that may run together, by their names: asr,kws.")
+    together: Texts = Field(
+        (), description="Of several files, models that may run together, by their names: asr,kws; or none of them."
+    )
 
     def check(self, files: Sequence[str]) -> None:
         """Raise OptionError where it is not said how several files run, or is for one."""
-        if len(files) == 1 and (self.in_turns or self.together):
-            raise OptionError(f"in-turns, together: must be given for several files only, got {files[0]}")
-        if len(files) > 1 and self.in_turns == bool(self.together):
-            line = f"`memplan {join(['plan', *files, '--in-turns'])}`"
+        if len(files) == 1 and self.together:
+            raise OptionError(f"together: must be given for several files only, got {files[0]}")
+        if len(files) > 1 and not self.together:
+            line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
             raise OptionError(
-                f"in-turns, together: one must be given for several files, got {', '.join(files)}: {line}, or"
+                f"together: must be given for several files, got {', '.join(files)}: {line}, or"
                 " --together with the names of those that may run together; an application in JSON says more"
             )
 
@@ -78,7 +81,8 @@ def joined(problems: Sequence[tuple[str, Problem]], options: TogetherOptions) ->
     for path, problem in problems:
         stem = Path(path).stem
         models[next(each for k in count(1) if (each := stem if k == 1 else f"{stem}#{k}") not in models)] = problem
-    return Application(models=models, together=tuple(tuple(text.split(",")) for text in options.together))
+    groups = (text for text in options.together if text != NONE)
+    return Application(models=models, together=tuple(tuple(text.split(",")) for text in groups))
 
 
 def validated(model: type[M], given: Mapping[str, Any]) -> M:

@@ -60,16 +60,13 @@ CertificateFile = Annotated[
     typer.Option("--certificate", metavar="FILE", help="Write what proves the plan here; checkers/ checks it."),
 ]
 Reorder = Annotated[bool, typer.Option("--reorder", help="Plan operations in the order that needs the fewest bytes.")]
-OrderFile = Annotated[
-    str | None, typer.Option("--order-file", metavar="ORDER", help="With --reorder: write the order here, as JSON.")
-]
-ReorderedProblem = Annotated[
-    str | None,
-    typer.Option("--problem-file", metavar="PROBLEM", help="With --reorder: write the problem in that order here."),
-]
 PartsFolder = Annotated[
     str | None,
-    typer.Option("--parts", metavar="FOLDER", help="Write the part of each of several files here: MODEL.plan.json."),
+    typer.Option(
+        "--parts",
+        metavar="FOLDER",
+        help="Write here, of several files, MODEL.plan.json; with --reorder, order.json and problem.json.",
+    ),
 ]
 ServerUrl = Annotated[
     str | None,

@@ -48,11 +48,12 @@ _METAVARS = {
     "pin": "NAME=[POOL:]OFFSET",
     "pools": "NAME=SIZE",
     "reserve": "[POOL=]SIZE[@OFFSET]",
-    "scratch": "OPERATOR=BYTES",
+    "scratch": "OPERATOR=SIZE",
     "shape": "NAME=SIZE,SIZE,...",
     "symbol": "NAME=LOW..[HIGH][:DIVISOR]",
     "stripe": "ROWS[xCOLUMNS]",
     "sweep": "NAME=VALUE,VALUE",
+    "together": "NAMES",
     "tolerance": "SIZE|PERCENT%",
 }
 
@@ -65,10 +66,10 @@ PANELS = {
     ),
     "Output": (
         *("output", "display", "format", "fields", "omit", "picture_file", "page_file", "opens", "certificate_file"),
-        *("order_file", "problem_file", "parts_folder", "save_plan", "save_baseline", "report", "quiet"),
+        *("save_plan", "save_baseline", "report", "quiet"),
     ),
     "Models": ("dims", "shape", "views", "scratch"),
-    "Several files": ("in_turns", "together"),
+    "Several files": ("together", "parts_folder"),
 }
 """The panels of the options of a command, by the names of their fields; all others stand by themselves."""
 

@@ -235,12 +235,12 @@ NEW = [
         (
             "",
             "plan two.json two.csv",
-            "in-turns",
+            "together",
             "two.csv",
             "must be given for several files",
-            "`memplan plan two.json two.csv --in-turns`",
+            "`memplan plan two.json two.csv --together none`",
             2,
-            "plan two.json two.csv --in-turns",
+            "plan two.json two.csv --together none",
         ),
         ("", "kws.tflite --quiet", "memplan", "'kws.tflite'", "No such command", "`memplan plan kws.tflite --quiet`"),
         (
@@ -349,10 +349,10 @@ OLD = [
         (
             "",
             "plan two.json a.json",
-            "in-turns",
+            "together",
             "a.json",
             "must be given for several files",
-            "`memplan plan two.json a.json --in-turns`",
+            "`memplan plan two.json a.json --together none`",
         ),
         ("", "check two.json two.csv", "check", "two.csv", "extra argument", "`memplan check two.csv`"),
         (

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.arguments import OrderFile, PartsFolder, Reorder, ReorderedProblem
+from memplan.api.cli.arguments import PartsFolder, Reorder
 from memplan.api.cli.flags import argument, flags_of, keyword, options_given
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.plan_output import FILES, FLAGS, refuse_outputs, show_plan
@@ -29,7 +29,7 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
     together.check(paths)
     if given["more"]:
-        if given["reorder"] or given["order_file"] is not None:
+        if given["reorder"]:
             raise OptionError("reorder: must not be given with several files: order each, and plan what that writes")
         read = [(path, read_as(path, partial(reader.problem, name=path))) for path in paths]
         reader.imported = None
@@ -38,18 +38,16 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
         if (keep := given["keep"]) is not None:
             found["keep"] = read_as(keep, lambda data: read_kept(data, keep))
         return found
-    if given["parts_folder"] is not None:
-        raise OptionError("parts: must be given for several files only, got one")
-    if given["reorder"] or given["order_file"] is not None or given["problem_file"] is not None:
+    if given["parts_folder"] is not None and not given["reorder"]:
+        raise OptionError("parts: must be given for several files, or with reorder")
+    if given["reorder"]:
         # Imported here, and below: few plans are of another order.
-        from memplan.api.cli.local.reordering import is_asked
+        from memplan.api.cli.local.reordering import check
 
-        if is_asked(given):
-            if given["keep"] is not None:
-                raise OptionError("reorder: must not be given with keep: order first, and plan what that writes")
-            reader.name = given["problem"]
-            reader.data = read_as(given["problem"], lambda data: data)
-            return {}
+        check(given)
+        reader.name = given["problem"]
+        reader.data = read_as(given["problem"], lambda data: data)
+        return {}
     return None
 
 
@@ -90,8 +88,6 @@ LOCAL = Local(
         *flags_of(TogetherOptions),
         *FLAGS,
         keyword("reorder", Reorder, False),
-        keyword("order_file", OrderFile, None),
-        keyword("problem_file", ReorderedProblem, None),
         keyword("parts_folder", PartsFolder, None),
     ),
     files=FILES,

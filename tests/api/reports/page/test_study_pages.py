@@ -128,7 +128,9 @@ def test_several_models_lie_along_time_in_colours_of_their_own(browser: Any, tmp
     files = [str(tmp_path / f"{name}.json") for name in ("first", "second")]
     for file, problem in zip(files, (OLD, NEW), strict=True):
         Path(file).write_bytes(write_problem(problem))
-    assert main(["plan", *files, "--in-turns", "--page", str(tmp_path / "page.html"), "-q", "-o", files[0]]) == 0
+    assert (
+        main(["plan", *files, "--together", "none", "--page", str(tmp_path / "page.html"), "-q", "-o", files[0]]) == 0
+    )
     with tab(browser) as shown:
         shown.page.goto((tmp_path / "page.html").as_uri())
         assert shown.page.inner_text("h1") == "first, second"
