@@ -117,10 +117,6 @@ class Settings(BaseSettings):
     admin_key: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
     metrics_without_key: bool = False
 
-    # Webhooks
-    webhook_secret: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
-    webhook_private: bool = False
-
     # Page
     page: bool = True
 
@@ -131,12 +127,11 @@ class Settings(BaseSettings):
     @property
     def has_secrets(self) -> bool:
         """True where something of these opens doors: then no other process may read this one."""
-        return any(each is not None for each in (self.admin_key, self.webhook_secret, self.database_url))
+        return any(each is not None for each in (self.admin_key, self.database_url))
 
     def without_secrets(self) -> Settings:
-        """Return the settings for a process that reads what strangers send: that there is a secret is all it knows."""
-        hidden = {} if self.webhook_secret is None else {"webhook_secret": "-" * _LEAST_SECRET}
-        return self.model_copy(update={"admin_key": None, "database_url": None} | hidden)
+        """Return the settings for a process that reads what strangers send."""
+        return self.model_copy(update={"admin_key": None, "database_url": None})
 
     @field_validator("data_folder")
     @classmethod

@@ -66,7 +66,8 @@ def adapted(problem: Problem, operations: Operations | None, options: ProblemOpt
 def aligned(problem: Problem, alignment: int) -> Problem:
     """Return the problem with buffers at multiples of so many bytes, too; what lies in another buffer stays there."""
     is_free = [
-        i not in problem.buffers.aliases and i not in problem.buffers.relatives for i in range(len(problem.buffers))
+        i not in problem.buffers.aliases and i not in problem.buffers.rules["relative"]
+        for i in range(len(problem.buffers))
     ]
     return _with_rows(
         problem,

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memplan.capabilities.capability import CapabilityOptions
-from memplan.systems.imported import ImportOptions, ModelOptions
+from memplan.systems.imported import ModelOptions
 
 
 class ForeignOptions(ModelOptions, CapabilityOptions):
@@ -19,8 +19,3 @@ class ForeignOptions(ModelOptions, CapabilityOptions):
     name: Annotated[str, Field(max_length=1000)] | None = Field(
         None, description="The file's name, which helps where its bytes show no format."
     )
-
-    def of_model(self, *, facts: bool = False) -> ImportOptions:
-        """Return the options of the importer."""
-        given = {name: getattr(self, name) for name in ModelOptions.model_fields}
-        return ImportOptions.model_construct(**given, facts=facts)

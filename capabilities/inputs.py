@@ -59,7 +59,7 @@ def read_problem_field(value: object) -> Problem:
     from memplan.systems.programs import problem_from
 
     check_expanded(extent_of(content), MOST_EXPANDED)
-    return problem_from(content, None)[0]
+    return problem_from(content)[0]
 
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, Texts, adapted, aligned
 from memplan.planner import formats
-from memplan.planner.errors import FormatError, OptionError, sentences, shown
+from memplan.planner.errors import FormatError, OptionError, sentences
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
@@ -21,7 +21,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
 from memplan.planner.operations.graph import OperationGraph
 from memplan.systems import reading as importers
-from memplan.systems.imported import FOR_MODELS, Imported, ImportOptions, ModelOptions
+from memplan.systems.imported import Imported, ModelOptions
 
 if TYPE_CHECKING:
     from memplan.planner.together import Application
@@ -46,11 +46,6 @@ class ReadOptions(ProblemOptions, ModelOptions):
     def interval(self) -> Interval | None:
         """The meaning of the ends of lifetimes, None where only the file says it."""
         return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
-
-    def of_model(self, *, facts: bool = False) -> ImportOptions:
-        """Return the options of the importer."""
-        given = {name: getattr(self, name) for name in ModelOptions.model_fields}
-        return ImportOptions.model_construct(**given, facts=facts)
 
 
 class TogetherOptions(WireValue):
@@ -121,7 +116,6 @@ class Reader:
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
-    facts: bool = False
     imported: Imported | None = None
     data: bytes = b""
     name: str | None = None
@@ -144,22 +138,16 @@ class Reader:
     def problem(self, data: bytes, name: str | None = None) -> Problem:
         """Return the problem in the bytes of a file, or that a model or operations pose; raises InputError."""
         self.data, self.name = data, name
-        options = self.options.of_model(facts=self.facts)
         is_model = importers.detect(data, name) is not None
         if is_model and self.options.inclusive is not None:
             raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
-        if not is_model and options.is_for_models:
-            given = [
-                each for each in ModelOptions.model_fields if getattr(options, each) != getattr(ReadOptions(), each)
-            ]
-            said = ", ".join(f"{each} {shown(getattr(options, each))}" for each in given)
-            kinds = ", ".join(importers.IMPORTERS)
-            raise OptionError(f"{FOR_MODELS}: must be given for models only ({kinds}), got {said}: leave it out")
-        found, self.imported = importers.read_problem(data, name, options, self.options.interval)
+        if not is_model:
+            self.options.refuse_for_models(f" ({', '.join(importers.IMPORTERS)})")
+        found, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
         if self.imported is not None:
             self.warnings += self.imported.warnings
-        if not is_model and options.alignment is not None:  # a model's buffers are, and padded
-            found = aligned(found, options.alignment)
+        if not is_model and self.options.alignment is not None:  # a model's buffers are, and padded
+            found = aligned(found, self.options.alignment)
         return adapted(found, None if self.imported is None else self.imported.operations, self.options)
 
     def graph(self, data: bytes, name: str | None = None) -> OperationGraph:
@@ -169,10 +157,7 @@ class Reader:
         from memplan.systems.model_graph import read_model_graph
 
         self.data, self.name = data, name
-        options = self.options.of_model(facts=True)
-        if importers.detect(data, name) is None:  # what is in a graph is not aligned anew
-            options = options.model_copy(update={"alignment": None, "facts": False})
-        found = read_model_graph(data, name, options)
+        found = read_model_graph(data, name, self.options)
         self.imported = found.imported
         if found.imported is None and found.program is None:
             self.warnings += made_again(found.graph)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.did_you_mean import did_you_mean
 
 NAMES = ("fields", "omit")
 HELP = {
@@ -56,9 +56,8 @@ def _split(option: str, given: Iterable[str], known: Iterable[str]) -> list[str]
     names = [name.strip() for text in given for name in text.split(",")]
     for name in names:
         if name not in known:
-            close = get_close_matches(name, known, 1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise OptionError(f"{option}: must name fields of the answer ({', '.join(known)}), got {shown(name)}{hint}")
+            rule = f"must name fields of the answer ({', '.join(known)})"
+            raise OptionError(f"{option}: {rule}, got {shown(name)}{did_you_mean(name, known)}")
     return names
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.did_you_mean import meant_number
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -41,6 +42,8 @@ def parse_size(text: str) -> int:
 def _meant(match: re.Match[str] | None, text: str) -> str:
     """Say which size was most likely meant, where only capital letters or the word for bytes are wrong."""
     if match is None:
+        if number := meant_number(text):
+            return number
         other = text.strip().lstrip("+-").replace(",", ".").replace(":", "=")
         is_meant = _SIZE.fullmatch(other.rpartition("=")[2]) is not None and other != text
         return f" (did you mean {other}?)" if is_meant else ""

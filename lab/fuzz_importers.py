@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from memplan.planner.errors import InputError
-from memplan.systems.imported import ImportOptions
-from memplan.systems.reading import IMPORTERS
-from tests.support.dump_files import INCLUSIVE, MEMORIES, PACKS, TRACE, perceptron, recorded
+from memplan.systems.imported import ModelOptions
+from memplan.systems.reading import read_as
+from tests.support.dump_files import MEMORIES, PACKS, perceptron, recorded
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"
 _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
@@ -63,8 +63,6 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "torch-export": lambda: [_with_program(data, _sized) for data in _files(".pt2")()],
     "relax": lambda: recorded("network_allocated.relax", "network_planned.relax"),
     "cadence": lambda: [MEMORIES],
-    "malloc": lambda: [TRACE],
-    "idealloc": lambda: [INCLUSIVE],
 }
 """From an importer's name to good files."""
 
@@ -119,19 +117,6 @@ def _broken_lines(data: bytes, chance: random.Random) -> bytes:
     return b"".join(lines)
 
 
-def _broken_table(data: bytes, chance: random.Random) -> bytes:
-    """Return a table with one to four cells changed, or rows moved."""
-    rows = [line.split(b",") for line in data.splitlines()]
-    for _ in range(chance.randint(1, 4)):
-        row = chance.choice(rows[1:])
-        if chance.random() < 0.2:
-            rows.append(row)
-        else:
-            cells = [cell for other in rows[1:] for cell in other]
-            row[chance.randrange(len(row))] = chance.choice([*cells, b"", b"-1", b"%d" % 2**62, b"%d" % (2**63 - 1)])
-    return b"\n".join(map(b",".join, rows))
-
-
 INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "onnx": _broken_onnx,
     "iree": _broken_lines,
@@ -140,8 +125,6 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "tvm": _broken_json,
     "torch-export": lambda data, chance: _with_program(data, lambda program: _broken_json(program, chance)),
     "cadence": _broken_json,
-    "malloc": _broken_table,
-    "idealloc": _broken_table,
 }
 """From an importer's name to what breaks a file's content and leaves its form, which bytes at random mostly break."""
 
@@ -178,7 +161,7 @@ def broken(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
 def outcome(name: str, data: bytes) -> str:
     """Read a file, and say what came of it: "read", or the name of an error that says in sentences what is wrong."""
     try:
-        IMPORTERS[name].read(data, ImportOptions())
+        read_as(name, data, ModelOptions())
     except InputError as error:
         kind, sentences = type(error).__name__, error.sentences
     else:

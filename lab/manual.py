@@ -16,6 +16,7 @@ from memplan.capabilities.capability import Capability
 from memplan.capabilities.question import Input
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.systems import System, systems
 
 PAGE = Path(__file__).parent.parent / "docs" / "capabilities.md"
 _HEAD = """# Capabilities
@@ -31,6 +32,13 @@ Of every answer, `fields` or `omit` choose some fields by name: `--fields status
 command, `?fields=status,peak` over HTTP (of a job, where its result or plan is fetched), and
 `memplan.select_fields(answer, fields=["status", "peak"])` in Python. Files that a command writes are whole.
 """
+_SYSTEMS = """## Other systems
+
+What is read of each (the formats, and how the names of their files end), which of its planners `--solver` takes, and
+what is written for it: targets of `memplan export`, and models in another order or in parts.
+
+| system | files | planners | written |
+|---|---|---|---|"""
 _READING = """## Reading a model
 
 Where a command reads a problem, it takes a model or a dump of another system, too, and these options; so does
@@ -41,13 +49,27 @@ Where a command reads a problem, it takes a model or a dump of another system, t
 def manual() -> str:
     """Return the page."""
     parts = [_HEAD, *(_about(CAPABILITIES[name], name) for name in sorted(CAPABILITIES)), _READING]
-    return "\n".join([*parts, *_table(ReadOptions)]) + "\n" + _map()
+    return "\n".join([*parts, *_table(ReadOptions), "", _SYSTEMS, *map(_system, systems())]) + "\n" + _map()
 
 
 def _map() -> str:
     """Return what the page says of former questions, which is written by hand."""
     text = PAGE.read_text()
     return "\n" + text[at:] if (at := text.find("## What became of what")) >= 0 else ""
+
+
+def _system(system: System) -> str:
+    """Return the row of a system: what is read of it, how it plans, and what is written for it."""
+    read = (
+        f"{reader.name}{f' ({needed})' if (needed := ', '.join(reader.suffixes)) else ''}" for reader in system.readers
+    )
+    planners = (f"`{planner.name}`" for planner in system.planners)
+    again = [
+        *(f"`--to {target}`" for target in system.writers),
+        *(["`order --write`"] if system.reorders else []),
+        *(["`cascade --write`"] if system.rewrites else []),
+    ]
+    return f"| {system.title} | {', '.join(read)} | {', '.join(planners)} | {', '.join(again)} |"
 
 
 def _about(capability: Capability[Any], name: str) -> str:

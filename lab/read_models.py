@@ -19,7 +19,7 @@ from pathlib import Path
 
 from memplan.planner.errors import InputError
 from memplan.planner.formats.other_files import other_kind
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.reading import IMPORTERS, detect, read_model
 
 _SUFFIXES = tuple(suffix for importer in IMPORTERS.values() for suffix in importer.suffixes)
@@ -45,7 +45,7 @@ def outcome(path: str) -> tuple[str, str]:
             proposed = words = shlex.split(flags)
             given = [(flag, value) for flag, value in zip(words[::2], words[1::2], strict=True)]
             fields = {name: [value for flag, value in given if flag == f] for name, f in _FLAGS.items()}
-            _ = read_model(data, path, ImportOptions.model_validate(fields)).problem
+            _ = read_model(data, path, ModelOptions.model_validate(fields)).problem
         return f"{known}{' as proposed' if proposed else ''}", ""
     except InputError as error:
         return "refused", f"{error.sentences[0]}\t{' '.join(proposed)}"

@@ -32,7 +32,7 @@ from memplan.planner.errors import MemplanError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicProblem, SymbolRange, compiled
 from memplan.planner.symbols.space import Space, Symbol
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.reading import read_model
 
 CALLS = 2_000
@@ -151,7 +151,7 @@ def executed(names: list[str]) -> int:
             for values in samples(space, 5, seed=7)[-5:]:
                 peak, offsets = plan([values[each] for each in found.symbols], len(found.ids))
                 places = {str(each): offset for each, offset in zip(found.ids, offsets, strict=True)}
-                problem = read_model(data, options=ImportOptions(dims=dict(values))).problem
+                problem = read_model(data, options=ModelOptions(dims=dict(values))).problem
                 for k in problem.buffers.aliases:  # views lie where their buffers do
                     places[str(problem.buffers.ids[k])] = places[str(problem.buffers.ids[problem.roots[k][0]])]
                 inputs = drawn_inputs(program, values)

@@ -16,7 +16,7 @@ from memplan.planner.errors import InputError
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.layout import lay_out
 from memplan.systems.reading import read_model
-from memplan.systems.writing import EXPORTERS
+from memplan.systems.writing import export
 
 _RUN = """
 import sys
@@ -49,7 +49,7 @@ def main(folder: str) -> int:
         try:
             problem = read_model(data).problem
             plan = solve(problem, time_limit_s=3)
-            after = arena(EXPORTERS["tflm"](lay_out(problem, plan, data), "model")[""])
+            after = arena(export("tflm", lay_out(problem, plan, data), "model")[""])
         except InputError as error:
             counts["refused"] += 1
             sys.stdout.write(f"{path.name}: {error}\n")

@@ -6,13 +6,12 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from difflib import get_close_matches
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.field_hints import meant_number
+from memplan.planner.errors.did_you_mean import did_you_mean, meant_number
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -34,8 +33,7 @@ def checked(function: F) -> F:
             found = signature.bind(*given, **named).arguments
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            near = get_close_matches(wrong, signature.parameters, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else f": {_call(function)}"
+            hint = did_you_mean(wrong, signature.parameters) or f": {_call(function)}"
             raise OptionError(f"{function.__name__}: {error}{hint}") from None
         for name, value in found.items():
             if kinds.get(name) and not isinstance(value, kinds[name]):

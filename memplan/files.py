@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from memplan.capabilities.reading import Reader, ReadOptions, validated
 from memplan.planner import formats
 from memplan.planner.errors import FileError, InputError, OptionError, shown
+from memplan.planner.errors.did_you_mean import meant
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
@@ -157,10 +157,8 @@ def _near(name: str) -> str:
     """Say which file of the same folder has nearly that name."""
     path = Path(name)
     with contextlib.suppress(OSError):
-        if found := get_close_matches(
-            path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), n=1, cutoff=0.75
-        ):
-            return f" (did you mean {path.parent / found[0]}?)"
+        if found := meant(path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), cutoff=0.75):
+            return f" (did you mean {path.parent / found}?)"
     return f" in {path.parent.resolve()}"
 
 

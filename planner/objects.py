@@ -100,7 +100,7 @@ def of_problem(problem: Problem) -> ObjectsProblem:
     for i in range(len(table)):
         root, distance = problem.roots.get(i, (i, 0))
         spans.setdefault(root, []).extend(table.intervals(i))
-        if i in table.relatives or distance + int(table.size[i]) > int(table.size[root]):
+        if i in table.rules["relative"] or distance + int(table.size[i]) > int(table.size[root]):
             raise ProblemError(f"buffers[{i}]: must not lie beside another one, which objects cannot promise")
     if problem.conflicts or problem.may_share or problem.bank:
         raise ProblemError("conflicts, may_share, bank: must be empty: objects are shared by lifetimes alone")

@@ -21,7 +21,7 @@ from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.operations.program_facts import OperationFacts, ProgramFacts
 from memplan.planner.symbols.numbers import SymbolicNumber
-from memplan.systems.imported import Imported, ImportOptions, ViewFacts, plan_of
+from memplan.systems.imported import Imported, ModelOptions, ViewFacts, plan_of
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
 """The kinds of values; `carried` by a loop, `chosen` by branches, each of which may write it."""
@@ -62,7 +62,7 @@ class _Family:
 class OperationsDraft:
     """The only function of a program that is being built; statements go to the innermost open block."""
 
-    def __init__(self, name: str | None, results: Iterable[str], options: ImportOptions, alignment: int) -> None:
+    def __init__(self, name: str | None, results: Iterable[str], options: ModelOptions, alignment: int) -> None:
         self.name, self.options, self.alignment = name, options, alignment
         self.results = tuple(results)
         self._is_result = frozenset(self.results)
@@ -175,7 +175,7 @@ class OperationsDraft:
         facts = ProgramFacts(self._tensor_facts, dict(self._facts_in(self._blocks[0], ())))
         offsets: dict[int | str, int] = {f"main/{name}": offset for name, offset in (own_offsets or {}).items()}
         found = Imported(
-            partial(problem_of, operations, self.options.reading),
+            partial(problem_of, operations),
             operations,
             self.views,
             (*self.warnings, *warnings),

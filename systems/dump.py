@@ -10,10 +10,10 @@ from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 
 
-def refuse_dims(options: ImportOptions, what: str) -> None:
+def refuse_dims(options: ModelOptions, what: str) -> None:
     """Raise OptionError for sizes of named dimensions, which `what` has not."""
     if options.dims:
         raise OptionError(
@@ -21,7 +21,7 @@ def refuse_dims(options: ImportOptions, what: str) -> None:
         )
 
 
-def size_of(what: str, size: int, options: ImportOptions) -> int:
+def size_of(what: str, size: int, options: ModelOptions) -> int:
     """Return a size, rounded up to the alignment of the options; raises FormatError.
 
     Without one it is not rounded: compilers count the last buffer's own bytes only.
@@ -33,7 +33,7 @@ def size_of(what: str, size: int, options: ImportOptions) -> int:
     return size
 
 
-def aligned(table: BufferTable, options: ImportOptions) -> BufferTable:
+def aligned(table: BufferTable, options: ModelOptions) -> BufferTable:
     """Return buffers aligned, and with sizes rounded up, to the alignment of the options; raises FormatError."""
     if options.alignment is None:
         return table

@@ -10,9 +10,8 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.errors.field_hints import meant_number
-from memplan.planner.liveness import Reading
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors.did_you_mean import meant_number
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
@@ -71,7 +70,14 @@ ShapesByName = Annotated[dict[Name, tuple[Bytes, ...]], BeforeValidator(_shapes)
 
 
 class ModelOptions(WireValue):
-    """The options for reading a model, on every entrance; all but the alignment may only be given for models."""
+    """The options for reading a model, on every entrance; all but the alignment may only be given for models.
+
+    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
+    alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
+    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names,
+    `shape` the whole shapes of inputs, `scratch` the bytes that kernels require while they run, by the names of
+    operators.
+    """
 
     dims: ByName = Field(default_factory=dict, description="The sizes of dimensions that a model only names.")
     shape: ShapesByName = Field(
@@ -89,29 +95,16 @@ class ModelOptions(WireValue):
         description="The bytes that the kernel of an operator needs while it runs, for TFLite models.",
     )
 
+    def refuse_for_models(self, where: str = "") -> None:
+        """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
+        given = {name: getattr(self, name) for name in _FOR_MODELS}
+        said = [f"{name} {shown(value)}" for name, value in given.items() if value != getattr(ModelOptions(), name)]
+        if said:
+            rule = f"{', '.join(_FOR_MODELS)}: must be given for models only{where}"
+            raise OptionError(f"{rule}, got {', '.join(said)}: leave it out")
 
-FOR_MODELS = ", ".join(name for name in ModelOptions.model_fields if name != "alignment")
-"""The options that may only be given for models, as a sentence names them."""
 
-
-class ImportOptions(ModelOptions):
-    """Options for reading a model, and for what is read of it.
-
-    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
-    alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
-    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names,
-    `shape` the whole shapes of inputs, `scratch` the bytes that kernels require while they run, by the names of
-    operators. With `facts`, shapes, types, kinds and attributes are read as well.
-    """
-
-    reading: Reading = Reading()
-    facts: bool = False
-
-    @property
-    def is_for_models(self) -> bool:
-        """True if an option is given that may only be given for models."""
-        given = self.model_copy(update={"alignment": None, "facts": False, "reading": Reading()})
-        return given != ImportOptions()
+_FOR_MODELS = [name for name in ModelOptions.model_fields if name != "alignment"]
 
 
 @dataclass(frozen=True)

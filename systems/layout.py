@@ -174,7 +174,7 @@ def _extent(buffers: Sequence[PlacedBuffer], q: int) -> int:
 def _alignment(problem: Problem, buffers: Sequence[PlacedBuffer], q: int) -> int:
     pool = problem.pools[q]
     steps = {buffer.alignment for buffer in buffers if buffer.pool == q}
-    steps |= {page for i, page in problem.buffers.pages.items() if buffers[i].pool == q}
+    steps |= {page for i, page in problem.buffers.rules["no_cross"].items() if buffers[i].pool == q}
     if pool.bank_size is not None and problem.bank:
         steps.add(pool.bank_size)
     return lcm(pool.alignment, *steps)

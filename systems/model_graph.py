@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from memplan.planner import formats
-from memplan.planner.errors import FormatError, OperationsError, OptionError
+from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.formats.other_documents import refuse_unless_graph
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
 from memplan.systems.border import stranger_bytes
-from memplan.systems.imported import FOR_MODELS, Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.reading import IMPORTERS, detect, read_model
-from memplan.systems.recognition import is_xla_text
 from memplan.systems.xla.module import read_module
+from memplan.systems.xla.system import is_xla_text
 
 
 @dataclass(frozen=True)
@@ -29,27 +29,25 @@ class ModelGraph:
     data: bytes | None = field(default=None, repr=False)
 
 
-def read_model_graph(data: bytes, name: str | None = None, options: ImportOptions | None = None) -> ModelGraph:
+def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ModelGraph:
     """Read the graph of operations in the bytes of a file, and its name if it has one; raises InputError.
 
     `options` say how a model is read, and must be given for models only. A program in JSON must have a tentative
     order.
     """
-    options = options or ImportOptions()
+    options = options or ModelOptions()
     if detect(data, name) == "xla" and not is_xla_text(data):
         with stranger_bytes():
-            module = read_module(data, options.model_copy(update={"facts": True}))
+            module = read_module(data, options)
         return graph_of_imported(module)
     if detect(data, name) is not None:
-        found = graph_of_imported(read_model(data, name, options.model_copy(update={"facts": True})))
+        found = graph_of_imported(read_model(data, name, options))
         return replace(found, data=data)
     if formats.detect(data, name) != "json":
         got = "a table of lifetimes, which tells no operations and which `memplan plan FILE` reads"
         raise FormatError(f"must be a model or a graph of operations in JSON, got {got}")
     value = parse(data)
-    if options != ImportOptions():
-        known = ", ".join(IMPORTERS)
-        raise OptionError(f"{FOR_MODELS}: must be given for models only ({known})")
+    options.refuse_for_models(f" ({', '.join(IMPORTERS)})")
     if not isinstance(value, Mapping) or "functions" not in value:
         refuse_unless_graph(value)
         return ModelGraph(graph_from(value))

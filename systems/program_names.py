@@ -16,11 +16,11 @@ from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.statements import Repetition
 from memplan.planner.together import Application, times_of_models
 from memplan.systems import reading as importers
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.programs import application_from, poses_a_problem
 
 _STEPS_AT_MOST = 200_000
-_AS_IT_IS = ImportOptions()
+_AS_IT_IS = ModelOptions()
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class ProgramNames:
 NO_NAMES = ProgramNames()
 
 
-def names_in(data: bytes, name: str | None, problem: Problem, options: ImportOptions = _AS_IT_IS) -> ProgramNames:
+def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOptions = _AS_IT_IS) -> ProgramNames:
     """Return the names that a file gives to the buffers of a problem; none where what it poses is another one.
 
     The problem may have other pools than the file's own; `options` are those with which it was read.
     """
     if importers.detect(data, name) is None and b'"functions"' not in data and b'"models"' not in data:
         return NO_NAMES
-    own, imported = importers.read_problem(data, name, options.model_copy(update={"facts": True}), None)
+    own, imported = importers.read_problem(data, name, options, None)
     same = own.buffers.ids == problem.buffers.ids and np.array_equal(own.buffers.start, problem.buffers.start)
     return names_read(data, imported) if same else NO_NAMES
 
@@ -80,7 +80,7 @@ def names_read(data: bytes, imported: Imported | None) -> ProgramNames:
     if b'"models"' not in data or formats.detect(data, None) != "json":
         return NO_NAMES
     value = memplan_json.parse(data)
-    return names_of_models(application_from(value, _AS_IT_IS)) if poses_a_problem(value) else NO_NAMES
+    return names_of_models(application_from(value)) if poses_a_problem(value) else NO_NAMES
 
 
 def names_of_models(application: Application) -> ProgramNames:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from memplan.planner.liveness import Reading, problem_of
+from memplan.planner.liveness import problem_of
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import operations_from
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported
 
 if TYPE_CHECKING:
     from memplan.planner.together import Application
 
 
-def of_program(value: object, options: ImportOptions | None) -> Imported:
+def of_program(value: object) -> Imported:
     """Return operations that have been parsed, and their problem; raises OperationsError."""
     operations = operations_from(value)
-    return Imported(partial(problem_of, operations, Reading() if options is None else options.reading), operations)
+    return Imported(partial(problem_of, operations), operations)
 
 
 def poses_a_problem(value: object) -> bool:
@@ -25,25 +25,25 @@ def poses_a_problem(value: object) -> bool:
     return isinstance(value, dict) and "buffers" not in value and ("functions" in value or "models" in value)
 
 
-def problem_from(value: dict[str, Any], options: ImportOptions | None) -> tuple[Problem, Imported | None]:
+def problem_from(value: dict[str, Any]) -> tuple[Problem, Imported | None]:
     """Return the problem that operations or several models pose, with the operations; raises InputError."""
     if "functions" in value:
-        program = of_program(value, options)
+        program = of_program(value)
         return program.problem, program
     # Imported here: few problems are of several models.
     from memplan.planner import together
 
-    return together.problem_of(application_from(value, options)), None
+    return together.problem_of(application_from(value)), None
 
 
-def application_from(value: dict[str, Any], options: ImportOptions | None) -> Application:
+def application_from(value: dict[str, Any]) -> Application:
     """Return several models that share pools, of which some may be operations; raises InputError."""
     from memplan.planner.together import Application
 
     models = value["models"]
     if isinstance(models, dict):
         read = {
-            name: of_program(each, options).problem if poses_a_problem(each) and "functions" in each else each
+            name: of_program(each).problem if poses_a_problem(each) and "functions" in each else each
             for name, each in models.items()
         }
         value = {**value, "models": read}

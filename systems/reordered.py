@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from memplan.planner.errors import FormatError
+from memplan.planner.errors.extras import imported
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.systems import system_of, systems
 from memplan.systems.reading import detect
 from memplan.systems.sequence import ReorderedFile, orders_in_file
-
-WRITERS = ("onnx", "tflite")
 
 
 def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> ReorderedFile:
@@ -18,10 +16,9 @@ def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> Reo
     The graph is one that was read of this file, put in another order. What it has not, such as views and constants,
     runs right before what needs it. Raises FormatError for a format whose order is not free, and OperationsError.
     """
-    found = detect(data, name)
-    if found not in WRITERS:
-        raise FormatError(f"must be of a format whose order is free ({', '.join(WRITERS)}), got {found or 'none'}")
-    written: ReorderedFile = import_module(f"memplan.systems.reordered_.{found}").with_orders(
-        data, orders_in_file(graph)
-    )
+    found = system_of(detect(data, name))
+    if found is None or found.reorders is None:
+        known = ", ".join(each.name for each in systems() if each.reorders)
+        raise FormatError(f"must be of a format whose order is free ({known}), got {found.name if found else 'none'}")
+    written: ReorderedFile = imported(found.reorders)(data, orders_in_file(graph))
     return written

@@ -20,27 +20,25 @@ from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, lar
 from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange, where
 from memplan.planner.symbols.space import Space, Symbol, Values
 from memplan.systems.border import stranger_bytes
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.reading import IMPORTERS, detect, read_model
 
-READ_WITH_SYMBOLS = ("onnx", "torch-export", "relax", "stablehlo", "tflite")
-"""The formats whose readers compute sizes from dimensions; their modules name the symbols of a file."""
 _COMPARED = 3
 """The values, beside two corners, at which what was read is compared with plain numbers."""
 
 
 def read_symbolic(
-    data: bytes, name: str | None, ranges: Mapping[str, SymbolRange], options: ImportOptions | None = None
+    data: bytes, name: str | None, ranges: Mapping[str, SymbolRange], options: ModelOptions | None = None
 ) -> SymbolicProblem:
     """Return the problem of a model for all values of the symbols that its dimensions name; raises InputError.
 
     A symbol has the range that is given, or else the one that the file says, or any value from 1. Dimensions that the
     options give a size are no symbols.
     """
-    options = options or ImportOptions()
+    options = options or ModelOptions()
     kind = detect(data, name)
-    if kind not in READ_WITH_SYMBOLS:
-        known = ", ".join(READ_WITH_SYMBOLS)
+    if kind is None or not IMPORTERS[kind].has_symbols:
+        known = ", ".join(name for name, row in IMPORTERS.items() if row.has_symbols)
         raise FormatError(f"must be a problem in JSON, or a model whose dimensions have names ({known}), got {kind}")
     with stranger_bytes():
         stated: dict[str, SymbolRange] = import_module(IMPORTERS[kind].where).symbols(data)

@@ -6,31 +6,20 @@ the bytes of files by suffix, "" for the one file that is requested by its whole
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from memplan.systems.c.arena import write_c
-from memplan.systems.c.linker import write_ld, write_scatter
-from memplan.systems.c.malloc import write_malloc_c
-from memplan.systems.executorch.pte import write_pte
-from memplan.systems.layout import VerifiedLayout
-from memplan.systems.lists import write_executorch, write_mlf, write_triples
-from memplan.systems.tflite.tflm import write_buffer_plan, write_tflm
-from memplan.systems.traces import write_perfetto, write_snapshot
+from memplan.planner.errors.extras import imported
+from memplan.planner.systems import systems
 
-Exporter = Callable[[VerifiedLayout, str], Mapping[str, bytes]]
+if TYPE_CHECKING:
+    from memplan.systems.layout import VerifiedLayout
 
-EXPORTERS: Mapping[str, Exporter] = {
-    "c": write_c,
-    "malloc-c": write_malloc_c,
-    "ld": write_ld,
-    "armlink": write_scatter,
-    "tflm": write_tflm,
-    "buffer-plan": write_buffer_plan,
-    "mlf": write_mlf,
-    "executorch": write_executorch,
-    "pte": write_pte,
-    "triples": write_triples,
-    "perfetto": write_perfetto,
-    "torch-snapshot": write_snapshot,
-}
+EXPORTERS: Mapping[str, str] = {target: where for each in systems() for target, where in each.writers.items()}
 """The targets that a plan can be exported to; `memplan convert` and `memplan plan` write tables."""
+
+
+def export(target: str, layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return the files of a plan for a target; raises FormatError."""
+    files: Mapping[str, bytes] = imported(EXPORTERS[target])(layout, stem)
+    return files

@@ -25,7 +25,6 @@ MANY_IMPORTS = {
     "api/http/routes/jobs.py",
     "api/http/routes/plan.py",
     "api/http/routes/questions.py",
-    "api/jobs/webhooks.py",
     "api/service/plan_service.py",
     "api/service/reasoned_plans.py",
     "api/service/search_runner.py",

@@ -5,32 +5,32 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.flags import dashed
 from memplan.capabilities import MODULES
-from memplan.planner.errors.option_words import names_meant
+from memplan.planner.errors.did_you_mean import OPTIONS, OtherWords, meant
 
-_VALUES: Mapping[str, tuple[str, ...]] = {
-    "speed": ("o3", "o2", "o1", "ofast", "fast", "performance", "latency", "traffic"),
-    "size": ("os", "oz", "small", "tiny", "memory", "space", "min", "minimal"),
-    "balanced": ("default", "normal", "auto", "o0"),
-    "json": ("yaml", "yml", "toml", "xml", "html"),
-    "table": ("text", "txt", "human", "pretty", "md", "markdown"),
-    "ld": ("gnu", "gcc", "linker", "lds"),
-    "armlink": ("scatter", "sct", "keil", "arm"),
-    "tflm": ("tflite", "tflite-micro", "micro"),
-    "mlf": ("tvm", "microtvm", "usmp"),
-    "executorch": ("exir", "pte"),
-    "c": ("h", "header", "cpp", "c++", "arduino", "stm32", "zephyr", "esp-idf", "rust"),
-    "placed": ("plan", "arena", "offsets"),
-    "alive": ("live", "liveness", "peak"),
+_VALUES: OtherWords = {
+    "speed": "o3 o2 o1 ofast fast performance latency traffic",
+    "size": "os oz small tiny memory space min minimal",
+    "balanced": "default normal auto o0",
+    "json": "yaml yml toml xml html",
+    "table": "text txt human pretty md markdown",
+    "ld": "gnu gcc linker lds",
+    "armlink": "scatter sct keil arm",
+    "tflm": "tflite tflite-micro micro",
+    "mlf": "tvm microtvm usmp",
+    "executorch": "exir pte",
+    "c": "h header cpp c++ arduino stm32 zephyr esp-idf rust",
+    "flash": "rom",
+    "placed": "plan arena offsets",
+    "alive": "live liveness peak",
 }
-"""Values of flags by the words of others."""
+"""Values of flags."""
 _CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
 
 
@@ -41,20 +41,17 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         yield f"did you mean `memplan {shlex.join(['plan', *arguments])}`?"
     elif (option := getattr(error, "option_name", None)) and message.startswith("No such option"):
         known = {flag for each in command.params for flag in each.opts} if command is not None else set()
-        meant = [f"--{name}" for name in names_meant(option.lstrip("-")) if f"--{name}" in known]
-        if option == "--proof":
-            files = [word for word in arguments[1:] if Path(word).exists()][:1] or ["PROBLEM"]
-            to = ["--to", "veripb"] if "veripb" in " ".join(arguments) else []
-            yield f"did you mean `memplan {shlex.join(['certify', *files, *to, '-o', 'plan'])}`?"
-        elif meant:
-            yield f"did you mean {meant[0]}?"
+        here = {f"--{name}": words for name, words in OPTIONS.items() if f"--{name}" in known}
+        if (flag := meant(option.lstrip("-"), (), here)) is not None:
+            yield f"did you mean {flag}?"
         elif others := _commands_with(option):
             yield f"{option} is an option of {', '.join(f'`memplan {name}`' for name in others)}"
         elif not getattr(error, "possibilities", None):
             yield f"`memplan {arguments[0]} --help` says which options there are"
     elif found := _CHOICE.search(message):
         choices = re.findall(r"'([^']*)'", found[2])
-        value, default = _meant(found[1].lower(), choices), getattr(getattr(error, "param", None), "default", None)
+        here = {choice: _VALUES.get(choice, "") for choice in choices}
+        value, default = meant(found[1], choices, here), getattr(getattr(error, "param", None), "default", None)
         if value is not None:
             yield f"did you mean {value}?"
         elif default is not None:
@@ -74,11 +71,6 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
             yield f"{error.param.opts[0]}: got {given[-1]}; left out, it is {error.param.default}"
     elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
         yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))
-
-
-def _meant(word: str, choices: Sequence[str]) -> str | None:
-    others = (choice for choice in choices if word in _VALUES.get(choice, ()))
-    return next(others, next(iter(get_close_matches(word, choices, n=1)), None))
 
 
 def _options(command: str) -> Iterator[tuple[str, Any]]:

@@ -79,7 +79,6 @@ class JobAnswer(Answer):
     progress: PlanProgress | dict[str, Any] | None
     plan_status: str | None
     plan_hash: str | None
-    webhook: str | None
     attempts: int
     late_s: float | None
     error: str | None

@@ -10,7 +10,6 @@ from functools import partial
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.runner import FreePlaces, JobRunner, KeptTimes
 from memplan.api.jobs.submission import Intake
-from memplan.api.jobs.webhooks import Webhooks
 from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
 from memplan.api.service.admission import AdmissionQueue
@@ -47,15 +46,12 @@ async def open_jobs(
         metrics=metrics,
         kept=KeptTimes(settings.job_kept_s, settings.certificate_kept_s),
     )
-    webhooks = Webhooks(store, settings)
     following.open()
     runner.open()
-    webhooks.open()
     try:
         yield JobParts(Intake(store), runner, following)
     finally:
         await runner.close()
-        await webhooks.close()
         await following.close()
 
 

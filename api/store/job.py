@@ -32,7 +32,6 @@ class JobTerms:
     name: str | None = None
     priority: int = 0
     deadline_at: float | None = None
-    webhook: str | None = None
     created_at: float = field(default_factory=time.time)
 
 

@@ -44,7 +44,6 @@ jobs = Table(
     Column("progress", Json),
     Column("plan_status", Text),
     Column("plan_hash", Text),
-    Column("webhook", Text),
     Column("error", Text),
     Column("late_s", Double),
     Index("jobs_in_turn", "state", "key_id", "priority", "id"),
@@ -74,17 +73,6 @@ job_events = Table(
     Column("at", Double, nullable=False),
     Column("data", Json, nullable=False),
 )
-
-deliveries = Table(
-    "deliveries",
-    METADATA,
-    _job_id(),
-    Column("url", Text, nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("next_at", Double, nullable=False),
-    Index("deliveries_by_time", "next_at"),
-)
-"""The ends of jobs that are yet to be told to webhooks, with the time of the next attempt."""
 
 plans = Table(
     "plans",

@@ -12,7 +12,6 @@ from sqlalchemy import text
 from memplan.api.store.database import CONNECTIONS, Database
 from memplan.api.store.migrating import migrate
 from memplan.api.store.tables.arrivals import Arrivals
-from memplan.api.store.tables.deliveries import Deliveries
 from memplan.api.store.tables.events import Events
 from memplan.api.store.tables.jobs import Jobs
 from memplan.api.store.tables.keys import Keys
@@ -34,7 +33,6 @@ class Store:
         self.leases = Leases(database)
         self.events = Events(database)
         self.servers = Servers(database)
-        self.deliveries = Deliveries(database)
         self.plans = Plans(database)
         self.keys = Keys(database)
 

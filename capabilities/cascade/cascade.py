@@ -15,7 +15,7 @@ from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import CascadeAnswer, PointRow, answer_of
 from memplan.capabilities.cascade.search.barriers import Barrier
 from memplan.capabilities.cascade.search.options import CascadeOptions as SearchedFor
-from memplan.capabilities.cascade.search.options import Delivery, Objective, OrderName
+from memplan.capabilities.cascade.search.options import Delivery, Objective
 from memplan.capabilities.cascade.search.points import CascadePoint
 from memplan.capabilities.cascade.search.solve import TIME_LIMIT_S, CascadeResult, with_point_alone
 from memplan.capabilities.cascade.search.solve import cascade as search
@@ -120,18 +120,11 @@ class CascadeOptions(CapabilityOptions):
         (),
         description="An operation that runs whole, with no region across: its position, its name, or what it makes.",
     )
-    order: OrderName | None = Field(None, description="Search one order of the operations, instead of several.")
-    rolling: bool = Field(
-        True, description="Keep edges from step to step; without, each step makes again what it reads."
-    )
-    even: bool = Field(False, description="Cut regions in steps of one size only.")
-    channels: bool = Field(True, description="Cut regions along channels, too.")
-    finer: bool = Field(True, description="Let steps be parts of a row or a column, too.")
-    beam: int = Field(SearchedFor.beam, description="States kept while a region grows, from 1 to 256.")
-    longest: int = Field(SearchedFor.longest, description="Operations in a region, from 1 to 60.")
+    channels: bool = Field(True, description="Cut regions along channels, too, and in parts of a row or a column.")
     point: int | None = Field(None, description="Answer with point K alone, from 0; -1 is the least peak.")
     sweep: Sweep = Field(
-        default_factory=dict, description="Search for each of these values of an option: longest=1,2,4 or even=yes,no."
+        default_factory=dict,
+        description="Search for each of these values of an option: stripe=1,2,4 or overlap=none,sliding.",
     )
     with_plans: bool = Field(False, description="Answer with the problem and the plan of each point, too.")
     check: bool = Field(
@@ -221,7 +214,6 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
         where = f"operation {_operation(found, barrier.operation)}"
         yield f"barrier         {barrier.bytes:>14,} bytes at {where}: {_reason(barrier)}"
     effort = found.exhausted
-    cut = f"a beam cut {effort.beam_cuts:,} mixes of modes" if effort.beam_cuts else "all mixes of modes"
     if effort.unplanned or effort.cut_chains:
         yield f"not planned     {effort.unplanned:>14,} points, as time was over; {effort.cut_chains:,} chains cut off"
     if effort.unchecked:
@@ -229,7 +221,7 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     if effort.cut_short:
         yield f"time was over   {'':>14} not all {', '.join(effort.cut_short)} were looked at"
     intervals = "all" if effort.intervals else "not all"
-    yield f"looked at       {effort.evaluated:>14,} regions: {intervals} intervals, {cut}"
+    yield f"looked at       {effort.evaluated:>14,} regions: {intervals} intervals"
 
 
 def _point_lines(found: CascadeAnswer, k: int, point: PointRow) -> Iterator[str]:

@@ -28,7 +28,7 @@ def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> 
         return None
     alignment = int(problem.buffers.alignment.max(initial=1))
     try:
-        graph = read_model_graph(reader.data, reader.name, reader.options.of_model()).graph
+        graph = read_model_graph(reader.data, reader.name, reader.options).graph
         found = cascade(graph, CascadeOptions(fit=size, alignment=alignment), time_limit_s=limit_s)
     except InputError:
         return None

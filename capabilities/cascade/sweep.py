@@ -22,7 +22,7 @@ MOST_COMBINATIONS = 100
 _APART = ("sweep", "time_limit_s", "objectives", "barriers", "point", "check")
 """The options that are those of all combinations."""
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
-_FORM = "NAME=VALUE,VALUE, as in longest=1,2,4 or rolling=yes,no; values with commas are separated by ;"
+_FORM = "NAME=VALUE,VALUE, as in stripe=1,2,4 or channels=yes,no; values with commas are separated by ;"
 
 
 def _values(value: object) -> object:

@@ -9,9 +9,8 @@ from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
 from memplan.capabilities.cascade.cascade import CascadeOptions
 from memplan.capabilities.cascade.in_parts.write import RewritableModel, rewritable
-from memplan.capabilities.cascade.onnxruntime_peak import resident_peak
 from memplan.capabilities.cascade.search.points import CascadePoint
-from memplan.capabilities.cascade.search.rewriting import Rewriting, best_rewriting, rewritings
+from memplan.capabilities.cascade.search.rewriting import Rewriting, rewritings
 from memplan.capabilities.cascade.search.solve import CascadeResult
 from memplan.capabilities.order.order import OrderAnswer
 from memplan.capabilities.order.search.regions import permuted
@@ -20,14 +19,12 @@ from memplan.planner.errors import OperationsError, OptionError, shown
 from memplan.planner.operations.graph import OperationGraph
 from memplan.systems import reading as importers
 from memplan.systems.reading import IMPORTERS
-from memplan.systems.recognition import is_tflite
 from memplan.systems.reordered import write_reordered
+from memplan.systems.tflite.system import is_tflite
 from memplan.systems.tflite.tflm_tail import MicroArena, arena_of
 
 RUNTIME = "TFLite Micro"
 NOT_WRITTEN = "not written, as nothing is gained"
-_WORTH = 0.9
-"""The most that a model in parts needs by the estimate, of the given one: allocators need more for parts."""
 _MOST_WRITTEN = 6
 """The forms of cascades that are written to learn what a runtime's arena takes."""
 
@@ -91,46 +88,10 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
     return rewritable(reader.data, reader.name, graph, reader.options)
 
 
-def written_in_parts(
-    model: RewritableModel,
-    result: CascadeResult,
-    given: bytes,
-    limit_s: float,
-    measured: Callable[[bytes, float], int | None] = resident_peak,
-) -> Written:
-    """Return the point that needs the least memory in parts as a file, where that is less than as given.
-
-    `measured` returns what a runtime without rules for its memory takes for a model, None where that is not known in
-    half of the limit.
-    """
-    layers = result.layers_peak
-    if model.arena is not None:
-        return _least_arena(model, result, given, model.arena)
-    best, data = _least_form(model, result.points)
-    share = best.peak / layers if layers else 1.0
-    # A model in parts has more nodes, for which a runtime has memory of its own.
-    as_given = max(layers, model.cost.least) + model.cost.operation * len(model.access.operations)
-    needs = (
-        f"{len(best.found.steps)} operations on parts, {best.peak} bytes alive at once "
-        f"({share:.1%} of {layers} layer by layer), {best.point.macs_ratio - 1:+.2%} MACs; "
-        f"about {best.needed:,} with what a runtime keeps of nodes and needs to load, {as_given:,} as given"
-    )
-    if best.needed > _WORTH * as_given:
-        return Written(None, (f"{NOT_WRITTEN}: {needs}",))
-    before, after = (measured(each, limit_s / 2) for each in (given, data))
-    if before is None or after is None:
-        return Written(data, (f"{needs}; not measured, as onnxruntime did not run both in {limit_s:.1f} s",))
-    grows = f"a process grows by {after:,} bytes with it in onnxruntime, by {before:,} with the given model"
-    if after >= before:
-        return Written(None, (f"{NOT_WRITTEN}: {needs}; {grows}",))
-    return Written(data, (f"{needs}; {grows}",))
-
-
-def _least_arena(
-    model: RewritableModel, result: CascadeResult, data: bytes, measured: Callable[[bytes], MicroArena]
-) -> Written:
-    given = measured(data)
-    found = min(arenas_in_parts(model, result.points, given, measured), key=lambda row: row[0].used, default=None)
+def written_in_parts(model: RewritableModel, result: CascadeResult, data: bytes) -> Written:
+    """Return the form of a cascade's points whose arena is the smallest as a file, if it is smaller than as given."""
+    given = arena_of(data)
+    found = min(arenas_in_parts(model, result.points, given, arena_of), key=lambda row: row[0].used, default=None)
     if found is None or not found[0].is_smaller(given):
         least = "no form has fewer" if found is None else f"{found[0]} in parts"
         return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {given}, {least}",))
@@ -152,7 +113,7 @@ def arenas_in_parts(
     runtime's rules; those that cannot be written are left out. Raises OperationsError where none can be.
     """
     refused: OperationsError | None = None
-    forms = sorted(rewritings(points, model.cost, lambda: given.used), key=lambda form: form.needed)
+    forms = sorted(rewritings(points, given.used), key=lambda form: form.needed)
     for form in [form for form in forms if form.peak < given.used][:most]:
         try:
             written = model.write(form.found)
@@ -163,16 +124,3 @@ def arenas_in_parts(
         most = 0
     if refused is not None and most:
         raise refused
-
-
-def _least_form(model: RewritableModel, points: Sequence[CascadePoint]) -> tuple[Rewriting, bytes]:
-    """Return the point that needs least of those that can be written; raises OperationsError where none can."""
-    left = [*points]
-    while True:
-        best = best_rewriting(left, model.cost)
-        try:
-            return best, model.write(best.found)
-        except OperationsError:
-            del left[best.position]
-            if not left:
-                raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pydantic import Field
@@ -21,12 +21,10 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.checked import needed_features
 from memplan.solvers.reference.table import find
-from memplan.systems.imported import Imported, ImportOptions, ViewFacts
-from memplan.systems.reading import detect, read_model
+from memplan.systems.imported import Imported, ViewFacts
+from memplan.systems.reading import IMPORTERS, detect, read_model
 
 RECORDED = "the plan in the file"
-_OWN: Mapping[str, str] = {"tflite": "reference:tflite-micro-greedy"}
-"""From a format to the planner that its runtime has, where the file has no plan of its own."""
 _PLANS = 6
 """The plans and audits that a comparison makes at the most; each has an equal part of the time that is left."""
 
@@ -108,11 +106,9 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
         is_json = file.lstrip()[:1] == b"{"
         kind = "JSON, which `memplan plan FILE` reads where it is a problem" if is_json else f"{file[:20]!r}"
         raise FormatError(f"must be a model file, got {kind}")
-    # The facts say what must stay in order, such as the uses of a variable.
-    reading = options.of_model().model_copy(update={"facts": True})
-    shared = apart = read_model(file, options.name, reading)
+    shared = apart = read_model(file, options.name, options)
     if shared.views.aliases:
-        apart = read_model(file, options.name, reading.model_copy(update={"views": "separate"}))
+        apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
     time = _SharedTime(control.begun(options))
     plan = _planned(apart.problem, time)
     in_place = _planned(shared.problem, time) if shared.views.aliases else None
@@ -121,7 +117,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     before = everything if own is None or own.peak is None else own.peak
     after = (in_place or plan).peak
     # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
-    reordered = None if shared.has_scratch else _reordered(shared, reading, time)
+    reordered = None if shared.has_scratch else _reordered(shared, time)
     saved = None if after is None or shared.has_unknown_scratch else before - after
     return ModelComparison(
         format=found,
@@ -166,13 +162,12 @@ def _facts(plan: Plan, problem: Problem) -> OurPlan:
     return OurPlan.of(plan, buffers=len(problem.buffers))
 
 
-def _reordered(imported: Imported, options: ImportOptions, time: _SharedTime) -> OurPlan | None:
+def _reordered(imported: Imported, time: _SharedTime) -> OurPlan | None:
     if imported.operations is None:
         return None
     running = time.next()
     placed = reorder_program(
         imported.operations,
-        options.reading,
         time_limit_s=running.left_s,
         cancelled=running.cancelled,
         facts=imported.facts,
@@ -197,15 +192,16 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
         known = [(each.problem, each.own_plan) for each in read if each.own_plan is not None]
         chosen = min(known, key=lambda pair: len(verify(*pair)), default=None)
         return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audited(*chosen, time)
-    if found not in _OWN:
+    own_name = IMPORTERS[found].planner
+    if own_name is None:
         return None, None
-    planner = find(_OWN[found])
+    planner = find(own_name)
     assert planner is not None, "its name begins as those of reference planners do"
     if missing := needed_features(apart.problem, compile_problem(apart.problem)) - planner.can:
-        return OwnPlan(name=_OWN[found], peak=None, message=f"cannot do {', '.join(sorted(missing))}"), None
-    plan = _solved(apart.problem, time, _OWN[found])
+        return OwnPlan(name=own_name, peak=None, message=f"cannot do {', '.join(sorted(missing))}"), None
+    plan = _solved(apart.problem, time, own_name)
     message = plan.explanation.message if plan.explanation else None
-    own = OwnPlan(name=_OWN[found], peak=plan.peak, message=message)
+    own = OwnPlan(name=own_name, peak=plan.peak, message=message)
     return own, None if plan.peak is None else _audited(apart.problem, plan, time)
 
 

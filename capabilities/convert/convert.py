@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.capabilities.inputs import PROBLEM
-from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError
@@ -69,15 +67,9 @@ def lines(found: Converted) -> Iterator[str]:
     yield from found.text.splitlines()
 
 
-def _with_facts(reader: Reader, data: bytes, name: str, _question: Question) -> Problem:
-    """Return the problem in a file; a model is read with what a graph tells of its operations."""
-    reader.facts = True
-    return reader.problem(data, name)
-
-
 CAPABILITY = Capability(
     convert,
-    inputs=(replace(PROBLEM, from_file=_with_facts),),
+    inputs=(PROBLEM,),
     lines=lines,
     example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
 )

@@ -20,8 +20,8 @@ from memplan.capabilities.inputs import FILE
 from memplan.planner.errors import FormatError
 from memplan.planner.model.rows import Bytes
 from memplan.systems import reading as importers
-from memplan.systems.recognition import is_tflite
 from memplan.systems.tflite.c_model import write_c_model
+from memplan.systems.tflite.system import is_tflite
 
 
 class DeployOptions(ForeignOptions):
@@ -61,7 +61,7 @@ def deploy(file: bytes, options: DeployOptions = DeployOptions(), control: Contr
     if not is_tflite(file):
         got = importers.detect(file, options.name) or ("JSON" if file.lstrip()[:1] == b"{" else f"{file[:8]!r}")
         raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; convert it first")
-    search = FormSearch(file, options.of_model(facts=True), control.begun(options), options.fit, options.macs)
+    search = FormSearch(file, options, control.begun(options), options.fit, options.macs)
     found = search.run()
     fits = None if options.fit is None else found.arena.least <= options.fit
     stem = PurePath(options.name or "model").stem

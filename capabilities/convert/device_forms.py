@@ -15,7 +15,7 @@ from memplan.capabilities.order.search.regions import permuted
 from memplan.planner.errors import InputError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.layout import lay_out
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
@@ -45,7 +45,7 @@ class FormSearch:
     """Tries forms of a model, those without multiplications more first."""
 
     def __init__(
-        self, data: bytes, reading: ImportOptions, running: Running, fit: int | None = None, macs: float | None = None
+        self, data: bytes, reading: ModelOptions, running: Running, fit: int | None = None, macs: float | None = None
     ) -> None:
         self.reading, self.running, self.fit, self.macs = reading, running, fit, macs
         self.given = DeviceForm(data, self._arena(data), "given")
@@ -75,7 +75,7 @@ class FormSearch:
     def _in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
         """Return the best form with operators in parts, if it is better: the first that fits, else the smallest."""
         model = rewritable(self.given.data, None, graph)
-        wanted = CascadeOptions(alignment=_ALIGNMENT, channels=False, finer=False, macs=self.macs)
+        wanted = CascadeOptions(alignment=_ALIGNMENT, channels=False, macs=self.macs)
         found = cascade(model.access, wanted, time_limit_s=self._share_s(), cancelled=self.running.cancelled)
         limit = replace(best.arena, tail=0, head=max(best.arena.used, self.fit or 0))
         for point in sorted(found.points, key=lambda point: point.macs):

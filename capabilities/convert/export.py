@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -13,25 +13,16 @@ from memplan.capabilities.capability import Answer, Capability, CapabilityOption
 from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, MODEL, PLAN, PROBLEM
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.systems import writing as exporters
 from memplan.systems.imported import ByName
 from memplan.systems.layout import lay_out
 from memplan.systems.tflite.tflm_tail import MicroArena, arena_of
 from memplan.systems.writing import EXPORTERS
 
-Target = Literal[
-    "c",
-    "malloc-c",
-    "ld",
-    "armlink",
-    "tflm",
-    "buffer-plan",
-    "mlf",
-    "executorch",
-    "pte",
-    "triples",
-    "perfetto",
-    "torch-snapshot",
-]
+if TYPE_CHECKING:
+    Target = str
+else:
+    Target = Literal[tuple(EXPORTERS)]
 
 
 Section = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.$]{1,100}$")]
@@ -104,7 +95,7 @@ def export(
     Where a plan is written into a model, that is the one that the problem was read from.
     """
     layout = replace(lay_out(problem, plan, model, options.scratch), section=options.section)
-    files = EXPORTERS[options.to](layout, options.name)
+    files = exporters.export(options.to, layout, options.name)
     arenas = {} if options.to != "tflm" or model is None else {"arena": files[""], "given": model}
     return Exported(
         files=tuple(_file(suffix, data) for suffix, data in files.items()),

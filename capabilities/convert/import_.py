@@ -70,7 +70,7 @@ def import_(
     """
     known = importers.detect(file, options.name) or formats.detect(file, options.name)
     given = {name: getattr(options, name) for name in ReadOptions.model_fields if hasattr(options, name)}
-    reader = Reader(ReadOptions.model_construct(**given), facts=options.names or options.graph)
+    reader = Reader(ReadOptions.model_construct(**given))
     problem, imported = reader.problem(file, options.name), reader.imported
     own_plan = None if imported is None else imported.own_plan
     return ImportAnswer(

@@ -85,7 +85,7 @@ def _peak(
     decides = found.tower(highest[0]) if is_tower and found is not None else alive if live == used else highest
     idle = sum(int(found.idle[i]) for i in decides) if is_tower and found is not None else 0
     without = sorted(((i, load.without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
-    live_bounds = not problem.may_share and not problem.buffers.relatives
+    live_bounds = not problem.may_share and not problem.buffers.rules["relative"]
     bound, by = claimed
     if len(problem.pools) == 1 and live_bounds and live >= (bound or 0) and by is None:
         bound, by = live, "live-set"

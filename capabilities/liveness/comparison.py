@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from memplan.planner.liveness import Reading
 from memplan.planner.liveness.activations import CallWorkspace
 from memplan.planner.liveness.analysis import pose
-from memplan.planner.liveness.expansion import MAX_EXPANDED, expand
+from memplan.planner.liveness.expansion import expand
 from memplan.planner.liveness.lifetimes import Liveness, Temporaries
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
@@ -47,7 +47,6 @@ def compare_readings(
     *,
     deadline: Deadline | None = None,
     cancelled: threading.Event | None = None,
-    most: int = MAX_EXPANDED,
 ) -> tuple[PlannedPeak, ...]:
     """Plan operations by usage and by scope, with temporaries nested and lifted, and function by function.
 
@@ -57,7 +56,7 @@ def compare_readings(
     """
     shared_time = _SharedTime(deadline or Deadline.after(DEFAULT_TIME_LIMIT_S), Limits(cancelled=cancelled))
     reading = reading or Reading()
-    timeline = expand(operations, most=most)
+    timeline = expand(operations)
     called = [name for name in _called(operations) if name != operations.entry]
     # What a function keeps between its calls has no place in a workspace of one call.
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)

@@ -13,12 +13,11 @@ from memplan.capabilities.order.placement.joint import PlacedOrder, order_and_pl
 from memplan.capabilities.order.placement.programs import reorder_program
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.formats import memplan_json
-from memplan.planner.liveness import Reading
 from memplan.planner.operations.graph import OperationGraph, read_graph
 from memplan.planner.operations.operations import Operations
 from memplan.solvers.portfolio.limits import Limits
 from memplan.systems import reading as importers
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def reorder(
     name: str,
     *,
     time_limit_s: float,
-    options: ImportOptions | None = None,
+    options: ModelOptions | None = None,
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
 ) -> Reordered:
@@ -56,10 +55,9 @@ def reorder(
 
     Raises FormatError and OperationsError for what cannot be read, OptionError for a file without operations.
     """
-    operations, reading, facts = None, Reading(), None
+    operations, facts = None, None
     if importers.detect(data, name) is not None:
-        wanted = (options or ImportOptions()).model_copy(update={"facts": True})
-        imported = importers.read_model(data, name, wanted)
+        imported = importers.read_model(data, name, options)
         operations, facts = imported.operations, imported.facts
         if operations is None:
             raise OptionError("reorder: must be asked for a file that has operations, got one that has lifetimes")
@@ -75,7 +73,6 @@ def reorder(
         operations = read_operations_field(fields)
     found = reorder_program(
         operations,
-        reading,
         time_limit_s=time_limit_s,
         deterministic=deterministic,
         cancelled=cancelled,

@@ -12,7 +12,7 @@ from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, read_plan
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner import formats
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors import FormatError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.finding import Finding
@@ -21,7 +21,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.systems import reading as importers
-from memplan.systems.imported import FOR_MODELS, Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,10 @@ class _WithPlan:
 
 def read_with_plan(reader: Reader, data: bytes, name: str) -> Problem:
     """Return the problem in a file; the plan inside of it, where there is one, is the reader's. Raises InputError."""
-    options = reader.options.of_model()
     if importers.detect(data, name) is not None:
-        found = _of_model(data, name, options)
+        found = _of_model(data, name, reader.options)
     else:
-        if options.is_for_models:
-            raise OptionError(f"{FOR_MODELS}: must be given for models only")
+        reader.options.refuse_for_models()
         found = _of_problem(data, name)
     reader.own_plan, reader.own_peak = found.plan, found.own_peak
     reader.warnings += found.warnings
@@ -89,7 +87,7 @@ def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
     return PlacementTable(tuple(ids), (problem.pools[0].name,), column([0] * len(ids)), column(offsets))
 
 
-def _of_model(data: bytes, name: str, options: ImportOptions) -> _WithPlan:
+def _of_model(data: bytes, name: str, options: ModelOptions) -> _WithPlan:
     """Read a model; its views are in place or apart, in whichever way its own plan is right, or less wrong."""
     found = importers.read_model(data, name, options)
     if found.own_plan is None or options.views == "separate" or not found.views.aliases:

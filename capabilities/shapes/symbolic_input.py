@@ -20,7 +20,6 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Name
 from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange
 from memplan.systems import reading as importers
-from memplan.systems.imported import FOR_MODELS
 from memplan.systems.symbolic import read_symbolic
 
 _RANGE = re.compile(r"\s*(.*\S)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
@@ -56,9 +55,8 @@ def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> Symb
     Raises InputError.
     """
     if isinstance(given, bytes):
-        return read_symbolic(given, options.name, options.symbol, options.of_model())
-    if options.of_model().is_for_models:
-        raise OptionError(f"{FOR_MODELS}: must be given for models only: leave it out")
+        return read_symbolic(given, options.name, options.symbol, options)
+    options.refuse_for_models()
     if unknown := [name for name in options.symbol if name not in given.symbols]:
         known = ", ".join(given.symbols) or "none"
         raise OptionError(f"symbol: must be a symbol of the problem ({known}), got {shown(unknown[0])}")

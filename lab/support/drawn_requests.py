@@ -56,7 +56,6 @@ _NAMES = (
 )
 _MORE_NAMES = (
     "deadline_s",
-    "webhook",
     "state",
     "name",
     "problem_hash",

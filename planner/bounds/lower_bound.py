@@ -105,7 +105,7 @@ def _grids(instance: Instance) -> list[_OffsetGrid]:
 
 def _grid(instance: Instance, step: int) -> _OffsetGrid:
     """Return the grid of the buffers whose offsets are congruent modulo `step` in each pool, most of those."""
-    allowed, remainder = instance.allowed, instance.residue % step
+    allowed, remainder = instance.allowed, instance.lowest % step
     kept = np.asarray((~allowed | (instance.alignment % step == 0)).all(axis=0))
     shifts = []
     for mine, rest in zip(allowed, remainder, strict=True):
@@ -122,10 +122,12 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
     for q, is_allowed in enumerate(instance.allowed):
         here = np.flatnonzero(is_allowed & is_confined)
         if len(here):
-            pin = instance.pin[here]
-            end = np.where(pin >= 0, pin, instance.residue[q, here]) + instance.size[here]
+            # A range of offsets is for searches: no witness could show it to who checks the bound.
+            ranged = instance.is_ranged[instance.anchor[here]]
+            low = instance.lowest[q, here]
+            end = np.where(ranged, low % instance.alignment[q, here], low) + instance.size[here]
             k = int(end.argmax())
-            kind: ProofKind = "pinned" if pin[k] >= 0 else "largest-buffer"
+            kind: ProofKind = "pinned" if instance.pin[here[k]] >= 0 else "largest-buffer"
             found[q] = int(end[k]), Witness(kind, buffers=(int(here[k]),))
     return found
 

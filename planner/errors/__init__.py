@@ -19,14 +19,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from memplan.planner.errors.field_hints import meant_list, meant_number, meant_value, unknown_field
-from memplan.planner.errors.option_words import unknown_option
+from memplan.planner.errors.did_you_mean import meant_list, meant_number, meant_value, unknown_field, unknown_option
 from memplan.planner.errors.ways import ways
 
 MAX_SHOWN = 100
@@ -131,10 +130,6 @@ def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
     return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {shown(error['input'])}"
 
 
-def _unknown_option(options: Collection[str], error: Mapping[str, Any]) -> str:
-    return unknown_option(str(error["loc"][0]), options)
-
-
 def _meant_list(error: Mapping[str, Any]) -> str:
     """Say how a value is written as a list, where it is not one of several."""
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else meant_list(error["input"])
@@ -185,15 +180,12 @@ def sentences(error: ValidationError, root: Location = (), options: Collection[s
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] > 1:
                 continue
-        say = _SENTENCES.get(entry["type"], _got(entry["msg"]))
+        said = _SENTENCES.get(entry["type"], _got(entry["msg"]))(entry)
         if entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and options:
-            say = partial(_unknown_option, options)
+            said = unknown_option(str(entry["loc"][0]), options)
+        elif entry["type"] not in ("extra_forbidden", "rule"):
+            said += meant_value(entry["loc"], said)
         path = path_of((*root, *entry["loc"]))
-        said = (
-            say(entry)
-            if entry["type"] in ("extra_forbidden", "rule")
-            else say(entry) + meant_value(entry["loc"], say(entry))
-        )
         lines.append(f"{path}: {said}" if path else said)
     if len(found) > MAX_SHOWN:
         lines.append("and more")  # the checks stop here, so that the number is not known

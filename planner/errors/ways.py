@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from memplan.planner.errors.field_hints import KNOWN_FIELDS
+from memplan.planner.errors.did_you_mean import KNOWN_FIELDS
 
 _SAID = re.compile(
     r"did you mean|such as|, as |as in|left out|leave it out|`memplan|--|; |\(the |save the|download|\?\)|:/"

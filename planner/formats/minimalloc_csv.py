@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemError, shown
 from memplan.planner.formats import page_table
 from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
-from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, BufferTable, column
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.entries import entries_of
 from memplan.planner.model.intervals import Interval, closed_rule
@@ -180,8 +180,7 @@ def _beyond_a_table(problem: Problem) -> list[str]:
     counts = np.diff(table.first)
     found += [f"buffers[{i}]: {counts[i]} lifetimes" for i in np.flatnonzero(counts != 1)[:MAX_SHOWN].tolist()]
     found += [f"buffers[{i}].alias_of" for i in table.aliases]
-    for name, (mapping, _) in RARE_FIELDS.items():
-        rows = getattr(table, mapping)
+    for name, rows in table.rules.items():
         found += [f"buffers[{i}].{name}" for i in islice(rows, MAX_SHOWN)]
     found += [f"buffers[{i}].hint" for i in np.flatnonzero(table.hint != ABSENT)[:MAX_SHOWN].tolist()]
     return found

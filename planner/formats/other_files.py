@@ -16,8 +16,7 @@ from memplan.planner.errors import FormatError
 READ = (
     "problems and plans of memplan (.json, .csv), and models and dumps of TensorFlow Lite (.tflite), ONNX (.onnx), "
     "ExecuTorch (.pte), PyTorch (.pt2, and memory snapshots), XLA (.hlo.pb, or text of its buffer assignment), "
-    "StableHLO (.mlir), IREE (.mlir, after it packed), TVM (.graph, .relax), Cadence, traces of malloc, and "
-    "idealloc (.in.csv)"
+    "StableHLO (.mlir), IREE (.mlir, after it packed), TVM (.graph, .relax), and Cadence"
 )
 """All that is read, in words."""
 _NEAR = 1 << 12

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError
-from memplan.planner.errors.field_hints import meant_field, meant_number
+from memplan.planner.errors.did_you_mean import meant_field, meant_number
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 

@@ -195,7 +195,7 @@ def _reach(instance: Instance) -> float:
         steps += distinct(instance.page[instance.page > 0])
     banks = [pool.bank for pool in instance.pools if pool.bank]
     step = lcm(*steps, *banks)
-    fixed = max(int(instance.pin.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in instance.pools))
+    fixed = max(int(instance.lowest.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in instance.pools))
     spread = instance.most_clear
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
@@ -262,7 +262,7 @@ def _plain_colours(instance: Instance) -> U64:
     """Return the colours of a plain instance's buffers, (n,): what they require is stirred in as `numbers` has it."""
     both = _mixed(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
     own, lifetimes = _mixed(both, np.stack((instance.pin, instance.end)))
-    own = _mixed(_mixed(own, instance.alignment[0]), instance.residue[0])
+    own = _mixed(_mixed(own, instance.alignment[0]), instance.lowest[0])
     return _mixed(own, lifetimes)
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from memplan.planner.model.buffer_table import ABSENT, I64, frozen
 
+I64_MAX = 2**63 - 1
 ALWAYS, NEVER = "always", "never"
 
 
@@ -49,6 +50,7 @@ class Scale(Enum):
     EXACT = "bytes that the unit divides"
     OPTIONAL = "bytes, or ABSENT"
     STEP = "a divisor of bytes, at least 1"
+    MOST = "bytes, rounded down, or I64_MAX"
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,8 @@ def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
 def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more: Iterable[I64]) -> int:
     """Return the largest unit such that some best plan has all its offsets on multiples of it; `more` are bytes, too.
 
-    Offsets pushed down as far as they go are sums of sizes, distances, clearances, pins, ends of reserved ranges and
-    residues, rounded up to alignments and to borders of pages and banks. So what divides all those, and either divides
+    Offsets pushed down as far as they go are sums of sizes, distances, clearances, ends of reserved ranges and lowest
+    offsets, rounded up to alignments and to borders of pages and banks. So what divides all those, and either divides
     or is divided by each alignment, divides the offsets.
     """
     counted = [(column.scale, values[name]) for name, column in declared.items() if column.counts != NEVER]
@@ -107,7 +109,10 @@ def distinct(values: I64) -> list[int]:
 
 def in_units(column: Column, values: Any, unit: int) -> Any:
     """Return a column in units, read-only; `values` are in bytes, and are not copied where nothing changes."""
-    if unit > 1 and column.scale is not Scale.NONE:
+    if column.scale is Scale.MOST:
+        if unit > 1 and int(values.min(initial=I64_MAX)) < I64_MAX:
+            values = np.where(values == I64_MAX, I64_MAX, values // unit)
+    elif unit > 1 and column.scale is not Scale.NONE:
         scaled = values // unit
         if column.scale is Scale.STEP:
             # An alignment that divides the unit holds wherever offsets are whole units.

@@ -61,14 +61,15 @@ def compile_any(problem: Problem, exact: I64 | None = None) -> Instance:
         "allowed": places.allowed,
         # Neutral where a pool is closed, so that what nobody can use makes the unit no finer.
         "alignment": np.where(places.allowed, places.alignment, 1),
-        "residue": np.where(places.allowed, places.residue, 0),
+        "lowest": np.where(places.allowed, places.lowest, 0),
+        "highest": np.where(places.allowed, places.highest, I64_MAX),
         "first": first,
         "start": start,
         "end": end,
         "live_set_time": time,
         "unplaceable": tuple(unplaceable.tolist()),
     }
-    columns |= columns_of(kept)
+    columns |= columns_of(kept) | (_pages(problem, places) if places.page.any() else {})
     declared = {name: COLUMNS[name] for name in columns}
     banks = [
         (pool.bank_size, pool.base_address % pool.bank_size) if pool.bank_size else (0, 0) for pool in problem.pools
@@ -121,7 +122,7 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     Those of one colocation group go where its other buffers are (`home`, ABSENT: nowhere yet), or where the highest of
     them is lowest.
     """
-    offset = np.where(places.pin >= 0, places.pin, places.residue)[:, empty]
+    offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
     # A group that must be in one pool follows its members that have bytes.
@@ -131,6 +132,12 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     np.maximum.at(worst, colocation, rank.T)
     pool = worst[colocation].argmin(axis=1)
     return pool, offset[pool, np.arange(len(empty))]
+
+
+def _pages(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
+    """Return `page` and `page_shift`, in bytes: 0 where a buffer has no such rule, or may not lie."""
+    page, base = np.where(places.allowed, places.page, 0), np.array([pool.base_address for pool in problem.pools])
+    return {"page": page, "page_shift": np.where(page > 0, base[:, None] % np.maximum(page, 1), 0)}
 
 
 def _traffic(problem: Problem) -> I64:

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
+from memplan.planner.instance.columns import I64_MAX as I64_MAX
 from memplan.planner.model.buffer_table import ABSENT, I64, frozen
 from memplan.planner.model.buffer_table import Bool as Bool
 from memplan.planner.model.problem import Objective
 
 F64 = npt.NDArray[np.float64]
-I64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +48,16 @@ class Instance:
     where they share a live set, and where the (symmetric) lists `conflict[conflict_first[i]:conflict_first[i + 1]]`
     say so.
 
-    Buffer `i` may lie in pool `q` only where `allowed[q, i]`, at offsets residue[q, i] + k * alignment[q, i], k >= 0
-    (these are 0 and 1 elsewhere); `pin[i]` is the one offset it may have, or ABSENT. Where page[q, i] is not 0, its
-    bytes lie in one page: (o + page_shift[q, i]) % page[q, i] + size[i] <= page[q, i]. `source[i]` is its position in
-    the problem; `traffic[i]` is in bytes, with that of its aliases.
+    Buffer `i` may lie in pool `q` only where `allowed[q, i]`, at offsets lowest[q, i] + k * alignment[q, i], k >= 0, up
+    to highest[q, i], which is I64_MAX where only the pool ends them (elsewhere these are 0, 1 and I64_MAX). Where
+    page[q, i] is not 0, its bytes lie in one page: (o + page_shift[q, i]) % page[q, i] + size[i] <= page[q, i].
+    `pin[i]` is the one offset that a pin leaves it, which then is its lowest and highest, or ABSENT. `source[i]` is its
+    position in the problem; `traffic[i]` is in bytes, with that of its aliases.
 
     Rigid groups: buffer `i` lies distance[i] above buffer anchor[i] in the same pool, the lowest of its group (which
-    is itself, where it is alone). Members never conflict with each other. `allowed`, `alignment`, `residue` and `pin`
-    of each member hold what all of them require together; pages, capacities and reserved ranges hold for each one.
+    is itself, where it is alone). Members never conflict with each other. `allowed`, `alignment`, `lowest`, `highest`
+    and `pin` of each member hold what all of them require together; pages, capacities and reserved ranges hold for each
+    one.
 
     Buffers in the (symmetric) lists `share`, all of them alive together, may have the same offset all the same. Buffers
     in the lists `bank_with` must touch no common bank of a pool that has banks, whatever their lifetimes; each row
@@ -79,7 +81,7 @@ class Instance:
     traffic: Annotated[I64, Column(Axis.BUFFER, "cost")]
     allowed: Annotated[Bool, Column(Axis.POOL_AND_BUFFER, ALWAYS, dummy=True)]
     alignment: Annotated[I64, Column(Axis.POOL_AND_BUFFER, ALWAYS, Scale.STEP, dummy=1)]
-    residue: Annotated[I64, Column(Axis.POOL_AND_BUFFER, ALWAYS, Scale.EXACT)]
+    lowest: Annotated[I64, Column(Axis.POOL_AND_BUFFER, ALWAYS, Scale.EXACT)]
     page: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "pages", Scale.EXACT)]
     page_shift: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "pages", Scale.EXACT)]
     first: Annotated[I64, Column(Axis.START)]
@@ -99,6 +101,7 @@ class Instance:
     soft_weight: Annotated[F64, Column(Axis.PAIR, "bank-weights", along="soft_pairs")]
     clear_pairs: Annotated[I64, Column(Axis.PAIR, "clearances", holds=Holds.BUFFERS, along="clear_pairs")]
     clearance: Annotated[I64, Column(Axis.PAIR, "clearances", Scale.EXACT, along="clear_pairs")]
+    highest: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "ranges", Scale.MOST, dummy=I64_MAX)]
     unplaceable: Annotated[tuple[int, ...], Column(Axis.WHOLE, ALWAYS)] = ()
 
     def __post_init__(self) -> None:
@@ -126,6 +129,16 @@ class Instance:
         return len(self.start) == len(self.size) and "holes" not in self.features
 
     @cached_property
+    def is_ranged(self) -> Bool:
+        """True for the buffers, one a rigid group, that are kept from the bottom or the top of a pool, (n,).
+
+        Pinned ones are not among them.
+        """
+        is_cut = self.allowed & ((self.highest < I64_MAX) | (self.lowest >= self.alignment))
+        found: Bool = is_cut.any(axis=0) & (self.pin < 0) & (self.anchor == np.arange(len(self)))
+        return found
+
+    @cached_property
     def features(self) -> frozenset[str]:
         """The features that a solver must honour for this instance: words of PLAIN and of CONSTRAINTS."""
         return frozenset(word for word, is_there in (*PLAIN.items(), *CONSTRAINTS.items()) if is_there(self))
@@ -135,11 +148,11 @@ class Instance:
         """True for buffers of one pool, with one lifetime each and no rule but capacity and alignment."""
         if len(self) == 0 or self.unplaceable or not self.features <= {"capacity", "alignment"}:
             return False
-        return self.has_one_lifetime_each and not self.residue.any()
+        return self.has_one_lifetime_each and not self.lowest.any()
 
     @cached_property
     def is_small_numbered(self) -> bool:
-        """True if no sum of sizes and waste, on a pin or a reserved range, can pass 2^62, so that int64 is safe.
+        """True if no sum of sizes and waste, on a lowest offset or a reserved range, can pass 2^62: int64 is safe.
 
         Waste is what alignments, pages, banks, clearances and the distances in rigid groups may leave free.
         """
@@ -149,7 +162,7 @@ class Instance:
         if not self.features.isdisjoint({"pages", "relative"}):
             waste += self.page.max(axis=0, initial=0).sum(dtype=np.float64) + self.distance.sum(dtype=np.float64)
         waste += len(self) * float(max(pool.bank for pool in self.pools)) + self.most_clear
-        base = max(int(self.pin.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in self.pools))
+        base = max(int(self.lowest.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in self.pools))
         return float(self.size.sum(dtype=np.float64) + waste + base) < 2.0**61
 
     @property
@@ -203,6 +216,7 @@ PLAIN: Mapping[str, Callable[[Instance], bool]] = {
     "capacity": lambda instance: any(pool.is_limited for pool in instance.pools),
     "alignment": lambda instance: bool((instance.alignment > 1).any()),
     "pins": lambda instance: bool((instance.pin >= 0).any()),
+    "ranges": lambda instance: bool(instance.is_ranged.any()),
     "reserved": lambda instance: any(len(pool.reserved) for pool in instance.pools),
     "cost": lambda instance: instance.objective == "cost",
 }

@@ -1,8 +1,12 @@
-"""Legal offsets of single buffers: pins, reserved ranges, alignments with base addresses; with all their aliases."""
+"""Legal offsets of single buffers, with all their aliases: what every pin, alignment and kind says, as one range.
+
+In each pool a buffer may lie from `lowest` to `highest`, in steps of its alignment, where no page border and no
+reserved range is in its way. All that plans, bounds and proves reads these columns, and no field of a problem.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import gcd, lcm
 
@@ -10,7 +14,9 @@ import numpy as np
 
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, Bool
 from memplan.planner.model.buffer_table import ABSENT, I64
-from memplan.planner.model.constraints import forbid_pools, no_cross, together
+from memplan.planner.model.constraints import forbid_pools, together
+from memplan.planner.model.constraints.kept import OffsetRule
+from memplan.planner.model.constraints.kinds import offset_rules
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 
@@ -26,14 +32,17 @@ def families(problem: Problem) -> I64:
 class LegalPlaces:
     """The pools and offsets that each buffer of a problem, other than aliases, may have; in bytes.
 
-    `allowed`, `alignment` and `residue` are (pools, buffers), and mean what they do in an instance; `pin` is I64_MAX
-    where a pin cannot be kept; `colocation` is the first of the buffers that must lie in one pool with each.
+    `allowed`, `alignment`, `lowest`, `highest` and `pin` mean what they do in an instance, all but `pin` as (pools,
+    buffers); `page` holds what a buffer's addresses must not cross, or 0; `colocation` is the first of the buffers that
+    must lie in one pool with each.
     """
 
     allowed: Bool
     alignment: I64
-    residue: I64
+    lowest: I64
+    highest: I64
     pin: I64
+    page: I64
     reserved: list[I64]
     colocation: I64
 
@@ -46,13 +55,46 @@ class LegalPlaces:
 
 def legal_places(problem: Problem) -> LegalPlaces:
     """Return where each buffer may lie when nothing else is placed."""
-    table = problem.buffers
-    bound = _bound(problem) if table.aliases or table.relatives else {}
-    pin = _pins(problem, bound) if bound else table.offset
-    reserved = [reserved_ranges(pool) for pool in problem.pools]
-    is_joined = table.relatives or problem.together
+    table, pools = problem.buffers, problem.pools
+    bound = _bound(problem) if table.aliases or table.rules["relative"] else {}
+    rules = list(offset_rules(problem))
+    least, most = _range(problem, bound, rules)
+    is_bounded = bool((most < I64_MAX).any() or least.any())
+    is_joined = table.rules["relative"] or problem.together
     colocation = together.colocation_groups(problem) if is_joined else np.arange(len(table))
-    return LegalPlaces(*_where_allowed(problem, bound, colocation, pin, reserved), pin, reserved, colocation)
+    shape = (len(pools), len(table))
+    allowed, alignment, lowest = np.ones(shape, dtype=np.bool_), np.ones(shape, np.int64), np.zeros(shape, np.int64)
+    highest, page = np.full(shape, I64_MAX), np.zeros(len(table), dtype=np.int64)
+    for i, rule in rules:
+        page[i] = max(int(page[i]), rule.page)
+    steps = [rule for rule in rules if rule[1].step > 1]
+    is_aligned = bool(bound or steps or table.alignment.max(initial=1) > 1)
+    reserved = [reserved_ranges(pool) for pool in pools]
+    congruences: dict[tuple[int, int], tuple[I64, I64]] = {}
+    for q, pool in enumerate(pools):
+        if is_aligned or pool.alignment > 1:
+            grid = pool.alignment, pool.base_address
+            congruences[grid] = congruences.get(grid) or _congruences(problem, bound, steps, pool)
+            alignment[q], lowest[q] = congruences[grid]
+        if len(table.pool_choices) > 1 or table.rules["forbid_pools"]:
+            allowed[q] = _may_use(problem, bound, pool)
+        if is_bounded:
+            lowest[q], highest[q] = _on_grid(least, most, alignment[q], lowest[q])
+            allowed[q] &= lowest[q] <= highest[q]
+            allowed[q] &= ~_meets(np.where(lowest[q] == highest[q], lowest[q], ABSENT), table.size, reserved[q])
+        # The size is taken from the limit, as lowest + size may pass int64.
+        allowed[q] &= (lowest[q] <= last_end(pool) - table.size) & (lowest[q] != I64_MAX)
+        for i in np.flatnonzero(page).tolist():
+            # A buffer with one offset cannot move on to the next page.
+            step = int(alignment[q, i]) if lowest[q, i] < highest[q, i] else None
+            allowed[q, i] &= _fits(int(table.size[i]), int(page[i]), pool.base_address + int(lowest[q, i]), step)
+        if is_joined:  # what must lie in one pool is allowed only where all of it is
+            is_open = np.ones(len(table), dtype=np.bool_)
+            np.logical_and.at(is_open, colocation, allowed[q])
+            allowed[q] = is_open[colocation]
+    is_pinned = _pinned(problem, bound) if table.has_pins else np.zeros(len(table), dtype=np.bool_)
+    pin = np.where(is_pinned & (least == most), least, ABSENT)
+    return LegalPlaces(allowed, alignment, lowest, highest, pin, page, reserved, colocation)
 
 
 def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
@@ -67,18 +109,45 @@ def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
     return found
 
 
-def _pins(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> I64:
-    """Return where each buffer that is no alias is pinned (ABSENT: nowhere); I64_MAX: where it cannot be."""
-    pin = np.array(problem.buffers.offset)
+def _range(
+    problem: Problem, bound: Mapping[int, tuple[int, int]], rules: Sequence[tuple[int, OffsetRule]]
+) -> tuple[I64, I64]:
+    """Return the least and the greatest offset that pins and rules leave each buffer that is no alias, in any pool.
+
+    Where they leave none, the least is above the greatest; I64_MAX says that there is no greatest.
+    """
+    pin = problem.buffers.offset
+    least, most = np.maximum(pin, 0), np.where(pin >= 0, pin, I64_MAX)
+    for i, rule in rules:
+        least[i], most[i] = max(int(least[i]), rule.lowest), min(int(most[i]), rule.highest)
     for i, (lead, distance) in bound.items():
-        mine = int(problem.buffers.offset[i])
-        if mine == ABSENT:
-            continue
-        start = mine - distance
-        pin[lead] = start if start >= 0 and pin[lead] in (ABSENT, start) else I64_MAX
+        least[lead] = max(int(least[lead]), int(least[i]) - distance)
+        if most[i] < I64_MAX:
+            most[lead] = max(ABSENT, min(int(most[lead]), int(most[i]) - distance))
     for i, (lead, distance) in problem.rigid.items():
-        pin[i] = min(int(pin[lead]) + distance, I64_MAX) if pin[lead] >= 0 else ABSENT
-    return pin
+        least[i] = min(int(least[lead]) + distance, I64_MAX)
+        most[i] = min(int(most[lead]) + distance, I64_MAX)
+    return least, most
+
+
+def _pinned(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
+    """Return True for the buffers that are pinned, with all that is bound to them."""
+    found: Bool = problem.buffers.offset >= 0
+    for i, (lead, _) in bound.items():
+        found[lead] |= found[i]
+    for i, (lead, _) in problem.rigid.items():
+        found[i] = found[lead]
+    return found
+
+
+def _on_grid(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
+    """Return the first and the last of the offsets start + k * step, k >= 0, from `least` to `most`.
+
+    The first is above the last where there is none, and I64_MAX where int64 has none.
+    """
+    waste = (start - least) % step
+    first = np.where(least <= start, start, np.where(waste > I64_MAX - least, I64_MAX, least + waste))
+    return first, np.where((most < I64_MAX) & (first <= most), most - (most - first) % step, most)
 
 
 def reserved_ranges(pool: Pool) -> I64:
@@ -100,42 +169,10 @@ def last_end(pool: Pool) -> int:
     return ADDRESS_SPACE - 1 if pool.size is None else pool.size
 
 
-def _where_allowed(
-    problem: Problem, bound: Mapping[int, tuple[int, int]], colocation: I64, pin: I64, reserved: list[I64]
-) -> tuple[Bool, I64, I64]:
-    """Return (allowed, alignment, residue), each (pools, buffers), in bytes, for the buffers that are no alias.
-
-    What must lie in one pool is allowed only where all of it is.
-    """
-    table, pools = problem.buffers, problem.pools
-    shape = (len(pools), len(table))
-    allowed, alignment, residue = np.ones(shape, dtype=np.bool_), np.ones(shape, np.int64), np.zeros(shape, np.int64)
-    has_pins = bool((pin >= 0).any())
-    is_aligned = bool(bound or table.remainders or table.alignment.max(initial=1) > 1)
-    congruences: dict[tuple[int, int], tuple[I64, I64]] = {}
-    for q, pool in enumerate(pools):
-        if is_aligned or pool.alignment > 1:
-            grid = pool.alignment, pool.base_address
-            congruences[grid] = congruences.get(grid) or _congruences(problem, bound, pool)
-            alignment[q], residue[q] = congruences[grid]
-        if len(table.pool_choices) > 1 or table.forbidden:
-            allowed[q] = _may_use(problem, bound, pool)
-        limit = last_end(pool)
-        lowest = np.where(pin >= 0, pin, residue[q]) if has_pins else residue[q]
-        # The size is taken from the limit, as lowest + size may pass int64.
-        allowed[q] &= (lowest <= limit - table.size) & (lowest != I64_MAX)
-        if has_pins:
-            allowed[q] &= (pin < 0) | ((pin - residue[q]) % alignment[q] == 0) & (residue[q] != I64_MAX)
-            allowed[q] &= ~_meets(pin, table.size, reserved[q])
-        for i, page in table.pages.items():
-            # A pinned buffer cannot move on to the next page.
-            step = int(alignment[q, i]) if pin[i] < 0 else None
-            allowed[q, i] &= no_cross.fits(int(table.size[i]), page, pool.base_address + int(lowest[i]), step)
-        if table.relatives or problem.together:
-            is_open = np.ones(len(table), dtype=np.bool_)
-            np.logical_and.at(is_open, colocation, allowed[q])
-            allowed[q] = is_open[colocation]
-    return allowed, alignment, residue
+def _fits(size: int, page: int, address: int, step: int | None) -> bool:
+    """Return True if a buffer at one of the addresses `address` + k * `step` crosses no page; None: at the first."""
+    least = address % (page if step is None else gcd(step, page))
+    return least + size <= page
 
 
 def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
@@ -150,7 +187,9 @@ def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool)
     return found
 
 
-def _congruences(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> tuple[I64, I64]:
+def _congruences(
+    problem: Problem, bound: Mapping[int, tuple[int, int]], steps: Sequence[tuple[int, OffsetRule]], pool: Pool
+) -> tuple[I64, I64]:
     """Return (alignment, residue), each (buffers,): the offsets that a pool's addresses and remainders leave open.
 
     The address base + o of a buffer at offset o must be a multiple of lcm(its alignment, the pool's), and o must leave
@@ -161,11 +200,10 @@ def _congruences(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: P
     rules = [_congruence(int(value), pool) for value in values]
     alignment, residue = np.array([_in_int64(rule) for rule in rules], dtype=np.int64).reshape(-1, 2)[which].T
     joint: dict[int, tuple[int, int] | None] = {}
-    for i in (*bound, *(i for i in table.remainders if i not in bound)):
+    conditions = [(i, rules[which[i]]) for i in {*bound, *(i for i, _ in steps)}]
+    for i, (step, start) in (*conditions, *((i, (rule.step, rule.remainder)) for i, rule in steps)):
         lead, distance = bound.get(i, (i, 0))
-        for step, start in (rules[which[i]], table.remainders.get(i, (1, 0))):
-            if step == 1:  # which is no condition, and what most aliases have
-                continue
+        if step > 1:  # else it is no condition, as of most aliases
             joint[lead] = _both(joint.get(lead, (1, 0)), (step, start - distance))
     for lead, rule in joint.items():
         alignment[lead], residue[lead] = _in_int64(rule)

@@ -63,7 +63,7 @@ def _is_plain(problem: Problem) -> bool:
     table, pool = problem.buffers, problem.pools[0]
     if len(problem.pools) > 1 or pool.reserved or pool.base_address or pool.bank_size or pool.alignment > 1:
         return False
-    if kinds_of(problem) or table.remainders or len(table.pool_choices) > 1:
+    if kinds_of(problem) or len(table.pool_choices) > 1:
         return False
     return table.has_one_lifetime_each and not table.has_pins and not table.has_hints
 

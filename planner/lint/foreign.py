@@ -86,7 +86,9 @@ def _placed_by_alignment_alone(problem: Problem) -> set[int]:
     table = problem.buffers
     tied = {problem.root_of(name) for use in problem.bank for name in use.buffers}
     tied.update(problem.root_of(name) for pair in problem.may_share for name in pair)
-    tied.update(problem.rigid, table.pages, table.remainders, (root for root, _ in problem.roots.values()))
+    tied.update(
+        problem.rigid, table.rules["no_cross"], table.rules["offset_mod"], (root for root, _ in problem.roots.values())
+    )
     return set(np.flatnonzero(table.offset < 0).tolist()) - tied
 
 

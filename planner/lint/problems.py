@@ -47,6 +47,8 @@ def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
 
 def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
     """Some pairs are given both ways, as in a list for each buffer, but others only one way."""
+    if not problem.conflicts:
+        return
     first, second = _conflicting(problem)
     n = len(problem.buffers)
     given, turned = each_once((first * n + second)[first != second]), second * n + first
@@ -59,6 +61,8 @@ def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflicts_with_oneself(problem: Problem) -> Iterator[Finding]:
+    if not problem.conflicts:
+        return
     first, second = _conflicting(problem)
     for k in np.flatnonzero(first == second).tolist():
         name = problem.conflicts[k][0]

@@ -11,19 +11,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
-from memplan.planner.errors.field_hints import meant_list
-from memplan.planner.model.columns import Columns
+from memplan.planner.errors.did_you_mean import meant_list
+from memplan.planner.model.columns import Columns, read_only
 from memplan.planner.model.fast_rows import plain_columns
 from memplan.planner.model.parts import narrowed, part_by_part
-from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, Value, end_rule
+from memplan.planner.model.rows import MAX_BYTES, Buffer, Value, end_rule
 
 I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
@@ -32,6 +33,10 @@ ABSENT = -1
 """The value of a column of optional, non-negative numbers where there is none."""
 _CHUNK = 8192
 _FEW = 1024
+_WITH_COLUMNS = frozenset(
+    {"id", "size", "start", "end", "lifetimes", "alignment", "pools", "offset", "traffic", "hint"}
+    | {"alias_of", "alias_offset"}
+)
 _BUFFERS = TypeAdapter(list[Buffer], config=ConfigDict(defer_build=True))
 
 
@@ -58,8 +63,8 @@ class BufferTable(Columns[Buffer]):
 
     `offset`, `traffic` and `hint` hold ABSENT where there is none; `pool_choice` indexes `pool_choices`, whose entry 0
     is the empty tuple, for "any pool"; `aliases` maps a row to (id of the buffer it lives in, bytes from its start).
-    Few rows have the other rules, so these are mappings, too: `relatives` to (id, bytes above that buffer's start),
-    `pages` to what may not be crossed, `remainders` to (modulus, remainder), `forbidden` to names of pools.
+    Few rows have the other fields of Buffer, so `rules` maps each of RARE_FIELDS to the rows that have it, with their
+    values: numbers, tuples of names, and what has fields of its own as the tuple of these.
     """
 
     ids: tuple[int | str, ...]
@@ -74,10 +79,7 @@ class BufferTable(Columns[Buffer]):
     pool_choice: I64
     pool_choices: tuple[tuple[str, ...], ...] = ((),)
     aliases: Mapping[int, tuple[int | str, int]] = field(default_factory=lambda: MappingProxyType({}))
-    relatives: Mapping[int, tuple[int | str, int]] = field(default_factory=lambda: MappingProxyType({}))
-    pages: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
-    remainders: Mapping[int, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
-    forbidden: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    rules: Mapping[str, Mapping[int, Any]] = field(default_factory=lambda: _NO_RULES)
 
     @classmethod
     def from_rows(cls, rows: Iterable[Buffer]) -> BufferTable:
@@ -164,19 +166,23 @@ class BufferTable(Columns[Buffer]):
             row["alias_of"], alias_offset = self.aliases[i]
             if alias_offset:
                 row["alias_offset"] = alias_offset
-        for name, (mapping, kind) in RARE_FIELDS.items():
-            if (value := getattr(self, mapping).get(i)) is not None:
+        for name, kind in RARE_FIELDS.items():
+            if (value := self.rules[name].get(i)) is not None:
                 row[name] = kind.model_construct(**dict(zip(kind.model_fields, value, strict=True))) if kind else value
         return row
 
 
-RARE_FIELDS: Mapping[str, tuple[str, type[Value] | None]] = {
-    "relative": ("relatives", Relative),
-    "no_cross": ("pages", None),
-    "offset_mod": ("remainders", OffsetMod),
-    "forbid_pools": ("forbidden", None),
+def _class_of(field: FieldInfo) -> type[Value] | None:
+    """Return the class of a field's values that have fields of their own."""
+    kinds = (kind for kind in get_args(field.annotation) if isinstance(kind, type) and issubclass(kind, Value))
+    return next(kinds, None)
+
+
+RARE_FIELDS: Mapping[str, type[Value] | None] = {
+    name: _class_of(field) for name, field in Buffer.model_fields.items() if name not in _WITH_COLUMNS
 }
-"""Fields of Buffer that few rows have: the mapping in BufferTable, and the class whose fields it holds as tuples."""
+"""Fields of Buffer that few rows have, and the class whose fields are kept as a tuple."""
+_NO_RULES: Mapping[str, Mapping[int, Any]] = read_only({name: {} for name in RARE_FIELDS})
 
 
 class _Builder:
@@ -189,7 +195,7 @@ class _Builder:
         self.intervals: list[tuple[int, int]] = []
         self.choices: dict[tuple[str, ...], int] = {(): 0}
         self.aliases: dict[int, tuple[int | str, int]] = {}
-        self.rules: dict[str, dict[int, Any]] = {mapping: {} for mapping, _ in RARE_FIELDS.values()}
+        self.rules: dict[str, dict[int, Any]] = {name: {} for name in RARE_FIELDS}
         self.blocks: list[tuple[I64, I64]] = []
 
     def add(self, rows: Iterable[Buffer]) -> None:
@@ -198,10 +204,10 @@ class _Builder:
             choice = self.choices.setdefault(row.pools or (), len(self.choices))
             if row.alias_of is not None:
                 self.aliases[len(self.ids)] = (row.alias_of, row.alias_offset or 0)
-            for name, (mapping, kind) in rules:
+            for name, kind in rules:
                 if (value := getattr(row, name)) is not None and value != ():
                     fields = [getattr(value, field) for field in kind.model_fields] if kind else []
-                    self.rules[mapping][len(self.ids)] = tuple(fields) if kind else value
+                    self.rules[name][len(self.ids)] = tuple(fields) if kind else value
             self.ids.append(row.id)
             self.intervals.extend(row.intervals)
             self.first.append(self.first[-1] + len(row.intervals))
@@ -244,7 +250,7 @@ class _Builder:
             choice,
             tuple(self.choices),
             MappingProxyType(self.aliases),
-            **{mapping: MappingProxyType(values) for mapping, values in self.rules.items()},
+            read_only(self.rules),
         )
 
 

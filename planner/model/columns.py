@@ -56,17 +56,26 @@ class Columns(Sequence[Row]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in columns.items()}
-        return _restored, (type(self), plain)
+        return _restored, (type(self), {name: _plain(value) for name, value in columns.items()})
 
     def __repr__(self) -> str:
         return brief(self)
 
 
+def _plain(value: Any) -> Any:
+    """Return a column with mappings, those inside mappings too, as dicts, which can be pickled."""
+    return {key: _plain(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
+
+
+def read_only(value: Any) -> Any:
+    """Return a dict as a read-only mapping, the dicts inside it too; other values as they are."""
+    if not isinstance(value, dict):
+        return value
+    return MappingProxyType({key: read_only(entry) for key, entry in value.items()})
+
+
 def _restored(kind: type[Columns[Row]], columns: dict[str, Any]) -> Columns[Row]:
-    for name, value in columns.items():
+    for value in columns.values():
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
-        elif isinstance(value, dict):
-            columns[name] = MappingProxyType(value)
-    return kind(**columns)
+    return kind(**{name: read_only(value) for name, value in columns.items()})

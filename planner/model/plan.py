@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
@@ -18,6 +17,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from memplan.planner.errors import OptionError, PlanError, shown
+from memplan.planner.errors.did_you_mean import meant
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.parts import in_parts
@@ -193,7 +193,8 @@ class Plan(PlanValue):
     `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
     `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
-    the work done, decided, and `options` are those of the search. `findings` are those of lint about the problem.
+    the work done, decided, and `options` are those of the search. Of any search it says that an engine failed.
+    `findings` are those of lint about the problem.
     """
 
     status: Status = "feasible"
@@ -230,8 +231,8 @@ class Plan(PlanValue):
         rows = self.placements.row_of
         if buffer not in self:
             known = {str(name): name for name in rows}
-            near = [shown(known[name]) for name in get_close_matches(str(buffer)[:60], known, n=3)]
-            hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+            near = meant(str(buffer), known)
+            hint = "" if near is None else f" (did you mean {shown(known[near])}?)"
             raise PlanError(f"placements: must name a placed buffer, got {shown(buffer)}{hint}")
         return self.placements[rows[buffer]]
 

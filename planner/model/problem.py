@@ -98,7 +98,7 @@ class Problem(ProblemFields):
         choices = self.buffers.pool_choices
         for i in (self.buffers.offset >= 0).nonzero()[0].tolist():
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
-            count = len(names.difference(self.buffers.forbidden.get(i, ())))
+            count = len(names.difference(self.buffers.rules["forbid_pools"].get(i, ())))
             if count > 1:
                 rule = f"must come with the one pool it is meant for, got {count} pools to choose from"
                 yield ("buffers", i, "offset"), rule

@@ -101,12 +101,14 @@ class ProblemFields(Value):
 
     def target(self, i: int) -> tuple[int, int]:
         """Return the target of a `relative` buffer `i`, as (a buffer that is no alias, bytes above its start)."""
-        return target(self.buffers.relatives[i], self.index, self.roots)
+        return target(self.buffers.rules["relative"][i], self.index, self.roots)
 
     def allowed_pools(self, i: int) -> tuple[int, ...]:
         """Return the positions of the pools that buffer `i` may live in, in the problem's order of preference."""
         names = set(self.buffers.pool_choices[int(self.buffers.pool_choice[i])]) or self.pool_index.keys()
-        return tuple(sorted(self.pool_index[name] for name in names - set(self.buffers.forbidden.get(i, ()))))
+        return tuple(
+            sorted(self.pool_index[name] for name in names - set(self.buffers.rules["forbid_pools"].get(i, ())))
+        )
 
     @cached_property
     def roots(self) -> Mapping[int, tuple[int, int]]:
@@ -126,7 +128,11 @@ class ProblemFields(Value):
     @cached_property
     def rigid(self) -> Mapping[int, tuple[int, int]]:
         """From each buffer that `relative` joins with others to (the lowest of them, bytes above it), as positions."""
-        return rigid_groups(self.buffers.relatives, self.index, self.roots) if self.buffers.relatives else {}
+        return (
+            rigid_groups(self.buffers.rules["relative"], self.index, self.roots)
+            if self.buffers.rules["relative"]
+            else {}
+        )
 
     def root_of(self, name: int | str) -> int:
         """Return the position of a buffer, or of the one that it lives in."""

@@ -188,7 +188,7 @@ def _numbers(problem: Problem, values: I64) -> Numbers:
     """Return a column as int64, or as Python's integers where sums of such would pass that."""
     reach = max((pool.base_address + (pool.bank_size or 0) + pool.alignment for pool in problem.pools), default=0)
     table = problem.buffers
-    reach += int(table.alignment.max(initial=0)) + sum(modulus for modulus, _ in table.remainders.values())
+    reach += int(table.alignment.max(initial=0)) + sum(modulus for modulus, _ in table.rules["offset_mod"].values())
     is_small = reach + int(table.size.sum(dtype=np.float64)) < _EXACT and int(values.max(initial=0)) < _EXACT // 4
     return values if is_small else values.astype(object)
 
@@ -216,7 +216,7 @@ def _lowest(problem: Problem, placed: PlacedBuffers, taken: tuple[I64, Numbers, 
     k = where[np.searchsorted(where, first[blocked])]
     found[blocked] = at[k]
     found = np.minimum(found, own)
-    for i in problem.buffers.pages:
+    for i in problem.buffers.rules["no_cross"]:
         ranges = list(zip(low[first[i] : first[i + 1]].tolist(), high[first[i] : first[i + 1]].tolist(), strict=True))
         found[i] = _lowest_in_pages(problem, placed, i, (int(step[i]), int(rest[i])), ranges)
     fixed = _fixed(problem, placed)
@@ -237,11 +237,11 @@ def _grids(problem: Problem, placed: PlacedBuffers) -> tuple[Numbers, Numbers]:
                 step, rest = step.astype(object), rest.astype(object)
             step[mine], rest[mine] = shared, -pool.base_address % shared
     rules: dict[int, list[Congruence]] = {}
-    special = {i for i in table.aliases if step[i] > 1} | set(table.remainders)
+    special = {i for i in table.aliases if step[i] > 1} | set(table.rules["offset_mod"])
     for i in special:
         rules.setdefault(int(root[i]), []).append((int(step[i]), int(rest[i] - distance[i])))
-        if i in table.remainders:
-            modulus, remainder = table.remainders[i]
+        if i in table.rules["offset_mod"]:
+            modulus, remainder = table.rules["offset_mod"][i]
             rules[int(root[i])].append((modulus, remainder - int(distance[i])))
     for i, mine in rules.items():
         both = congruence([(int(step[i]), int(rest[i])), *mine])
@@ -255,7 +255,7 @@ def _lowest_in_pages(
     problem: Problem, placed: PlacedBuffers, i: int, grid: Congruence, ranges: list[tuple[int, int]]
 ) -> int:
     """Return the lowest offset of a buffer that crosses no multiple of its page; ABSENT where it is far to seek."""
-    (step, rest), page, own = grid, problem.buffers.pages[i], int(placed.offset[i])
+    (step, rest), page, own = grid, problem.buffers.rules["no_cross"][i], int(placed.offset[i])
     base, size = problem.pools[int(placed.pool[i])].base_address, int(problem.buffers.size[i])
     at = rest % step
     for _ in range(_TRIES + len(ranges)):
@@ -275,7 +275,7 @@ def _fixed(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)
     fixed[placed.root[np.flatnonzero(table.offset != ABSENT)]] = True
-    if table.relatives:
+    if table.rules["relative"]:
         group = placed.group[0]
         is_root = placed.root == np.arange(len(table))
         fixed |= np.bincount(group[is_root], minlength=len(table))[group] > 1

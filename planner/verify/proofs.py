@@ -123,9 +123,9 @@ def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: 
         return _pins(problem, placed, int(named[0]))[0] + int(size[named[0]])
     if kind == "largest-buffer":
         return _lowest_offset(problem, placed, int(named[0])) + int(size[named[0]])
-    sizes = _covered(problem, placed, named) if problem.buffers.relatives else size[named].tolist()
+    sizes = _covered(problem, placed, named) if problem.buffers.rules["relative"] else size[named].tolist()
     ends = [_end_of(sizes, 1, 0, problem.pools[0])]
-    if kind in ("alignment", "clique") and not problem.buffers.relatives and len(named):
+    if kind in ("alignment", "clique") and not problem.buffers.rules["relative"] and len(named):
         ends += [_end_of(sizes, step, shift, problem.pools[0]) for step, shift in _grids(problem, placed, named)]
     return max(ends)
 
@@ -174,7 +174,7 @@ def _grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Cong
 def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Congruence]:
     """Return the congruence that each named buffer's offset keeps to, each once."""
     table, pool = problem.buffers, problem.pools[0]
-    if table.relatives or table.aliases or table.remainders:
+    if table.rules["relative"] or table.aliases or table.rules["offset_mod"]:
         return {congruence(rules) for rules in _rules(problem, placed, named).values()}
     steps = {lcm(step, pool.alignment) for step in table.alignment[named].tolist()}
     return {(step, -pool.base_address % step) for step in steps}
@@ -194,8 +194,8 @@ def _rules(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, lis
         i = of_group[int(group[j])]
         distance = int(above[j]) - int(above[i])
         found[i].append((lcm(int(table.alignment[j]), pool.alignment), -pool.base_address - distance))
-        if j in table.remainders:
-            modulus, remainder = table.remainders[j]
+        if j in table.rules["offset_mod"]:
+            modulus, remainder = table.rules["offset_mod"][j]
             found[i].append((modulus, remainder - distance))
     return found
 

@@ -21,7 +21,7 @@ PairRule = Callable[[Problem, PlacedBuffers], Iterator[Violation]]
 def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield each buffer that is not at its distance from the one that it is relative to."""
     ids = problem.buffers.ids
-    for i, (name, distance) in problem.buffers.relatives.items():
+    for i, (name, distance) in problem.buffers.rules["relative"].items():
         if said := placed.misplaced(i, placed.row[name], distance):
             sentence = f"must lie {distance} bytes from {shown(name)}, {', '.join(said)}"
             yield about(ids[i], "relative-misplaced", sentence)

@@ -6,8 +6,9 @@ Buffers of no bytes need a legal offset, but share bytes with no other and use n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers, rows_taken
 from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart, relatives_lie_where_they_must
-from memplan.planner.verify.violation import Rule, Violation, about
+from memplan.planner.verify.violation import Violation, about
 
 __all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]
 
@@ -42,7 +43,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
         return tuple(_listed(claims_of_nothing(problem, plan)))
     placed = PlacedBuffers.by(problem, plan.placements)
     kinds = [_every_buffer_has_one_place(problem, plan.placements), every_place_is_legal(problem, placed)]
-    if problem.buffers.relatives:
+    if problem.buffers.rules["relative"]:
         kinds.append(relatives_lie_where_they_must(problem, placed))
     if problem.together:
         kinds.append(groups_are_together(problem, placed))
@@ -86,40 +87,49 @@ def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
             for i in here[bad].tolist() if bad.any() else ():
                 at = f"got offset {placed.offset[i]} of {shown(pool.name)}"
                 yield about(problem.buffers.ids[i], rule, f"{sentence}, {at}")
-    if problem.buffers.pages or problem.buffers.remainders:
-        yield from _pages_and_remainders_are_kept(problem, placed)
-    ids = problem.buffers.ids
+    ids, size = problem.buffers.ids, problem.buffers.size
+    for field, (word, wrong) in FIELD_RULES.items():
+        for i, value in problem.buffers.rules[field].items():
+            q = int(placed.pool[i])
+            broken = wrong(value, int(placed.offset[i]), int(size[i]), problem.pools[q]) if q >= 0 else None
+            if broken is not None:
+                yield about(ids[i], word, broken)
     for i in problem.buffers.aliases:
         root, distance = (int(values[i]) for values in placed.inside)
         if said := placed.misplaced(i, root, distance):
             yield about(ids[i], "alias-misplaced", f"must lie in {shown(ids[root])}, {', '.join(said)}")
 
 
-def _pages_and_remainders_are_kept(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    table = problem.buffers
-    for i, page in table.pages.items():
-        if placed.pool[i] < 0:
-            continue
-        pool, offset = problem.pools[int(placed.pool[i])], int(placed.offset[i])
-        if (pool.base_address + offset) % page + int(table.size[i]) > page:
-            sentence = f"must not cross a multiple of {page} among its addresses"
-            yield about(table.ids[i], "straddles", f"{sentence}, got offset {offset} of {shown(pool.name)}")
-    for i, (modulus, remainder) in table.remainders.items():
-        if placed.pool[i] >= 0 and (offset := int(placed.offset[i])) % modulus != remainder:
-            sentence = f"must have an offset that leaves {remainder} when divided by {modulus}"
-            yield about(table.ids[i], "wrong-remainder", f"{sentence}, got offset {offset}")
+def _crosses_a_page(page: int, offset: int, size: int, pool: Pool) -> str | None:
+    if (pool.base_address + offset) % page + size <= page:
+        return None
+    return f"must not cross a multiple of {page} among its addresses, got offset {offset} of {shown(pool.name)}"
+
+
+def _has_another_remainder(rule: tuple[int, int], offset: int, size: int, pool: Pool) -> str | None:
+    modulus, remainder = rule
+    if offset % modulus == remainder:
+        return None
+    return f"must have an offset that leaves {remainder} when divided by {modulus}, got offset {offset}"
+
+
+FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]]] = {
+    "no_cross": ("straddles", _crosses_a_page),
+    "offset_mod": ("wrong-remainder", _has_another_remainder),
+}
+"""Fields that few buffers have: the word of each rule, and what is wrong with a value at an offset in a pool."""
 
 
 def _broken_rules(
     problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
-) -> Iterator[tuple[Rule, npt.NDArray[np.bool_], str]]:
+) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
     """Yield each rule about one pool, with which of the buffers `here` break it."""
     table = problem.buffers
     offset, end = rows_taken(placed.offset, here), rows_taken(placed.end, here)
     if len(table.pool_choices) > 1:
         is_open = np.array([not names or pool.name in names for names in table.pool_choices], dtype=np.bool_)
         yield "pool-not-allowed", ~is_open[rows_taken(table.pool_choice, here)], "must be in a pool that it names"
-    if forbidden := [i for i, names in table.forbidden.items() if pool.name in names]:
+    if forbidden := [i for i, names in table.rules["forbid_pools"].items() if pool.name in names]:
         yield "pool-not-allowed", np.isin(here, np.array(forbidden)), "must be in a pool that it does not forbid"
     steps = ((rows_taken(table.alignment, here), "its"), (np.array([pool.alignment]), "its pool's"))
     for step, whose in ((step, whose) for step, whose in steps if (step > 1).any()):

@@ -1,40 +1,17 @@
-"""The rules of plans by name, and how the verifier says that one is broken."""
+"""How the verifier says that a plan breaks a rule; the word of each rule stands where it is checked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from memplan.planner.errors import shown
-
-Rule = Literal[
-    "unknown-buffer",
-    "repeated-buffer",
-    "unplaced-buffer",
-    "unknown-pool",
-    "pool-not-allowed",
-    "misaligned",
-    "past-capacity",
-    "reserved-range",
-    "pin-missed",
-    "straddles",
-    "wrong-remainder",
-    "alias-misplaced",
-    "relative-misplaced",
-    "not-together",
-    "bank-clash",
-    "overlap",
-    "conflict",
-    "false-claim",
-    "not-all-listed",
-]
 
 
 @dataclass(frozen=True)
 class Violation:
     """A broken rule of a plan; `first` and `second` are buffers, `bytes` and `time` half-open ranges they share."""
 
-    rule: Rule
+    rule: str
     message: str
     first: int | str | None = None
     second: int | str | None = None
@@ -42,7 +19,7 @@ class Violation:
     time: tuple[int, int] | None = None
 
 
-def about(name: int | str, rule: Rule, sentence: str) -> Violation:
+def about(name: int | str, rule: str, sentence: str) -> Violation:
     """Say that a buffer breaks a rule."""
     return Violation(rule, f"buffer {shown(name)}: {sentence}", first=name)
 

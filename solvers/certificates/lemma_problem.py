@@ -76,9 +76,9 @@ def lemma_input(instance: Instance, kept: Bool) -> LemmaInput:
     position = np.full(len(instance), -1)
     position[both] = np.arange(len(both))
     members = [position[list(each.buffers)] for each in sets]
-    alignment, residue = instance.alignment[:, free].T.ravel(), instance.residue[:, free].T.ravel()
+    alignment, lowest = instance.alignment[:, free].T.ravel(), instance.lowest[:, free].T.ravel()
     allowed = instance.allowed[:, free].T.ravel()
-    granule, remainder, fits = _granules(alignment, residue, allowed, p)
+    granule, remainder, fits = _granules(alignment, lowest, allowed, p)
     obstacle_first, obstacle = _rows(_obstacles(instance, near[:n, n:], pinned))
     block_first, block = _rows(_blocks(instance, [pinned[found[found >= n] - n] for found in members]))
     near_first, near_list = _lists([np.flatnonzero(row) for row in near[:n, :n]])
@@ -89,7 +89,7 @@ def lemma_input(instance: Instance, kept: Bool) -> LemmaInput:
         pools=p,
         size=_int64(instance.size[free]),
         step=_int64(alignment),
-        residue=_int64(residue % alignment),
+        residue=_int64(lowest % alignment),
         least=np.zeros(n * p, dtype=np.int64),
         page=_int64(instance.page[:, free].T.ravel()),
         page_shift=_int64(instance.page_shift[:, free].T.ravel()),
@@ -109,7 +109,7 @@ def lemma_input(instance: Instance, kept: Bool) -> LemmaInput:
         # Groups of pools double with each pool; above four only all of them together are looked at.
         group=_int64([group for group in range(1, 1 << p) if group & (group - 1)] if p <= 4 else [(1 << p) - 1]),
     )
-    tables.least[:] = np.where(allowed, residue, FAR)
+    tables.least[:] = np.where(allowed, lowest, FAR)
     return LemmaInput(instance, free, sets, tables)
 
 

@@ -28,8 +28,8 @@ _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
 NEEDED = "the proof needs rules that certificates leave out"
 COARSE = "no multipliers were found that bring the bound up to the cost"
-_TAKEN = {"pages", "bank-weights", "together"}
-"""The features of constraint kinds that certificates take, and `together`, which an instance says of several pools."""
+_LEFT_OUT = CONSTRAINTS.keys() - {"pages", "bank-weights", "together"} | {"ranges"}
+"""The features that certificates leave out; what an instance says of `together` is about several pools."""
 MOST_BUFFERS = 4_000
 """The most buffers of a lemma search: it lists the pairs that conflict."""
 _LONG = 12_000
@@ -138,5 +138,5 @@ def _refused(problem: Problem, instance: Instance) -> str:
 
 def left_out(problem: Problem, instance: Instance) -> set[str]:
     """Return the rules of a problem that certificates leave out."""
-    found = set(instance.features & CONSTRAINTS.keys() - _TAKEN)
+    found = set(instance.features & _LEFT_OUT)
     return found | {"together"} if problem.together else found

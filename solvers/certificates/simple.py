@@ -66,8 +66,9 @@ def _collided(instance: Instance) -> tuple[int, int] | None:
 
 def _allowed(instance: Instance, caps: I64) -> Bool:
     """Return which pools each buffer may be in, where they end there, bool (p, n)."""
-    low = np.where(instance.pin >= 0, instance.pin, instance.residue)
-    return np.asarray(instance.allowed & ((low + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_)
+    return np.asarray(
+        instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
+    )
 
 
 def _candidates(problem: Problem, instance: Instance, plan: Plan, confined: Bool) -> Iterator[ConflictSet]:
@@ -114,7 +115,7 @@ def _too_long(
     for granule, remainder in _grids(instance, members, pools[0]):
         kept = members[
             (instance.alignment[pools[0], members] % granule == 0)
-            & (instance.residue[pools[0], members] % granule == remainder)
+            & (instance.lowest[pools[0], members] % granule == remainder)
         ]
         size = instance.size[kept].tolist()
         if not size:
@@ -122,7 +123,7 @@ def _too_long(
         waste = [-each % granule for each in size]
         # Cells of the grid are counted from its first one; below that nothing can be.
         rounded = [(low + (remainder - low) % granule, high + (remainder - high) % granule) for low, high in blocks[0]]
-        lows = [int(instance.residue[pools[0], i]) for i in kept.tolist()]
+        lows = [int(instance.lowest[pools[0], i]) for i in kept.tolist()]
         start = min(lows)
         rows = merged((low - start, high - start) for low, high in rounded if high > max(low, start))
         end = start + Reserve([(max(0, low), high) for low, high in rows]).reach(sum(size) + sum(waste)) - max(waste)
@@ -133,7 +134,7 @@ def _too_long(
 
 def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]]:
     """Return granules and remainders of offsets that some of the members keep to, (1, 0) first."""
-    alignment, residue = instance.alignment[q, members], instance.residue[q, members]
+    alignment, residue = instance.alignment[q, members], instance.lowest[q, members]
     steps, counts = np.unique(alignment, return_counts=True)
     common = int(np.gcd.reduce(steps)) if len(steps) else 1
     found = {(1, 0): None}

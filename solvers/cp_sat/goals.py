@@ -1,7 +1,7 @@
 """CP-SAT: short questions first ("is there a plan at the bound?"), then minimisation, goal after goal of the objective.
 
 Runs have heavy tails, so several short ones, over orders, limits and seeds, come before each long one. The best plan
-enters as a limit to stay below: as a hint it brings a tenth of what questions for limits in between bring.
+enters as a limit to stay below, and where a goal is minimised as a hint, too.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from math import nextafter
 from typing import Literal
 
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score, clashes, used
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.cp_sat.model import COST, CpSatQuestion
+from memplan.solvers.cp_sat.model import CpSatQuestion
 from memplan.solvers.cp_sat.run import NAME, CpSatEngine
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.offset_ranges import horizon
+from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 
 _LARGEST = 2**60
@@ -38,11 +37,7 @@ def solve(instance: Instance, search: Search) -> None:
         search.log(f"{NAME}: {refusal}")
         return
     pursuit = _GoalPursuit(instance, search)
-    for goal in pursuit.goals:
-        least = pursuit.least(goal)
-        if least is None:
-            return
-        pursuit.settled[goal] = least
+    pursuit.goals.pursue(pursuit.least)
 
 
 def _refusal(instance: Instance) -> str | None:
@@ -78,29 +73,24 @@ def _runs(goal: int) -> Iterator[_NextQuestion]:
 
 
 class _GoalPursuit:
-    """The goals in turn, each for the least value it can have while those before it keep what is `settled`.
-
-    A goal's value is the end of a pool (units), or the cost in whole steps above the cheapest conceivable.
-    """
+    """The goals in turn, each for the least value it can have while those before it keep what is proved."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
-        self.settled: dict[int, int] = {}
         self.random = np.random.default_rng(search.seed)
         ends = zip(instance.pools, _horizons(instance), strict=True)
         self.limits = {q: min(pool.capacity, end) for q, (pool, end) in enumerate(ends)}
-        self.goals = list(reversed(self.limits))
-        self.costs = whole_costs(instance) if instance.objective == "cost" else None
-        if self.costs is not None:
-            self.goals.insert(0, COST)
-            self.limits[COST] = self.costs.most
-        self.engine = CpSatEngine(instance, search, self.costs, _orders(instance, self.random))
+        costs = whole_costs(instance) if instance.objective == "cost" else None
+        if costs is not None:
+            self.limits[COST] = costs.most
+        self.goals = Goals(instance, search, costs)
+        self.engine = CpSatEngine(instance, search, costs, _orders(instance, self.random))
 
     def least(self, goal: int) -> int | None:
         """Return the least value of a goal, once it is reached and, as the engine says, proved; else None."""
-        floor = promising = self._known_floor(goal)
+        floor = promising = self.goals.known_floor()
         for run in _runs(goal):
-            reached = self._reached(goal)
+            reached = self.goals.reached(goal)
             most = self.limits[goal] if reached is None else reached - 1
             if floor > most and reached is None:
                 self.search.claim_infeasible(NAME)
@@ -117,45 +107,17 @@ class _GoalPursuit:
             at_least = self.engine.answer(self._question(goal, limit, run), run.work)
             if at_least > floor:
                 floor = at_least
-                self.search.offer_bound(self._score(goal, floor), NAME)
+                self.search.offer_bound(self.goals.score(floor), NAME)
             if run.kind == "choice":
                 promising = floor
         return None
 
     def _question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
-        limits = self.limits | self.settled | {goal: limit}
+        settled = dict(zip(self.goals.order, self.goals.proved, strict=False))
+        limits = self.limits | settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))
         is_minimised = run.kind in ("choice", "best")
         return CpSatQuestion(ends, limits.get(COST), goal, is_minimised, is_of_choice=run.kind == "choice")
-
-    def _known_floor(self, goal: int) -> int:
-        """Return what is proved of a goal: the bound's entry counts where all entries before it are reached."""
-        k, best = len(self.settled), self.search.best
-        if goal == COST or (best is not None and best.score[:k] != self.search.bound[:k]):
-            return 0
-        return int(self.search.bound[k])
-
-    def _reached(self, goal: int) -> int | None:
-        best = self.search.best
-        if best is None:
-            return None
-        if goal == COST and self.costs is not None:
-            in_clash = clashes(self.instance, self.instance.soft_pairs, best.pool, best.offset)
-            return self.costs.of_plan(best.pool.tolist(), np.flatnonzero(in_clash).tolist())
-        return used(self.instance, best.pool, best.offset)[goal]
-
-    def _score(self, goal: int, floor: int) -> Score:
-        """Return the score that nothing is below, as nothing is below `floor` in this goal."""
-        values = self.settled | {goal: floor}
-        ends = [values.get(q, 0) for q in reversed(range(len(self.instance.pools)))]
-        return tuple(ends) if self.costs is None else (self._cost_score(values[COST]), *ends)
-
-    def _cost_score(self, steps: int) -> float:
-        """Return the cost of so many steps, rounded as the objective rounds it, or down."""
-        assert self.costs is not None
-        best, cost = self.search.best, self.costs.of_steps(steps)
-        is_best = best is not None and self._reached(COST) == steps and abs(best.score[0] - cost) <= 1e-12 * cost
-        return best.score[0] if best is not None and is_best else nextafter(cost * (1 - 1e-12), 0)
 
 
 def whole_costs(instance: Instance) -> Costs:

@@ -27,12 +27,10 @@ from memplan.solvers.cp_sat.overlap import (
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.sharing import Sharing
 from memplan.solvers.formulation.symmetry import identical
+from memplan.solvers.search.goals import COST
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
-
-COST = -1
-"""The goal that is no pool: the cost."""
 
 
 @dataclass(frozen=True)

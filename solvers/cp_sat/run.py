@@ -14,9 +14,10 @@ from memplan.solvers.cp_sat.model import CpSatQuestion, build
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.packing.place import drop
 from memplan.solvers.search.incumbent import Search
+from memplan.solvers.search.result import Assignment
 
 if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpSolver, CpSolverSolutionCallback
+    from ortools.sat.python.cp_model import CpModel, CpSolver, CpSolverSolutionCallback
 
 NAME = "cp-sat"
 _UNITS_PER_WORK = 100_000_000
@@ -51,6 +52,8 @@ class CpSatEngine:
 
         model = cp_model.CpModel()
         boxes = build(model, self.instance, self.costs, question, next(self.orders))
+        if question.is_minimised and self.search.best is not None:
+            _hint(model, boxes, self.search.best)
         solver = cp_model.CpSolver()
         self._set_parameters(solver, question, work)
         reporter = None if question.is_of_choice else _reporter(self.instance, self.search, boxes)
@@ -81,6 +84,16 @@ class CpSatEngine:
             parameters.search_branching = cp_model.FIXED_SEARCH
         # Proofs above the bound take a tenth of a second with it, minutes without; other questions only grow slower.
         parameters.use_strong_propagation_in_disjunctive = question.is_minimised
+
+
+def _hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
+    """Hint at the best plan: its pools, and its offsets in them."""
+    for homes, pool, offset in zip(boxes, best.pool.tolist(), best.offset.tolist(), strict=True):
+        for q, box in homes.items():
+            if len(homes) > 1:
+                model.add_hint(box.is_here, q == pool)
+            if q == pool:
+                model.add_hint(box.start, offset)
 
 
 def _reporter(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolverSolutionCallback:

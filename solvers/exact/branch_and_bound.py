@@ -17,6 +17,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.exact.components import split
 from memplan.solvers.exact.dummy_rounds import DummyRounds
 from memplan.solvers.exact.infeasible_core import InfeasibleCore
@@ -34,7 +35,6 @@ long.
 """
 NODE_WORK = 4
 """The units of Search.work_limit that a node counts."""
-MAX_LIFETIMES = 10_000
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -146,7 +146,9 @@ def _ceiling(instance: Instance) -> int:
     """Return an end that nothing need pass: the capacity, or what stacking all on everything fixed takes."""
     pool = instance.pools[0]
     fixed = max(int(pool.reserved.max(initial=0)), int((instance.pin + instance.size).max(initial=0)))
-    stacked = fixed + int((instance.size + instance.alignment[0] + instance.residue[0]).sum())
+    start = instance.lowest[0] % instance.alignment[0]
+    fixed = max(fixed, int((instance.lowest[0] - start).max(initial=0)))
+    stacked = fixed + int((instance.size + instance.alignment[0] + start).sum())
     return min(pool.capacity, stacked)
 
 

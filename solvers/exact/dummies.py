@@ -107,6 +107,6 @@ def filled(component: Component, rows: list[DummyBuffer]) -> Component:
         end=column(np.append(whole.end, shift + end)),
         alignment=np.append(whole.alignment, [granule * each], axis=1),
         # Dummy buffers lie on the grid of the component, or they could not fill it.
-        residue=np.append(whole.residue, [sections.residue[0] % granule * each], axis=1),
+        lowest=np.append(whole.lowest, [sections.residue[0] % granule * each], axis=1),
     )
     return Component(instance, lives, np.append(component.buffers, mine))

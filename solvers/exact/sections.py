@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.instance import I64_MAX, Bool, Instance
 from memplan.planner.model.buffer_table import I64, frozen
 from memplan.solvers.formulation.symmetry import appearances
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.exact.sections import SectionFacts, Sections, lay_out
+from memplan.solvers.kernels.exact.state import NOWHERE
 
 _CODE_SEED = 20261120
 
@@ -47,7 +48,8 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> LaidOut:
     lifetime_buffer, start, end = lifetime_buffer[mine], lives.start[mine], lives.end[mine]
     m, base = len(start), int(start.min())
     start, end, k = start - base, end - base, int(end.max()) - base
-    size, step, residue = instance.size[buffers], instance.alignment[0, buffers], instance.residue[0, buffers]
+    size, step, residue = instance.size[buffers], instance.alignment[0, buffers], instance.lowest[0, buffers]
+    residue = residue % step if "ranges" in instance.features else residue
     granule = int(np.gcd.reduce(np.concatenate((step, np.diff(residue)))))
     link_first, link = _links(instance, buffers, position)
     obstacle_first, obstacle = _obstacle_rows(instance, buffers)
@@ -114,9 +116,10 @@ def _links(instance: Instance, buffers: I64, position: I64) -> tuple[I64, I64]:
 
 
 def _obstacle_rows(instance: Instance, buffers: I64) -> tuple[I64, I64]:
-    """Return, for each buffer, where it may not lie: reserved ranges, and pinned buffers that conflict with it."""
+    """Return, for each buffer, where it may not lie: reserved ranges, pinned buffers that conflict with it, and what
+    is below its lowest offset and above its highest."""
     reserved = instance.pools[0].reserved.tolist()
-    if "pins" not in instance.features:
+    if instance.features.isdisjoint({"pins", "ranges"}):
         return _repeated(_merged(reserved), len(buffers))
     mine = instance.pin[instance.lifetime_buffer] >= 0
     lifetime_buffer, start, end = instance.lifetime_buffer[mine], instance.start[mine], instance.end[mine]
@@ -125,8 +128,16 @@ def _obstacle_rows(instance: Instance, buffers: I64) -> tuple[I64, I64]:
         near = set(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())
         for r in range(instance.first[i], instance.first[i + 1]):
             near.update(lifetime_buffer[(start < instance.end[r]) & (instance.start[r] < end)].tolist())
-        found.append(_merged(reserved + [_extent(instance, j) for j in near - {i} if instance.pin[j] >= 0]))
+        pinned = [_extent(instance, j) for j in near - {i} if instance.pin[j] >= 0]
+        found.append(_merged(reserved + pinned + _beyond(instance, i)))
     return _rows(found)
+
+
+def _beyond(instance: Instance, i: int) -> list[list[int]]:
+    """Return what keeps a buffer from lying below its lowest offset, or above its highest, as [low, high] rows."""
+    lowest, highest = int(instance.lowest[0, i]), int(instance.highest[0, i])
+    below = [[0, lowest]] if lowest >= instance.alignment[0, i] else []
+    return below if highest == I64_MAX else [*below, [highest + int(instance.size[i]), NOWHERE]]
 
 
 def _block_rows(instance: Instance, base: int, n_sections: int, granule: int, residue: int) -> tuple[I64, I64]:

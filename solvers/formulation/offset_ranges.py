@@ -17,19 +17,17 @@ Span = tuple[int, int]
 def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
     """Return, for each buffer, its span in each pool `q` where it fits below ends[q], with the groups that it is in.
 
-    The offsets are those that alignments allow, or the pin; pages, reserved ranges and other buffers are not looked at.
+    The offsets are those that alignments and ranges allow; pages, reserved ranges and other buffers are not looked at.
     """
     found: list[dict[int, Span]] = [{} for _ in range(len(instance))]
     reach, anchor, distance = _reach(instance), instance.anchor.tolist(), instance.distance.tolist()
-    is_pinned = (instance.pin >= 0).tolist()
     for q, end in enumerate(ends):
-        lowest = np.where(instance.pin >= 0, instance.pin, instance.residue[q]).tolist()
-        step = instance.alignment[q].tolist()
+        lowest, highest, step = (row[q].tolist() for row in (instance.lowest, instance.highest, instance.alignment))
         for i in np.flatnonzero(instance.allowed[q]).tolist():
             # What lies above it in its rigid group must fit, too.
             slack = end - reach[anchor[i]] + distance[i] - lowest[i]
             if slack >= 0:
-                found[i][q] = (lowest[i], lowest[i] + (0 if is_pinned[i] else slack // step[i] * step[i]))
+                found[i][q] = (lowest[i], min(lowest[i] + slack // step[i] * step[i], highest[i]))
     shared: dict[int, set[int]] = {}
     for i, colocation in enumerate(instance.colocation.tolist()):
         shared[colocation] = shared.get(colocation, set(found[i])) & found[i].keys()
@@ -56,8 +54,7 @@ def horizon(instance: Instance, q: int) -> int:
     for i, anchor in zip(mine.tolist(), anchors, strict=True):
         period[anchor] = lcm(period[anchor], int(instance.alignment[q, i]), int(instance.page[q, i]) or 1)
         waste[anchor] = max(waste[anchor], int(free[i]))
-    fixed = [0, *instance.pools[q].reserved[:, 1].tolist(), *instance.residue[q, mine].tolist()]
-    base: int = max([*fixed, *instance.pin[mine].tolist()])
+    base: int = max([0, *instance.pools[q].reserved[:, 1].tolist(), *instance.lowest[q, mine].tolist()])
     # Every group stacked on all that is fixed, each with the most that its alignment, pages and banks may waste.
     return base + sum(reach[anchor] + waste[anchor] + period[anchor] - 1 for anchor in waste)
 

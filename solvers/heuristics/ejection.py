@@ -19,7 +19,7 @@ MOST_LIFETIMES = 20_000
 ROUNDS, ROUNDS_HOME, ROUNDS_SOON = 40, 6, 2
 """Rounds for each buffer: for a first placement, to bring one buffer home, and for a quick try."""
 ENDLESS = 2**62
-FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "reserved", "cost"})
+FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"})
 """The features of instances that ejection honours."""
 
 
@@ -72,14 +72,14 @@ class Ejector:
     def __post_init__(self) -> None:
         instance = self.instance
         reserved = [(q, low, high) for q, pool in enumerate(instance.pools) for low, high in pool.reserved.tolist()]
-        is_fixed = instance.pin >= 0
+        is_fixed, capacity = instance.pin >= 0, np.array([pool.capacity for pool in instance.pools])
         self._homes = Reference(
             Homes(
                 size=_whole(instance.size),
                 may_use=_whole(instance.allowed.astype(np.int64)),
                 alignment=_whole(instance.alignment),
-                residue=_whole(instance.residue),
-                end=_whole(np.array([pool.capacity for pool in instance.pools])),
+                lowest=_whole(instance.lowest),
+                highest=_whole(np.minimum(instance.highest, capacity[:, None] - instance.size)),
                 home=_whole(np.where(is_fixed, instance.pin, self.offset)),
                 home_pool=_whole(np.where(is_fixed, np.argmax(instance.allowed, axis=0), self.pool)),
                 is_fixed=np.ascontiguousarray(is_fixed),

@@ -39,7 +39,7 @@ _RAISE, _STALLED, _MOST_URGENT = 16.0, 6, 1e60
 so many orders without a gain another rule is drawn."""
 _CORE_RAISE, _CORE_STALLED, _RAISES_A_TURN = 2.0, 30, 32
 """A core is packed thousands of times, and learns more from smaller steps with more patience."""
-_TIED_BY_TIME = frozenset({"holes", "capacity", "alignment", "pins", "reserved"})
+_TIED_BY_TIME = frozenset({"holes", "capacity", "alignment", "pins", "ranges", "reserved"})
 """Features with which buffers that are never alive together have nothing to do with each other in one pool."""
 _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 

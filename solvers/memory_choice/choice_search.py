@@ -17,6 +17,7 @@ from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers
 from memplan.solvers.packing.orders import RULES, Traits
 from memplan.solvers.packing.packer import Packer, work
+from memplan.solvers.packing.place import bounded_first
 from memplan.solvers.search.incumbent import Search
 
 _CAPACITY_PARTS = (1.0, 0.98, 0.95, 0.92, 0.88)
@@ -111,8 +112,7 @@ class ChoiceSearch:
             # Groups of several buffers go nowhere but to their own pool, or half of one might fit.
             others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
             mine = np.concatenate((chosen, others))
-            # Pinned buffers first, as nothing else can make room for them.
-            mine = mine[np.argsort(instance.pin[mine] < 0, kind="stable")]
+            mine = bounded_first(instance, mine)
             found[mine], found_pool[mine] = self.packer.pack(q, mine), q
             is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
             # One member without a place takes its whole group on to the next pool.

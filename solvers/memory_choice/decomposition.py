@@ -14,12 +14,12 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
 from memplan.solvers.memory_choice.dynamic_program import NEVER, ChoiceEffort, PoolChoice, cheapest
-from memplan.solvers.memory_choice.goals import COST, Goals
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
 from memplan.solvers.memory_choice.subset_packings import SubsetPackings
 from memplan.solvers.memory_choice.timeline import NoGood
-from memplan.solvers.search.incumbent import Search
+from memplan.solvers.search.goals import COST, Goals
+from memplan.solvers.search.incumbent import SearchState
 
 NAME = "memory-choice"
 ROUNDS = ((250_000, ChoiceEffort()), (2_500_000, ChoiceEffort(300_000, 24_000_000)))
@@ -32,7 +32,7 @@ _OPEN_AT_MOST = 3
 """The most choices of unknown packing that are tried for a goal."""
 
 
-def solve(instance: Instance, search: Search) -> None:
+def solve(instance: Instance, search: SearchState) -> None:
     """Offer plans and bounds until the least score is proved, the search is over, or nothing more is found."""
     if len(instance) == 0:
         search.offer(instance.pin, instance.pin, NAME)
@@ -53,13 +53,13 @@ def solve(instance: Instance, search: Search) -> None:
 class Decomposition:
     """The proved goals and the no-goods so far. No pool may reach beyond its one of `ends`, in units."""
 
-    def __init__(self, knapsack: Knapsack, search: Search) -> None:
+    def __init__(self, knapsack: Knapsack, search: SearchState) -> None:
         self.knapsack, self.search = knapsack, search
         self.instance = knapsack.instance
         self.packings = SubsetPackings(self.instance, search)
         self.ends = [pool.capacity for pool in self.instance.pools]
         self.dearest = int(knapsack.price.max(axis=0, initial=0).sum())
-        self.goals = Goals(knapsack, search)
+        self.goals = Goals(self.instance, search, knapsack.costs)
         self.nogoods: list[NoGood] = []
         self.doubts: list[NoGood] = []
         self.effort = ChoiceEffort()
@@ -81,25 +81,27 @@ class Decomposition:
     def run(self, work: int, effort: ChoiceEffort) -> bool:
         """Pursue the goals that are not proved yet; return True if nothing is left to do."""
         self.effort = effort
-        for goal in self.goals.left:
-            self.doubts = []
-            value = self._least_cost(work) if goal == COST else self._least_end(goal, work)
-            # No proof is near, but a choice that leaves some capacity may still be packed.
-            if value is None and goal == COST:
-                self._compromise(work)
-            if value is None or self.search.is_over:
-                return self.search.is_over
-            self.goals.proved_values.append(value)
-            if goal != COST:
-                self.ends[goal] = value
-        return True
+        return self.goals.pursue(lambda goal: self._least(goal, work)) or self.search.is_over
+
+    def _least(self, goal: int, work: int) -> int | None:
+        """Return the least value of a goal, once it is proved, which the pools then keep."""
+        self.doubts = []
+        if goal != COST:
+            value = self._least_end(goal, work)
+            self.ends[goal] = self.ends[goal] if value is None else value
+            return value
+        value = self._least_cost(work)
+        # No proof is near, but a choice that leaves some capacity may still be packed.
+        if value is None:
+            self._compromise(work)
+        return value
 
     def _least_cost(self, work: int) -> int | None:
         """Return the least cost once it is reached and proved, in steps; None if that does not come to an end."""
         multipliers, floor, requested = self.multipliers, self.floor, (-1, -1)
         proved = PoolChoice(None, 0, 0)
         while not self._is_over():
-            reached = self.goals.best_value(COST)
+            reached = self.goals.reached(COST)
             if reached is not None and floor >= reached:
                 return reached
             most = self.dearest if reached is None else reached - 1
@@ -124,7 +126,7 @@ class Decomposition:
         limit = self.knapsack.limits(self.ends)
         is_tight = limit < np.array([[capacity.most] for capacity in self.knapsack.row_capacities])
         for part in _PARTS:
-            reached = self.goals.best_value(COST)
+            reached = self.goals.reached(COST)
             most = self.dearest if reached is None else reached - 1
             less = np.where(is_tight, (limit * part).astype(np.int64), limit)
             choice = cheapest(self.knapsack, less, self.multipliers, (), most, self.effort, self._is_over)
@@ -132,7 +134,7 @@ class Decomposition:
             if choice.home is None or self._is_over():
                 return
             self._pack(choice.home, COST, 0, work)
-            if self.goals.best_value(COST) == choice.cost:
+            if self.goals.reached(COST) == choice.cost:
                 return
 
     def _least_end(self, q: int, work: int) -> int | None:
@@ -140,12 +142,12 @@ class Decomposition:
         multipliers = None
         if self.goals.has_cost:
             floor = self._raised(self.goals.known_floor())
-        elif self.goals.proved_values:
+        elif self.goals.proved:
             multipliers, floor = self._first_bound(q)
         else:
             multipliers, floor = self.multipliers, self.floor
         while not self._is_over():
-            reached = self.goals.best_value(q)
+            reached = self.goals.reached(q)
             if reached is not None and floor >= reached:
                 return reached
             top = self.ends[q] if reached is None else reached - 1
@@ -175,7 +177,7 @@ class Decomposition:
         while low < found and not self._is_over():
             ends[q] = requested
             limit = self.knapsack.limits(ends)
-            most = self.goals.proved_values[0] if self.goals.has_cost else 0
+            most = self.goals.proved[0] if self.goals.has_cost else 0
             if multipliers is None and (worth is None or worth.cost_bound(self.knapsack, limit) <= most):
                 worth = for_cost(self.knapsack, limit, self.dearest, self.iterations // 4, self._is_over)
             assert worth is not None
@@ -214,7 +216,7 @@ class Decomposition:
         # The pool most likely to fail comes first, before work goes into the others.
         fullest = np.argsort(-filled.max(axis=1, initial=0), kind="stable")
         offset = np.zeros(len(pool), dtype=np.int64)
-        reached = self.goals.best_value(goal)
+        reached = self.goals.reached(goal)
         for q in fullest.tolist():
             kept = pool == q
             # Only the pool of the goal has to end lower than in the best plan.

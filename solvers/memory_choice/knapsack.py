@@ -115,12 +115,6 @@ class Knapsack:
         np.subtract.at(change, before + self.end, amount)
         return np.asarray(np.cumsum(change.reshape(len(self.row_capacities), -1), axis=1)[:, :-1])
 
-    def home_of(self, pool: I64) -> I64:
-        """Return the choice that an assignment makes: the pool of each item."""
-        home = np.zeros(self.n_items, dtype=np.int64)
-        home[self.item] = pool
-        return home
-
     def cost(self, home: I64) -> int:
         """Return the steps that a choice costs."""
         return int(self.price[home, np.arange(self.n_items)].sum())

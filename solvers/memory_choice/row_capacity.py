@@ -24,7 +24,7 @@ class RowCapacity:
     def __init__(self, instance: Instance, q: int, lives: tuple[I64, I64, I64], rows: int) -> None:
         here = instance.allowed[q]
         step = int(np.gcd.reduce(instance.alignment[q, here], initial=0)) or 1
-        self.granule = step if not (instance.residue[q, here] % step).any() else 1
+        self.granule = step if not (instance.lowest[q, here] % step).any() else 1
         self.size: I64 = -(-instance.size // self.granule) * self.granule
         self.most = int(self.size[here].sum())
         self.reserved = _widened(instance.pools[q], self.granule)

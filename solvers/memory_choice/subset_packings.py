@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +11,9 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
-from memplan.solvers.search.incumbent import Search, SearchState
-from memplan.solvers.search.meanwhile import meanwhile
+from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Progress
 
-_LOOK_EVERY_S = 0.02
 _PROVED_PART = 20
 """A set that is packed or proved takes about this part of the work allowed."""
 _MAX_EXACT = 4_000
@@ -41,7 +38,7 @@ class SubsetPackings:
     `spent` estimates the work that all answers took, in units of Search.work_limit.
     """
 
-    def __init__(self, instance: Instance, search: Search) -> None:
+    def __init__(self, instance: Instance, search: SearchState) -> None:
         self.instance, self.search = instance, search
         self.spent = 0
         self._packings: dict[tuple[int, bytes], SubsetPacking] = {}
@@ -100,28 +97,18 @@ class SubsetPackings:
     def _search(self, q: int, kept: Bool, end: int, at_most: int, work: int, packing: SubsetPacking) -> None:
         part = part_of(self.instance, kept, q)
         part = replace(part, pools=(_cut(part.pools[0], at_most),), objective="peak")
-        inner = SearchState(
-            part,
-            deadline=time.monotonic() + self.search.remaining_s,
-            seed=self.search.seed,
-            # By work, so that what is learned of a set does not depend on the load of the machine.
-            deterministic=True,
-            work_limit=work,
-            # Both prove by exhaustion or by pins; a no-good must not rest on an engine's word.
-            trusted=frozenset({"greedy", branch_and_bound.NAME}),
-        )
+        inner = self.search.child(part, work_limit=work)
 
         def look(_: Progress) -> None:
             if inner.best is not None and inner.best.score[0] <= end:
                 inner.stop("accepted")
 
         inner.on_progress = look
-        with meanwhile(lambda: self._stop_if_over(inner), _LOOK_EVERY_S, "memplan-packing"):
-            greedy.solve(part, inner)
-            if not inner.is_over and len(part) > _MAX_EXACT:
-                local_search.solve(part, inner)
-            elif not inner.is_over:
-                branch_and_bound.solve(part, inner)
+        greedy.solve(part, inner)
+        if not inner.is_over and len(part) > _MAX_EXACT:
+            local_search.solve(part, inner)
+        elif not inner.is_over:
+            branch_and_bound.solve(part, inner)
         packing.work = max(packing.work, work)
         if inner.best is not None:
             self._take(packing, inner.best.offset, part.size)
@@ -129,10 +116,6 @@ class SubsetPackings:
         # An open set took all that was allowed, a packed or proved one a small part.
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(packing.need, at_most + 1 if inner.infeasible is not None else int(inner.bound[-1]))
-
-    def _stop_if_over(self, inner: SearchState) -> None:
-        if self.search.is_over:
-            inner.stop("cancelled")
 
 
 def _cut(pool: CompiledPool, end: int) -> CompiledPool:

@@ -38,9 +38,9 @@ class Grid:
         granule, shift = 0, []
         for q, pool in enumerate(instance.pools):
             mine = instance.allowed[q]
-            residue = instance.residue[q, mine].tolist()
-            shift.append(min(residue, default=0))
-            granule = gcd(granule, *instance.alignment[q, mine].tolist(), *(value - shift[q] for value in residue))
+            lowest = instance.lowest[q, mine].tolist()
+            shift.append(min(lowest, default=0))
+            granule = gcd(granule, *instance.alignment[q, mine].tolist(), *(value - shift[q] for value in lowest))
             borders = [
                 (pool.bank, pool.bank_shift),
                 *zip(instance.page[q, mine].tolist(), instance.page_shift[q, mine].tolist(), strict=True),
@@ -213,15 +213,15 @@ class Boxes:
     def mirror(self) -> tuple[int, int] | None:
         """Return a pair of buffers of which the first may be taken to lie below the second, or None.
 
-        Turning a plan upside down makes another one of the same peak: in a single pool where nothing is pinned or
-        reserved, no offset is shifted and no extent wasted, and where no constraint is about addresses or about ends.
+        Turning a plan upside down makes another one of the same peak: in a single pool where nothing is pinned, ranged
+        or reserved, no offset is shifted and no extent wasted, and no constraint is about addresses or about ends.
         Exchanging twins could undo the choice, so neither has one.
         """
         # Turned over, pages, banks and distances would be others.
         if self.instance.features & ON_OFFSETS:
             return None
         buffers = self.all[: self.n]
-        fixed = len(self.all) > self.n or bool((self.instance.pin >= 0).any())
+        fixed = len(self.all) > self.n or not self.instance.features.isdisjoint({"pins", "ranges"})
         coarse = any(box.waste or max(box.step.values(), default=1) > self.grid.granule for box in buffers)
         if len(self.limit) != 1 or fixed or coarse or self.grid.shift != (0,):
             return None

@@ -1,28 +1,31 @@
-"""The integer program, solved by CBC through PuLP.
+"""The integer program, solved by CBC, the program that PuLP brings along.
 
 `import pulp` loads highspy, which cannot share a process with OR-Tools: this runs in a child process, and imports it
-when called. CBC is a process below that; both are killed together.
+when called. CBC is a process below that; both are killed together. It is given the program as an MPS file, and is
+interrupted where it misses its limit: between long steps it does not look at its clock, but then writes what it has.
 """
 
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 import time
-from math import inf
+from collections.abc import Iterator
+from math import inf, isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.mip.draft import IntegerProgram
-from memplan.solvers.mip.stages import EngineRun, Outcome, pursue
+from memplan.solvers.mip.draft import F64, IntegerProgram
+from memplan.solvers.mip.stages import RESERVE_S, EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
-_INFEASIBLE = "says infeasible or unbounded"
-"""The words of CBC's log where preprocessing ends it; no column of the program is unbounded."""
-_LOWER_BOUND = re.compile(r"^Lower bound:\s+(\S+)$", re.MULTILINE)
+_INFEASIBLE = re.compile(r"says infeasible or unbounded|proven infeasible")
+"""What CBC writes where nothing fits; no column of the program is unbounded."""
+_BOUND = re.compile(r"(?:^Lower bound:\s+|\(best possible )([-+.\de]+)", re.MULTILINE)
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -33,88 +36,103 @@ def solve(instance: Instance, search: Search) -> None:
 def _solve_program(run: EngineRun) -> Outcome:
     import pulp
 
+    began = time.monotonic()
+    with TemporaryDirectory(prefix="memplan-cbc-") as name:
+        folder = Path(name)
+        (folder / "model.mps").write_text("\n".join(_mps(run.program)) + "\n")
+        if run.start is not None:
+            (folder / "start.txt").write_text("\n".join(_started(run.program, run.start)) + "\n")
+        limit_s = None if run.effort.seconds is None else max(0.05, run.effort.seconds - (time.monotonic() - began))
+        log = _run([pulp.PULP_CBC_CMD().path, *_arguments(run, limit_s)], folder, limit_s)
+        for line in log.splitlines():
+            run.log(f"cbc: {line}")
+        solution = folder / "solution.txt"
+        return _outcome(run, log, solution.read_text().splitlines() if solution.exists() else [])
+
+
+def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     effort = run.effort
-    seed = 1 + effort.seed % 10**6
-    problem, columns = _model(pulp, run.program)
-    if run.start is not None:
-        for at, variable in columns.items():
-            variable.setInitialValue(_nearest(run.program, at, float(run.start[at])))
-    with TemporaryDirectory(prefix="memplan-cbc-") as folder:
-        log_file = Path(folder) / "cbc.log"
-        solver = pulp.PULP_CBC_CMD(
-            msg=False,
-            logPath=str(log_file),
-            warmStart=run.start is not None,
-            timeLimit=effort.seconds,
-            maxNodes=effort.nodes,
-            gapAbs=effort.gap,
-            # The relative gap would stop it above the least unit.
-            gapRel=0,
-            # By itself CBC counts processor time, which on a busy machine is later than the deadline.
-            options=["timeMode elapsed", f"randomSeed {seed}", f"randomCbcSeed {seed}"],
-        )
-        solver.tmpDir = folder
+    seed = str(1 + effort.seed % 10**6)
+    # By itself CBC counts processor time, which on a busy machine is later than the deadline.
+    limits = ["-timeMode", "elapsed"] + ([] if limit_s is None else ["-sec", str(limit_s)])
+    limits += [] if effort.nodes is None else ["-maxNodes", str(effort.nodes)]
+    # The relative gap would stop it above the least unit.
+    limits += ["-allowableGap", str(effort.gap), "-ratioGap", "0", "-randomSeed", seed, "-randomCbcSeed", seed]
+    start = [] if run.start is None else ["-mipstart", "start.txt"]
+    return ["model.mps", *start, *limits, "-branch", "-printingOptions", "all", "-solution", "solution.txt"]
+
+
+def _run(command: list[str], folder: Path, limit_s: float | None) -> str:
+    """Run CBC in a folder; return its log. It is interrupted at its limit, and killed where that is in vain."""
+    with (
+        (folder / "cbc.log").open("w") as log,
+        subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
+    ):
         began = time.monotonic()
         try:
-            problem.solve(solver)
-        except pulp.PulpSolverError:
+            process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(RESERVE_S / 2)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        else:
             # Where its time is over while it prepares the program, CBC 2.10 crashes.
-            if effort.seconds is None or time.monotonic() - began < effort.seconds:
-                raise
-            return Outcome("open")
-        lines = log_file.read_text()
-    for line in lines.splitlines():
-        run.log(f"cbc: {line}")
-    return _outcome(pulp, problem, columns, run, lines)
+            if process.returncode and (limit_s is None or time.monotonic() - began < 0.9 * limit_s):
+                raise RuntimeError(f"CBC ended with status {process.returncode}")
+    return (folder / "cbc.log").read_text()
 
 
-def _model(pulp: Any, program: IntegerProgram) -> tuple[Any, dict[int, Any]]:
-    """Return the program as PuLP has it, and its variables by column.
-
-    A column without entries is left out, as bounds on it break CBC's reader.
-    """
-    problem = pulp.LpProblem("memplan", pulp.LpMinimize)
-    used = sorted({*program.index.tolist(), *np.flatnonzero(program.cost).tolist()})
-    columns = {
-        at: problem.add_variable(
-            f"x{at}",
-            float(program.lower[at]),
-            float(program.upper[at]),
-            cat=pulp.LpInteger if program.is_whole[at] else pulp.LpContinuous,
-        )
-        for at in used
-    }
-    problem += pulp.LpAffineExpression([(columns[at], 1.0) for at in np.flatnonzero(program.cost).tolist()])
-    index, value = program.index.tolist(), program.value.tolist()
-    for k, (first, last) in enumerate(zip(program.first.tolist(), program.first[1:].tolist(), strict=False)):
-        sides = pulp.LpAffineExpression([(columns[index[e]], value[e]) for e in range(first, last)])
-        least, most = float(program.row_lower[k]), float(program.row_upper[k])
-        if least == most:
-            problem += sides == least
-            continue
-        if least > -inf:
-            problem += sides >= least
-        if most < inf:
-            problem += sides <= most
-    return problem, columns
+def _mps(program: IntegerProgram) -> Iterator[str]:
+    """Yield the program as lines of free MPS; its columns are x0, x1, ..., its rows r0, r1, ..."""
+    yield from ("NAME memplan FREE", "ROWS", " N total")
+    limits: list[float] = []
+    for k, (least, most) in enumerate(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)):
+        yield f" {'E' if least == most else 'L' if least == -inf else 'G'} r{k}"
+        limits.append(most if least == -inf else least)
+    yield "COLUMNS"
+    entries: list[list[str]] = [[f" x{at} total {cost!r}"] for at, cost in enumerate(program.cost.tolist())]
+    rows = np.repeat(np.arange(len(limits)), np.diff(program.first)).tolist()
+    for at, k, value in zip(program.index.tolist(), rows, program.value.tolist(), strict=True):
+        entries[at].append(f" x{at} r{k} {value!r}")
+    for kind, columns in (("INTEND", ~program.is_whole), ("INTORG", program.is_whole)):
+        yield f" MARKER 'MARKER' '{kind}'"
+        for at in np.flatnonzero(columns).tolist():
+            yield from entries[at]
+    yield from (
+        " MARKER 'MARKER' 'INTEND'",
+        "RHS",
+        *(f" RHS r{k} {limit!r}" for k, limit in enumerate(limits)),
+        "BOUNDS",
+    )
+    for at, (least, most) in enumerate(zip(program.lower.tolist(), program.upper.tolist(), strict=True)):
+        yield from (f" LO BND x{at} {least!r}", f" UP BND x{at} {most!r}")
+    yield "ENDATA"
 
 
-def _nearest(program: IntegerProgram, at: int, value: float) -> float:
-    """Return the value between the column's limits; PuLP refuses one that is outside by a rounding error."""
-    return min(max(value, float(program.lower[at])), float(program.upper[at]))
+def _started(program: IntegerProgram, start: F64) -> Iterator[str]:
+    """Yield a start as lines of a solution; CBC refuses a value that is outside of its limits by a rounding error."""
+    yield "Stopped on time - objective value 0"
+    for at, value in enumerate(np.clip(start, program.lower, program.upper).tolist()):
+        yield f"{at} x{at} {value!r} 0"
 
 
-def _outcome(pulp: Any, problem: Any, columns: dict[int, Any], run: EngineRun, lines: str) -> Outcome:
-    """Read what CBC found; its values mean nothing where it reports no solution."""
-    if problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
+def _outcome(run: EngineRun, log: str, solution: list[str]) -> Outcome:
+    """Read what CBC found; its values mean nothing where it reports no integer solution."""
+    status = solution[0] if solution else ""
+    is_optimal = status.startswith("Optimal")
+    if is_optimal or (status.startswith("Stopped") and "no integer solution" not in status):
         values = run.program.lower.copy()
-        for at, variable in columns.items():
-            values[at] = variable.varValue
+        for line in solution[1:]:
+            _, name, value, *_ = line.replace("**", "").split()
+            if name.startswith("x"):  # of rows there is one, too
+                values[int(name[1:])] = float(value)
         run.take(values)
-    if problem.sol_status == pulp.LpSolutionOptimal:
-        # It stops within the gap, so only what lies below that is a bound.
-        return Outcome("optimal", float(pulp.value(problem.objective) or 0.0) - run.effort.gap)
-    if problem.status == pulp.LpStatusInfeasible or _INFEASIBLE in lines:
+        if is_optimal:
+            # It stops within the gap, so only what lies below that is a bound.
+            return Outcome("optimal", float(status.split()[-1]) - run.effort.gap)
+    if "nfeasible" in status or _INFEASIBLE.search(log):
         return Outcome("infeasible")
-    said = _LOWER_BOUND.search(lines)
-    return Outcome("open", float(said.group(1)) if said else -inf)
+    bounds = [float(said) for said in _BOUND.findall(log)]
+    return Outcome("open", bounds[-1] if bounds and isfinite(bounds[-1]) else -inf)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from math import inf
 from textwrap import wrap
 
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.instance import I64_MAX, Instance
-from memplan.planner.instance.objective import score
-from memplan.planner.model.buffer_table import column
+from memplan.planner.instance.instance import I64_MAX, PLAIN, Instance
 from memplan.planner.model.problem import Problem
+from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, LinearRow
 from memplan.solvers.mip.model_names import COLUMN_WORDS, WORDS, ModelNames
 from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
-from memplan.solvers.packing.place import drop
+from memplan.solvers.search.incumbent import SearchState
 
 _WIDTH = 100
+_PLAN_WORK = 50_000
+"""The work of the plan whose peak limits the big-M: some 50 ms."""
 
 
 def write_model(problem: Problem, suffix: str) -> bytes:
@@ -52,17 +55,20 @@ def _question(instance: Instance) -> tuple[Boxes, MipQuestion]:
         return Boxes(instance, question.limit), question
     last = len(limits) - 1
     # The lower the limit, the smaller the big-M of each pair, and the easier the program.
-    limits[last] = min(limits[last], _peak_by_size(instance))
+    limits[last] = min(limits[last], _peak_of_a_plan(instance))
     floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
     question = MipQuestion(tuple(limits), tuple(floors), ("peak", last))
     return Boxes(instance, question.limit), question
 
 
-def _peak_by_size(instance: Instance) -> int:
-    """Return the last pool's peak in a plan by size, which limits the big-M; I64_MAX where that does not fit."""
-    pool = column(instance.allowed.argmax(axis=0))
-    offset = drop(instance, pool, -instance.size)
-    return I64_MAX if offset is None else int(score(instance, pool, offset)[0])
+def _peak_of_a_plan(instance: Instance) -> int:
+    """Return the last pool's peak in a plan that is soon made; I64_MAX where none is."""
+    search = SearchState(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
+    greedy.solve(instance, search)
+    if instance.features <= frozenset(PLAIN) - {"pools", "cost"}:
+        branch_and_bound.solve(instance, search)
+    local_search.solve(instance, search)
+    return I64_MAX if search.best is None else int(search.best.score[0])
 
 
 def _head(problem: Problem, instance: Instance) -> list[str]:

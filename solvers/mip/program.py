@@ -16,7 +16,7 @@ from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.constraints import CONSTRAINTS, a_clash_is_a_bank_in_common
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
 
-MAX_CROWD_ENTRIES = 400_000
+MAX_CROWD_ENTRIES = 100_000
 """The most entries that the rows of crowds may have in all; the heaviest crowds come first."""
 
 
@@ -24,13 +24,13 @@ MAX_CROWD_ENTRIES = 400_000
 class MipQuestion:
     """A question to an engine: no end in pool `q` above limit[q], and its peak not below floor[q], as is proved.
 
-    `minimise` is the key of the column to make as small as possible, or None where any such plan will do. `cost` holds
-    the least and the most that the plan may cost, in steps, where that matters.
+    `minimise` is the key of the column to make as small as possible. `cost` holds the least and the most that the plan
+    may cost, in steps, where that matters.
     """
 
     limit: tuple[int, ...]
     floor: tuple[int, ...]
-    minimise: Key | None
+    minimise: Key
     cost: tuple[int, int] | None = None
 
 
@@ -55,8 +55,7 @@ def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     if question.cost is not None:
         a_clash_is_a_bank_in_common(program, boxes)
         _the_cost_is_that_of_the_chosen_pools(program, boxes, *question.cost)
-    if question.minimise is not None:
-        program.objective = program.at[question.minimise]
+    program.objective = program.at[question.minimise]
     return program
 
 

@@ -1,15 +1,13 @@
 """Questions to a MILP engine, and their order.
 
-The score's entries are settled one after another. For each, the decision comes first: is there a plan at the bound?
-That settles most of what can be settled. Then the entry is minimised, from the best plan so far, with the bound as its
-lower limit. What an engine returns is dropped again in exact integers, never rounded.
+The score's entries are settled one after another. Each is minimised from the best plan so far, which limits all big-M,
+with the bound as its lower limit. What an engine returns is dropped again in exact integers, never rounded.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import ceil, inf
 from typing import Literal
@@ -26,15 +24,8 @@ from memplan.solvers.mip.start import start_of
 from memplan.solvers.packing.place import drop
 from memplan.solvers.search.incumbent import Search
 
-DECISION_SHARE = 0.4
-"""The share of the time left that the decision may take."""
-DECISIONS = 4
-"""The most decisions that are tried, each one unit higher, while the answer is no; each takes about as long."""
-SMALL_PEAK = 4096
-"""Above this many units one more makes no difference, and the decision is made once."""
 RESERVE_S = 0.3
-"""Seconds kept back, so that an engine stops by itself, and reports what it has, before it is killed; what it was late
-by before is kept back, too, as CBC looks at its clock between long steps: half a second late after one second."""
+"""Seconds kept back, so that an engine stops by itself, and reports what it has, before it is killed."""
 LARGEST_PLAIN = 2**20
 """Up to here engines are given whole units; above, HiGHS was seen to claim what is not so."""
 SCALED_PEAK = 2**16
@@ -89,9 +80,8 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
         return
     settled: Score = ()
-    late: list[float] = []
     while len(settled) < len(search.bound) and not search.is_over:
-        value = _Stage(instance, search, name, engine, settled, late).settle()
+        value = _Stage(instance, search, name, engine, settled).settle()
         if value is None:
             return
         settled = (*settled, value)
@@ -99,41 +89,26 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """One entry of the score, after those before it are `settled`. It counts units of bytes, or steps of cost.
-
-    `late` has by how many seconds each run of the engine ended after its limit, or before it.
-    """
+    """One entry of the score, after those before it are `settled`. It counts units of bytes, or steps of cost."""
 
     instance: Instance
     search: Search
     name: str
     engine: MipEngine
     settled: Score
-    late: list[float] = field(default_factory=list)
 
     def settle(self) -> float | None:
         """Return the entry's least value, or None where that stays open."""
         floor = self._floor()
-        if not self._is_cost:
-            floor = self._decide(floor)
-        if not self._is_met(floor) and not self.search.is_over:
+        if not self._is_met(floor):
             floor = self._minimise(floor)
         best = self.search.best
         return best.score[len(self.settled)] if best is not None and self._is_met(floor) else None
 
-    def _decide(self, floor: int) -> int:
-        """Look for a plan at `floor`, and for one a unit above where there is none; return the last floor tried."""
-        for _ in range(DECISIONS if floor <= SMALL_PEAK else 1):
-            if self._is_met(floor) or self._solve_for(floor, floor, None, DECISION_SHARE).status != "infeasible":
-                break
-            floor += 1
-            self._claim(floor)
-        return floor
-
     def _minimise(self, floor: int) -> int:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""
         best = self._best()
-        said = self._solve_for(floor, best, self._key, 1.0)
+        said = self._solve_for(floor, best)
         if said.status == "open" and not self.search.deterministic:
             self.search.run_out_of_time()
         if said.status == "infeasible":
@@ -187,29 +162,26 @@ class _Stage:
         rest = [0] * (len(self.search.bound) - len(self.settled) - 1)
         self.search.offer_bound((*self.settled, value, *rest), self.name)
 
-    def _solve_for(self, floor: int, most: int | None, minimise: Key | None, share: float) -> Outcome:
-        """Let the engine look for a plan whose entry lies between `floor` and `most`; its bound is a whole one."""
+    def _solve_for(self, floor: int, most: int | None) -> Outcome:
+        """Let the engine look for the least entry between `floor` and `most`; its bound is a whole one."""
         boxes = Boxes(self.instance, self._limits(most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")
-        program = self._program(boxes, floor, most, minimise)
+        program = self._program(boxes, floor, most)
         if (program.lower > program.upper).any():
             return Outcome("infeasible")
-        effort = self._effort(program, share)
+        effort = self._effort(program)
         if effort.nodes is not None and effort.nodes < 1:
             return Outcome("open")
-        start = None if minimise is None else start_of(program, boxes, self.search.best)
-        began = time.monotonic()
+        start = None if most is None else start_of(program, boxes, self.search.best)
         said = self.engine(EngineRun(program, start, effort, partial(self._take, boxes, program), self.search.log))
-        if effort.seconds is not None:
-            self.late.append(time.monotonic() - began - effort.seconds)
         return Outcome(said.status, _whole(said.bound, program.value_of_one))
 
-    def _program(self, boxes: Boxes, floor: int, most: int | None, minimise: Key | None) -> IntegerProgram:
+    def _program(self, boxes: Boxes, floor: int, most: int | None) -> IntegerProgram:
         floors = [0] * len(boxes.limit)
         if not self._is_cost:
             floors[self._pool] = floor
-        question = MipQuestion(boxes.limit, tuple(floors), minimise, self._cost_range(floor, most))
+        question = MipQuestion(boxes.limit, tuple(floors), self._key, self._cost_range(floor, most))
         cost_scale = _scale(question.cost[1]) if question.cost else 1
         return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
 
@@ -240,14 +212,13 @@ class _Stage:
             return floor, self._costs.most if most is None else most
         return 0, self._costs.steps_of(self.settled[0])
 
-    def _effort(self, program: IntegerProgram, share: float) -> EngineEffort:
-        """Share out what is left: by the clock, or in nodes where no clock may decide."""
+    def _effort(self, program: IntegerProgram) -> EngineEffort:
+        """Return what is left: by the clock, or in nodes where no clock may decide."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
-            of_an_entry = share * self.search.work_limit / (len(program.index) + 1)
+            of_an_entry = self.search.work_limit / (len(program.index) + 1)
             return EngineEffort(None, int((of_an_entry - ROOT_WORK) / NODE_WORK), gap, self.search.seed)
-        reserve_s = RESERVE_S + max(0.0, *self.late, 0.0)
-        seconds = max(0.05, share * (self.search.remaining_s - reserve_s))
+        seconds = max(0.05, self.search.remaining_s - RESERVE_S)
         return EngineEffort(seconds, None, gap, self.search.seed)
 
 

@@ -7,7 +7,6 @@ fit below the capacity gets ABSENT, and the others go on without it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from math import isqrt
 
 import numpy as np
@@ -26,20 +25,11 @@ _FLAT_ALIVE = 16_000
 class Packer:
     """Packs pools of one instance; a `flag` that turns 1 stops it soon. For one thread.
 
-    The `glued` pairs, of buffers that may share, have one offset wherever they can. The `width` of the kernel's blocks,
-    in live sets, and whether it is flat change its speed, never the offsets.
+    The `glued` pairs, of buffers that may share, have one offset wherever they can.
     """
 
-    def __init__(
-        self,
-        instance: Instance,
-        flag: I64,
-        width: int | None = None,
-        is_flat: bool | None = None,
-        glued: Iterable[tuple[int, int]] = (),
-    ) -> None:
+    def __init__(self, instance: Instance, flag: I64, glued: Iterable[tuple[int, int]] = ()) -> None:
         self.instance, self.flag, self.glued = instance, flag, tuple(glued)
-        self._width, self._is_flat = width, is_flat
         self._bodies: dict[int, Bodies] = {}
         self._rules: dict[int, Reference[PackRules]] = {}
         self._workspaces: dict[int, Reference[PackWorkspace]] = {}
@@ -65,15 +55,11 @@ class Packer:
         found[by_body] = task.offsets
         return column(found)
 
-    @cached_property
-    def _blocks(self) -> tuple[int, bool]:
-        width, is_flat = blocks(self.instance)
-        return width if self._width is None else self._width, is_flat if self._is_flat is None else self._is_flat
-
     def _rules_of(self, q: int) -> PackRules:
         instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
         pairs = PairRules.of(instance, q)
+        width, is_flat = blocks(instance)
         return PackRules(
             distance=bodies.distance,
             size=instance.size,
@@ -81,6 +67,7 @@ class Packer:
             start=instance.start,
             end=instance.end,
             lowest=bodies.lowest,
+            highest=bodies.highest,
             step=bodies.step,
             page=np.ascontiguousarray(instance.page[q]),
             page_shift=np.ascontiguousarray(instance.page_shift[q]),
@@ -96,8 +83,8 @@ class Packer:
             capacity=pool.capacity,
             bank=pool.bank,
             bank_shift=pool.bank_shift,
-            width=self._blocks[0],
-            is_flat=self._blocks[1],
+            width=width,
+            is_flat=is_flat,
         )
 
 

@@ -57,7 +57,9 @@ def _compacted(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> I
 def place(
     packer: Packer, instance: Instance, order: I64, pools: tuple[int, ...], best_fit: bool = False
 ) -> tuple[I64, I64] | None:
-    """Place all buffers in `order`, each in the first of `pools` where it fits; pinned ones go before all others.
+    """Place all buffers in `order`, each in the first of `pools` where it fits.
+
+    Pinned ones go first, then those that a highest offset keeps down, the lowest of these first.
 
     Returns (pool, offset) of each buffer, or None where one fits nowhere. As what does not fit in a pool leaves no
     trace there, going through the pools outside and the buffers inside comes to the same. Only those that must lie
@@ -65,7 +67,7 @@ def place(
     or without half of them, where there are several such groups.
     """
     pool, offset = np.zeros(len(instance), dtype=np.int64), np.full(len(instance), ABSENT)
-    waiting = order[np.argsort(instance.pin[order] < 0, kind="stable")] if "pins" in instance.features else order
+    waiting = bounded_first(instance, order)
     for q in pools:
         mine = waiting[instance.allowed[q, waiting]]
         found = packer.pack(q, mine, best_fit)
@@ -77,6 +79,17 @@ def place(
         if len(waiting) == 0:
             return column(pool), column(offset)
     return None
+
+
+def bounded_first(instance: Instance, order: I64) -> I64:
+    """Return an order in which pinned buffers go first, and then those with a highest offset, the lowest first.
+
+    Nothing that lies there already can make room for them.
+    """
+    if instance.features.isdisjoint({"pins", "ranges"}):
+        return order
+    highest = np.where(instance.pin < 0, instance.highest.max(axis=0, where=instance.allowed, initial=0), ABSENT)
+    return order[np.argsort(highest[order], kind="stable")]
 
 
 def _torn(colocation: I64, is_left_out: Bool) -> Bool:

@@ -31,7 +31,7 @@ class Body:
     """Buffers at fixed distances from each other, and the offsets that they may have in one pool.
 
     Buffer members[k] lies at the body's offset + distances[k]; the offset is lowest + j * step, j >= 0, and at most
-    `highest`. A pinned body has a step that leads out of every pool.
+    `highest`.
     """
 
     members: tuple[int, ...]
@@ -83,9 +83,9 @@ def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
 class Bodies:
     """The bodies of one pool: `lead[i]` names that of buffer `i`, which lies distance[i] above the body's offset.
 
-    No distance is negative. The body may lie at lowest[i] and every step[i] above it, the same for all its buffers,
-    where their pages and the capacity allow. Each of the `glued` pairs becomes one body, with one offset, unless that
-    breaks another rule.
+    No distance is negative. The body may lie at lowest[i] and every step[i] above it up to highest[i], the same for all
+    its buffers, where their pages and the capacity allow. Each of the `glued` pairs becomes one body, with one offset,
+    unless that breaks another rule.
     """
 
     def __init__(self, instance: Instance, q: int, glued: Iterable[tuple[int, int]] = ()) -> None:
@@ -95,15 +95,17 @@ class Bodies:
             anchor = int(instance.anchor[i])
             self._members.setdefault(anchor, [anchor]).append(i)
         self.lead, self.distance = instance.anchor, instance.distance
-        self.lowest, self.step = steps(instance, q)
+        self.lowest, self.step, self.highest = instance.lowest[q], instance.alignment[q], instance.highest[q]
         pairs = list(glued)
         if self._members or pairs:  # columns of a million buffers are not copied in vain
             self.lead, self.distance = np.array(self.lead), np.array(self.distance)
-            self.lowest, self.step = self.lowest[self.lead], self.step[self.lead]
+            self.lowest, self.step, self.highest = (
+                values[self.lead] for values in (self.lowest, self.step, self.highest)
+            )
         for i, j in pairs:
             if self.lead[i] != self.lead[j] and instance.allowed[q, [i, j]].all():
                 self._glue(i, j)
-        for values in (self.lead, self.distance, self.lowest, self.step):
+        for values in (self.lead, self.distance, self.lowest, self.step, self.highest):
             values.setflags(write=False)
         self._made: dict[int, Body] = {}
 
@@ -118,13 +120,15 @@ class Bodies:
         shift = int(self.distance[i] - self.distance[j])
         grids = [(int(self.lowest[k]), int(self.step[k])) for k in (i, j)]
         joint = _joined(grids[0], (grids[1][0] - shift, grids[1][1]))
-        if joint is not None and self._suit(mine, others, shift):
+        highest = min(int(self.highest[i]), int(self.highest[j]) - shift)
+        if joint is not None and joint[0] <= highest and self._suit(mine, others, shift):
             self._members[int(self.lead[i])] = both = mine + others
             self.lead[others] = self.lead[i]
             self.distance[others] += shift
             below = int(self.distance[both].min())  # negative where one of the others becomes the lowest of all
             self.distance[both] -= below
             self.lowest[both], self.step[both] = joint[0] + below, joint[1]
+            self.highest[both] = min(highest + below, I64_MAX)
 
     def members(self, lead: int) -> list[int]:
         """Return the buffers of a body."""
@@ -156,7 +160,10 @@ class Bodies:
             distances=tuple(distances),
             lowest=int(self.lowest[members[0]]),
             step=int(self.step[members[0]]),
-            highest=min(instance.pools[q].capacity - x - size for x, size in zip(distances, sizes, strict=True)),
+            highest=min(
+                int(self.highest[members[0]]),
+                *(instance.pools[q].capacity - x - size for x, size in zip(distances, sizes, strict=True)),
+            ),
             pages=(
                 *(
                     Page(int(instance.page[q, i]), int(instance.page_shift[q, i]) + x, size)
@@ -233,15 +240,3 @@ def alive_together(instance: Instance, i: int, j: int) -> bool:
     start, end = instance.start, instance.end
     together = (start[mine, None] < end[others]) & (start[others] < end[mine, None])
     return bool(together.any())
-
-
-def steps(instance: Instance, q: int) -> tuple[I64, I64]:
-    """Return (lowest, step): buffer `i` may start in pool `q` at lowest[i] and every step[i] above it.
-
-    A pin is a step that leads out of every pool.
-    """
-    if "pins" not in instance.features:
-        return instance.residue[q], instance.alignment[q]
-    is_pinned = instance.pin >= 0
-    lowest = np.where(is_pinned, instance.pin, instance.residue[q])
-    return frozen(lowest), frozen(np.where(is_pinned, I64_MAX, instance.alignment[q]))

@@ -16,9 +16,9 @@ from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile, profile_of
 from memplan.planner.model.rows import Name, WireValue
+from memplan.planner.systems import ReferencePlanner
 from memplan.solvers.portfolio import registry
 from memplan.solvers.reference import table
-from memplan.solvers.reference.table import ReferencePlanner
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import Progress, SolveResult

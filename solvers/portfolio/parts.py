@@ -10,25 +10,27 @@ a leaf, which the portfolio plans as an instance of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.portfolio import leaves
-from memplan.solvers.search.incumbent import Search
+from memplan.planner.model.problem import ADDRESS_SPACE
+from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.portfolio import stages
+from memplan.solvers.search.incumbent import SearchState
 
 NAME = "parts"
 _LEAVES_SHARE = 0.8
 """The part of the time left for the leaves; where they do not end, the other solvers go on from what they found."""
 
 
-def solve(instance: Instance, search: Search) -> None:
-    """Plan the parts of an instance of one pool and offer what they make together; without parts, a start in blocks."""
+def solve(instance: Instance, search: SearchState) -> None:
+    """Plan the parts of an instance of one pool and offer what they make together; nothing where it has no parts."""
     near = _neighbours(instance)
     everything = (1 << len(instance)) - 1
     if len(next(_leaves(near, everything))) == len(instance):
-        leaves.start_in_blocks(instance, near, search)
         return
     offset = np.zeros(len(instance), dtype=np.int64)
     planner = _Parts(instance, search, near, offset)
@@ -48,7 +50,7 @@ def solve(instance: Instance, search: Search) -> None:
 class _Parts:
     """The offsets of all parts, filled in while they are planned; `is_exact` while sums of bounds are bounds."""
 
-    def __init__(self, instance: Instance, search: Search, near: list[int], offset: I64) -> None:
+    def __init__(self, instance: Instance, search: SearchState, near: list[int], offset: I64) -> None:
         self.instance, self.search, self.near, self.offset = instance, search, near, offset
         self.step = int(np.lcm.reduce(instance.alignment[0])) if len(instance) else 1
         self.is_exact = True
@@ -74,20 +76,36 @@ class _Parts:
                 return None
             base = -(-end // self.step) * self.step
             self.is_exact = self.is_exact and self.step == 1
-            self.offset[leaves.members(each)] += base
+            self.offset[_members_of(each)] += base
             end, bound = base + piece[0], bound + piece[1]
         return end, bound
 
     def _leaf(self, part: int) -> tuple[int, int] | None:
-        members = leaves.members(part)
+        members = _members_of(part)
         share = _LEAVES_SHARE * len(members) / max(1, self.left)
         self.left -= len(members)
-        own = leaves.alone(self.instance, members)
-        inner = leaves.plan_leaf(own, _neighbours(own), self.search, share)
+        own = _alone(self.instance, members)
+        inner = self.search.child(own, share)
+        for line in stages.run(own, inner, stages.chosen(own, "auto")):
+            self.search.log(line)
         if inner.best is None:
             return None
         self.offset[members] = inner.best.offset
         return int(inner.best.score[-1]), int(inner.bound[-1])
+
+
+def _alone(instance: Instance, members: list[int]) -> Instance:
+    """Return the instance of some buffers in a pool without end."""
+    chosen = np.zeros(len(instance), dtype=np.bool_)
+    chosen[members] = True
+    own = part_of(instance, chosen)
+    pool = replace(own.pools[0], capacity=(ADDRESS_SPACE - 1) // own.unit, is_limited=False)
+    return replace(own, pools=(pool,), objective="peak")
+
+
+def _members_of(part: int) -> list[int]:
+    """Return the positions of the bits of a part, rising."""
+    return [i for i, bit in enumerate(reversed(f"{part:b}")) if bit == "1"]
 
 
 def _neighbours(instance: Instance) -> list[int]:
@@ -111,7 +129,7 @@ def _neighbours(instance: Instance) -> list[int]:
             for t in range(start, end):
                 near[i] |= alive[t]
     for i in (i for i, count in enumerate(lives) if count > 1):
-        for j in leaves.members(near[i]):
+        for j in _members_of(near[i]):
             near[j] |= 1 << i
     for i in range(n):
         for j in instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist():
@@ -142,4 +160,4 @@ def _leaves(near: list[int], part: int) -> Iterator[list[int]]:
             for each in inner:
                 yield from _leaves(near, each)
             return
-    yield leaves.members(part)
+    yield _members_of(part)

@@ -187,7 +187,7 @@ def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, st
 def _has_choice(problem: Problem) -> bool:
     """Return True if there may be a buffer that may lie in more than one pool."""
     table = problem.buffers
-    return bool(table.forbidden) or any(
+    return bool(table.rules["forbid_pools"]) or any(
         len(table.pool_choices[choice]) != 1 for choice in set(table.pool_choice.tolist())
     )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import cast
 
 from memplan.planner.errors import OptionError
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import imported, is_installed, require
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.reference import table
@@ -20,10 +20,7 @@ Solver = Callable[[Instance, Search], None]
 EVERYTHING = frozenset(PLAIN)
 """The features of a solver whose row names no others."""
 PACKED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together", "clearances"})
-"""The constraint kinds that packers honour. The answers of engines go through packers: what these do not honour, no
-engine can do."""
-MODELLED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together", "clearances"})
-"""The constraint kinds that the models of engines state."""
+"""The constraint kinds that packers honour, and the models of engines state: their answers go through packers."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class SolverRow:
 
 def _engine(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
     """Return the row of another system's engine: it is given a model, in a process of its own, and proves."""
-    where, can = f"memplan.solvers.{module}:solve", EVERYTHING | MODELLED & PACKED
+    where, can = f"memplan.solvers.{module}:solve", EVERYTHING | PACKED
     return SolverRow(name, summary, where, can, (package,), is_isolated=True, proves=True, at_most=at_most)
 
 
@@ -97,7 +94,7 @@ SOLVERS = (
         "lemmas",
         "learns lemmas about few buffers, which certificates are made of; one memory, mixed alignments",
         "memplan.solvers.certificates.solver:solve",
-        can=EVERYTHING - {"pools", "cost", "pins"},
+        can=EVERYTHING - {"pools", "cost", "pins", "ranges"},
         is_trusted=True,
         proves=True,
         at_most=60,
@@ -139,34 +136,30 @@ SOLVERS = (
 )
 
 BY_NAME = {row.name: row for row in SOLVERS}
-_MEANT = {
-    **dict.fromkeys(("milp", "mip", "ilp", "pulp", "coin-or", "cbc"), "cbc"),
-    "highspy": "highs",
-    **dict.fromkeys(("cpsat", "ortools", "or-tools", "constraint-programming", "sat"), "cp-sat"),
-    **dict.fromkeys(("first-fit", "best-fit"), "greedy"),
-    **dict.fromkeys(("simulated-annealing", "genetic", "tabu"), "local-search"),
-    **dict.fromkeys(("branch-and-bound", "minimalloc", "telamalloc", "optimal"), "exact"),
-    **dict.fromkeys(("default", "best", "portfolio"), "auto"),
-    **dict.fromkeys(("greedy-by-size", "tvm-greedy-by-size", "usmp", "tvm"), "reference:tvm-greedy-by-size"),
-    **dict.fromkeys(("greedy-by-conflicts", "tvm-greedy-by-conflicts"), "reference:tvm-greedy-by-conflicts"),
-    **dict.fromkeys(("hill-climb", "tvm-hill-climb"), "reference:tvm-hill-climb"),
-    **dict.fromkeys(("graphplanmemory", "relay", "storage-tokens"), "reference:relay-storage-tokens"),
-    **dict.fromkeys(("tflm", "tflite", "tflite-micro"), "reference:tflite-micro-greedy"),
-    **dict.fromkeys(("executorch", "exir"), "reference:executorch-greedy"),
-    **dict.fromkeys(("xla", "best-fit-by-size"), "reference:xla-best-fit"),
-    **dict.fromkeys(("vela", "ethos-u"), "reference:vela-hill-climb"),
-    **dict.fromkeys(("cplex", "gurobi", "scip", "glpk"), "highs"),
+_OTHER_WORDS = {
+    "cbc": "milp mip ilp pulp coin-or cbc",
+    "highs": "highspy cplex gurobi scip glpk",
+    "cp-sat": "cpsat ortools or-tools constraint-programming sat",
+    "greedy": "first-fit best-fit",
+    "local-search": "simulated-annealing genetic tabu",
+    "exact": "branch-and-bound minimalloc telamalloc optimal",
+    "auto": "default best portfolio",
+    "reference:tvm-greedy-by-size": "greedy-by-size tvm-greedy-by-size usmp tvm",
+    "reference:tvm-greedy-by-conflicts": "greedy-by-conflicts tvm-greedy-by-conflicts",
+    "reference:tvm-hill-climb": "hill-climb tvm-hill-climb",
+    "reference:relay-storage-tokens": "graphplanmemory relay storage-tokens",
+    "reference:tflite-micro-greedy": "tflm tflite tflite-micro",
+    "reference:executorch-greedy": "executorch exir",
+    "reference:xla-best-fit": "xla best-fit-by-size",
+    "reference:vela-hill-climb": "vela ethos-u",
 }
-"""Solvers by the words of others."""
 
 
 def find(name: str) -> SolverRow:
     """Return the row of a solver that is installed; raises OptionError."""
     if name not in BY_NAME:
         known = ", ".join(BY_NAME)
-        word = name[:60].lower().replace("_", "-")
-        meant = _MEANT.get(word, next(iter(get_close_matches(word, (*BY_NAME, *table.BY_NAME), n=1)), None))
-        hint = "" if meant is None else f" (did you mean {meant}?)"
+        hint = did_you_mean(name.replace("_", "-"), (*BY_NAME, *table.BY_NAME), _OTHER_WORDS)
         rule = f"must be one of auto, {known}, or reference: and a planner's name"
         raise OptionError(f"solver: {rule}, got {name!r}{hint}")
     row = BY_NAME[name]

@@ -1,8 +1,9 @@
 """The portfolio: stages of solvers, one after the other, with the time that is left.
 
-Quick orders come first, which prove most real problems; then the searches and engines side by side. Every stage
-starts from the best assignment so far, and all of them stop when it meets the bound. What one outside engine claims and
-no witness shows is put to another one before it is believed.
+Quick orders come first, which prove most real problems; then the searches side by side; then engines, where the exact
+search is not for the instance: it needs no engine after it, as it goes on until its time is over. Every stage starts
+from the best assignment so far, and all of them stop when it meets the bound. What one outside engine claims and no
+witness shows is put to another one before it is believed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import replace
 
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.instance import Instance
+from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search, SearchState
@@ -22,6 +24,9 @@ PORTFOLIO = (("greedy",), ("parts",), ("lemmas", "exact", "memory-choice", "loca
 """The stages of `auto`, in order; the solvers of one stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders where the exact search follows, which is better at what they are far from."""
+_FIRST_PLAN = registry.SolverRow("first-plan", "", "memplan.solvers.portfolio.stages:first_plan")
+FIRST_PLAN_WORK, _FIRST_PLAN_SHARE = 50_000, 0.5
+"""The work of the other solvers before an engine that is named, some 50 ms, and the most of the time for each."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER, _LONGEST_HEAD_START_S = 0.2, 4e-5, 1.0
 """The time that an exact search has the machine to itself; others beside it would only hold the interpreter's lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
@@ -33,20 +38,39 @@ class SolverFaultWarning(RuntimeWarning):
 
 
 def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
-    """Return the stages for `solver`; every engine stands on the quick orders. Raises OptionError."""
+    """Return the stages for `solver`; engines start from a plan of the others. Raises OptionError."""
     if solver != "auto":
         row, first = registry.find(solver), registry.find("greedy")
         if missing := instance.features - row.can:
             raise OptionError(f"solver: {solver} cannot do {', '.join(sorted(missing))}")
-        return [[first]] if solver == "greedy" else [[first] if instance.features <= first.can else [], [row]]
+        if solver == "greedy":
+            return [[first]]
+        start = [[_FIRST_PLAN]] if row.is_isolated else []
+        return [[first] if instance.features <= first.can else [], *start, [row]]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     suited = [[row for row in stage if _suits(row, instance)] for stage in rows]
     if not any(suited):
         missing = instance.features - registry.BY_NAME["greedy"].can
         raise OptionError(f"solver: auto has none that can do {', '.join(sorted(missing))}")
     is_exact_next = registry.BY_NAME["exact"] in suited[2]
+    if is_exact_next and instance.is_small_numbered and len(instance.start) <= MAX_LIFETIMES:
+        suited = [[row for row in stage if not row.is_isolated] for stage in suited]
     later = [stage for stage in suited[1:] if stage]
     return [[_OPENING] if is_exact_next else suited[0], *later]
+
+
+def first_plan(instance: Instance, search: SearchState) -> None:
+    """Offer the best plan that solvers without an engine make at first; proofs are left to the one that is named."""
+    named = [registry.BY_NAME[name] for stage in PORTFOLIO[1:] for name in stage]
+    rows = [row for row in named if _suits(row, instance) and not row.is_isolated]
+    for row in rows:
+        share = 1.0 if search.deterministic else _FIRST_PLAN_SHARE
+        inner = search.child(instance, share, FIRST_PLAN_WORK // len(rows))
+        if search.best is not None:
+            inner.offer(search.best.pool, search.best.offset, search.best.by)
+        run(instance, inner, [[row]])
+        if inner.best is not None:
+            search.offer(inner.best.pool, inner.best.offset, inner.best.by)
 
 
 def _suits(row: SolverRow, instance: Instance) -> bool:

@@ -17,8 +17,8 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import ADDRESS_SPACE, Problem
+from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.reference.table import ReferencePlanner
 from memplan.solvers.reference.tensors import Placed, StopCheck, StoppedError, carriers
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.incumbent import SearchState

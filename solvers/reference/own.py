@@ -21,9 +21,10 @@ from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.instance import instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.systems import ANY, ReferencePlanner
 from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.processes.parent import Parent
-from memplan.solvers.reference.table import ANY, PREFIX, ReferencePlanner
+from memplan.solvers.reference.table import PREFIX
 from memplan.solvers.reference.tensors import Placed, StopCheck, StoppedError
 
 if TYPE_CHECKING:

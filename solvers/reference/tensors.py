@@ -68,7 +68,7 @@ def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
 
     An alias lies inside it; what is `relative` to it may lie anywhere.
     """
-    relatives, rigid = problem.buffers.relatives, problem.rigid
+    relatives, rigid = problem.buffers.rules["relative"], problem.rigid
     source = {lead: (i, distance) for i, (lead, distance) in rigid.items() if i not in relatives}
     found: dict[int, tuple[int, int]] = {}
     for i in relatives:
@@ -100,7 +100,7 @@ def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tens
             stop_check()
         if i in carried:
             continue
-        kind = (choice, table.forbidden.get(i, ()))
+        kind = (choice, table.rules["forbid_pools"].get(i, ()))
         allowed = pools.get(kind) or pools.setdefault(kind, problem.allowed_pools(i))
         start, end = spans.get(i, NEVER)
         found.append(Tensor(i, size, start, end, alignment, allowed, None if offset == ABSENT else offset))

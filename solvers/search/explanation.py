@@ -18,7 +18,7 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
     """Explain why there is no plan; where the lack is not known, say where it is tightest."""
     if instance.unplaceable:
         table = problem.buffers
-        too_wide = (i for i in instance.unplaceable if table.size[i] > table.pages.get(i, table.size[i]))
+        too_wide = (i for i in instance.unplaceable if table.size[i] > table.rules["no_cross"].get(i, table.size[i]))
         return _unplaceable(problem, next(too_wide, instance.unplaceable[0]))
     witness = bound.nothing_fits
     if witness is not None and witness.missing is not None:
@@ -45,7 +45,7 @@ def _unplaceable(problem: Problem, i: int) -> Explanation:
     is_tied = i in problem.rigid or any(problem.root_of(name) == i for names in problem.together for name in names)
     alone = "even with only what must lie with it" if is_tied else "even alone"
     message = f"buffer {shown(buffer)} ({size} bytes) fits no pool that it may use ({names}), {alone}"
-    page = problem.buffers.pages.get(i)
+    page = problem.buffers.rules["no_cross"].get(i)
     if page is not None and size > page:
         message += f": it must not cross a multiple of {page} bytes"
     lacks = [size - pool.size for pool in pools if pool.size is not None and pool.size < size]

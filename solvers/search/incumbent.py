@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -76,7 +77,7 @@ class SearchState:
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
     say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
-    a while, of each solver, for the case that the verifier rejects a better one.
+    a while, of each solver, for the case that the verifier rejects a better one. `children` end with it.
     """
 
     instance: Instance
@@ -96,6 +97,7 @@ class SearchState:
     is_out_of_time: bool = False
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    children: WeakSet[SearchState] = field(default_factory=WeakSet)
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
@@ -130,7 +132,28 @@ class SearchState:
         with self._lock:
             if self.stop_reason is None:
                 self.stop_reason = reason
-        self.flag[0] = 1
+            self.flag[0] = 1
+            for child in self.children:
+                child.stop("cancelled")
+
+    def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> SearchState:
+        """Return a search of another instance, in a share of what is left of this one, which ends with it.
+
+        With a `work_limit` it counts work alone, so that what it finds does not depend on the load of the machine.
+        """
+        inner = SearchState(
+            instance,
+            deadline=time.monotonic() + share * self.remaining_s,
+            seed=self.seed,
+            deterministic=self.deterministic or work_limit is not None,
+            work_limit=max(1, int(share * self.work_limit)) if work_limit is None else work_limit,
+            trusted=self.trusted,
+        )
+        with self._lock:
+            self.children.add(inner)
+            if self.stop_reason is not None:
+                inner.stop("cancelled")
+        return inner
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
         """Take an assignment if it is better than the best so far."""

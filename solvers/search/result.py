@@ -40,12 +40,14 @@ class SolveResult:
     def answer(self, deterministic: bool, elapsed_s: float | None = None) -> Plan:
         """Return the plan with the reason why the search stopped and, unless no clock may show in it, the time.
 
-        The time is that of the solve, or `elapsed_s`. A plan of a deterministic search says if it is reproducible.
+        The time is that of the solve, or `elapsed_s`. A plan of a deterministic search says if it is reproducible; any
+        says that an engine failed meanwhile.
         """
         update: dict[str, object] = {"stop_reason": self.stop_reason, "wall_time_s": None}
         if deterministic:
             update |= {"reproducible": self._disturbed_by is None, "disturbed_by": self._disturbed_by}
         else:
+            update["disturbed_by"] = "engine-failure" if self.has_failures else None
             update["wall_time_s"] = round(self.elapsed_s if elapsed_s is None else elapsed_s, 6)
         return self.plan.model_copy(update=update)
 

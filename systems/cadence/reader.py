@@ -22,7 +22,7 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.model.problem_fields import Buffers
 from memplan.planner.model.rows import Alignment, Bytes, Name, WireValue, as_tuple
 from memplan.systems.dump import aligned, refuse_dims
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 
 Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 
@@ -59,7 +59,7 @@ class MemoryConfig(WireValue):
         )
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read memories; raises FormatError, ProblemError, and OptionError for named dimensions."""
     refuse_dims(options, "memories")
     try:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memplan.planner.errors import FormatError, shown
+from memplan.systems.executorch.system import is_executorch
 from memplan.systems.flatbuffer import Table
 from memplan.systems.imported import element_count
-from memplan.systems.recognition import is_executorch
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
 # Numbers of unions in ExecuTorch's program.fbs.

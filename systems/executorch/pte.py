@@ -15,10 +15,10 @@ from memplan.planner.errors import FormatError, InvalidPlanError, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.systems.executorch.file import FIRST, Method, read_methods
 from memplan.systems.executorch.reader import read
+from memplan.systems.executorch.system import is_executorch
 from memplan.systems.flatbuffer import Table
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.layout import VerifiedLayout
-from memplan.systems.recognition import is_executorch
 
 # Numbers of fields of ExecutionPlan and of Tensor.
 _VALUES, _MEMORIES, _PLACE = 2, 8, 6
@@ -95,7 +95,7 @@ def _check(data: bytes, written: bytes, number: int, planned: Mapping[int, tuple
     moved = {k: replace(row, place=planned.get(k, row.place), path="") for k, row in before[number].tensors.items()}
     if moved != {k: replace(row, path="") for k, row in after[number].tensors.items()}:
         raise InvalidPlanError(f"{before[number].path}: must have the places of the plan")
-    problems = [read(content, ImportOptions()).problem for content in (data, written)]
+    problems = [read(content, ModelOptions()).problem for content in (data, written)]
     if problem_hash(problems[0]) != problem_hash(problems[1]):
         rule = "must keep each view in the place of what it is a view of: read the program with --views alias"
         raise FormatError(f"plan: {rule}, got {shown(problems[1].name)}")

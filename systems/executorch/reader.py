@@ -18,7 +18,7 @@ from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.model.finding import Finding
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.executorch.file import FIRST, Instruction, Method, read_methods
-from memplan.systems.imported import Imported, ImportOptions, sized
+from memplan.systems.imported import Imported, ModelOptions, sized
 from memplan.systems.torch.facts import instruction_facts
 
 ALIGNMENT = 16
@@ -32,7 +32,7 @@ _MOST_INSIDE = 64
 """The deepest nesting of loops and choices."""
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for named dimensions, which ExecuTorch has not."""
     if options.dims:
         name = next(iter(options.dims))
@@ -55,7 +55,7 @@ def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
 class _Program:
     """Builds the operations of a method."""
 
-    def __init__(self, method: Method, options: ImportOptions) -> None:
+    def __init__(self, method: Method, options: ModelOptions) -> None:
         self.method = method
         self.alignment = options.alignment or ALIGNMENT
         results = dict.fromkeys(map(_name, filter(self._is_planned, method.tensors_of(method.outputs))))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from memplan.planner.errors import FormatError, shown
 from memplan.systems.dump import problem_of, refuse_dims, size_of
-from memplan.systems.imported import Imported, ImportOptions, plan_of
+from memplan.systems.imported import Imported, ModelOptions, plan_of
 from memplan.systems.iree.layout import offsets, pairs
 
 ALIGNMENT = 64
@@ -32,7 +32,7 @@ _SLICE = re.compile(rf"\[\s*(-?\d{{1,20}})\s*,\s*(-?\d{{1,20}})\s*\]\s*=\s*({_NA
 _THIS_PASS = "iree-stream-layout-slices"
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read all packs; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "IREE's packs")
     text = _COMMENT.sub("", data.decode(errors="backslashreplace"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.symbols.problem import SymbolRange
 from memplan.systems.draft import OperationsDraft
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
 from memplan.systems.onnx.loading import load, parsed
 from memplan.systems.onnx.model import node_name, subgraphs, taken_branch
@@ -29,7 +29,7 @@ _VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
 _INT64, _BOOL = 7, 9
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a model; raises FormatError, and OptionError for dimensions that it does not name."""
     loaded = load(data, options)
     model = loaded.model
@@ -48,7 +48,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 class _Program:
     """Builds the operations of a graph."""
 
-    def __init__(self, graph: GraphProto, options: ImportOptions, version: int) -> None:
+    def __init__(self, graph: GraphProto, options: ModelOptions, version: int) -> None:
         self.graph, self.version = graph, version
         results = dict.fromkeys(value.name for value in graph.output)
         self.draft = OperationsDraft(graph.name or None, results, options, options.alignment or ALIGNMENT)
@@ -70,10 +70,10 @@ class _Program:
                 self.draft.operation("copy", self.values.operands([found]), [name])
 
     def _nodes(self, graph: GraphProto, scope: GraphNames) -> None:
-        facts = OnnxFacts(graph, self.version) if self.draft.options.facts else None
+        facts = OnnxFacts(graph, self.version)
         for k, node in enumerate(graph.node):
             around, self.source = self.source, (*self.source, k)
-            said = None if facts is None else facts.of_node(node, self.source, scope.shape)
+            said = facts.of_node(node, self.source, scope.shape)
             with self.draft.drawing(said, has_effects=node.op_type in BY_CHANCE):
                 self._node(node, k, scope)
             self.source = around

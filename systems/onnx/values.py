@@ -82,8 +82,7 @@ class Values:
         found = name if scope.prefix == "" else self.free_id(scope.prefix + name)
         scope.bind(name, found, what)
         self.draft.declare(found, self.size(scope, name, what) if size is None else size, kind)
-        if self.draft.options.facts:
-            self.draft.describe(found, tensor_facts(name, scope.types.get(name)))
+        self.draft.describe(found, tensor_facts(name, scope.types.get(name)))
         return True
 
     def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
@@ -99,10 +98,8 @@ class Values:
         for tensor in graph.initializer:
             size = self.bytes_of(f"initializer {shown(tensor.name)}", tensor.dims, tensor.data_type)
             self.add_constant(scope, tensor.name, size)
-            if self.draft.options.facts:
-                self.draft.describe(
-                    scope.ids[tensor.name], initializer_facts(tensor.name, tensor.dims, tensor.data_type)
-                )
+            said = initializer_facts(tensor.name, tensor.dims, tensor.data_type)
+            self.draft.describe(scope.ids[tensor.name], said)
         for sparse in graph.sparse_initializer:
             name, kind = sparse.values.name, sparse.values.data_type
             self.add_constant(scope, name, self.bytes_of(f"initializer {shown(name)}", sparse.dims, kind))

@@ -19,7 +19,7 @@ import numpy as np
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
 from memplan.planner.symbols.problem import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ImportOptions, element_count, sized
+from memplan.systems.imported import Imported, ModelOptions, element_count, sized
 from memplan.systems.stablehlo.arguments import OpenSizes
 from memplan.systems.stablehlo.numbers import UnknownNumber, by_jax, computed
 from memplan.systems.stablehlo.shape_rules import KnownOperands, Sizes, rule_of
@@ -31,7 +31,7 @@ _VIEWS = ("reshape", "dynamic_reshape")
 _ASSERTION = "shape_assertion"
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
     functions = functions_of(data)
     opened = _open_sizes(functions)
@@ -73,7 +73,7 @@ def _open_sizes(functions: dict[str, HloFunction]) -> OpenSizes:
     main = _main(functions)
     rows = ((name, k) for name, kind in main.arguments.items() for k, size in enumerate(kind.shape) if size is None)
     opened = OpenSizes([f"{name[1:]}.{k}" for name, k in rows])
-    program = _Program(functions, OperationsDraft(None, (), ImportOptions(), ALIGNMENT))
+    program = _Program(functions, OperationsDraft(None, (), ModelOptions(), ALIGNMENT))
     scope = program.arguments(main, {place: opened.numbers.symbol(place) for place in opened.places})
     made = {operation.results[0]: operation for operation in main.body if operation.results}
     for operation in main.body:

@@ -13,8 +13,8 @@ from functools import cached_property
 
 from memplan.planner.errors import FormatError, shown
 from memplan.systems.flatbuffer import Table
-from memplan.systems.recognition import is_tflite
 from memplan.systems.tflite.names import OPERATORS
+from memplan.systems.tflite.system import is_tflite
 
 OFFLINE_PLAN = "OfflineMemoryAllocation"
 """The metadata in which a file says to TFLite Micro where each tensor lies."""

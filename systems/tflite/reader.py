@@ -18,9 +18,10 @@ from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
+from memplan.planner.operations.program_facts import OperationFacts
 from memplan.planner.symbols.problem import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ImportOptions, element_count, plan_of, sized
+from memplan.systems.imported import Imported, ModelOptions, element_count, plan_of, sized
 from memplan.systems.tflite import ethos_u
 from memplan.systems.tflite.facts import has_effects, operator_facts, tensor_facts
 from memplan.systems.tflite.model import Model, Operator, Subgraph, TfliteTensor, read_model
@@ -36,7 +37,7 @@ _MOST_RUNNING = 64
 """The deepest nesting of subgraphs that run each other."""
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a model, with sizes for open dimensions where options have them; raises FormatError and OptionError."""
     model = replace(read_model(data), scratch=options.scratch)
     if options.dims:
@@ -63,7 +64,7 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)[:MAX_LISTED]) or "none"
 
 
-def _with_scratch(model: Model, imported: Imported, options: ImportOptions) -> Imported:
+def _with_scratch(model: Model, imported: Imported, options: ModelOptions) -> Imported:
     """Add what kernels require beside tensors, as buffers of their operators, and say what is not known.
 
     Of models with several subgraphs, whose operators run at several times, it is only reported.
@@ -112,13 +113,14 @@ def _own_with_scratch(model: Model, imported: Imported, larger: Problem) -> dict
 class _Program:
     """Builds the operations of a model: subgraphs are replaced by what they do."""
 
-    def __init__(self, model: Model, options: ImportOptions) -> None:
+    def __init__(self, model: Model, options: ModelOptions) -> None:
         self.model = model
         self.alignment = options.alignment or ALIGNMENT
         main = model.subgraphs[0]
         self.given_back = {_result_name(main.tensors[index]): main.tensors[index] for index in main.outputs}
         self.draft = OperationsDraft(None, self.given_back, options, self.alignment)
         self.running: list[int] = []
+        self.facts: dict[tuple[int, int], OperationFacts] = {}
         self.n_drawn = 0
 
     def run(self) -> None:
@@ -165,8 +167,9 @@ class _Program:
             self._read(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
                 self._write(subgraph, output, written, operator)
-            wants_facts = self.draft.options.facts
-            said = operator_facts(subgraph, operator, (index, k), self._content) if wants_facts else None
+            said = self.facts.get((index, k))
+            if said is None:  # a subgraph that runs again is read once
+                said = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
             with self.draft.drawing(said, has_effects=has_effects(subgraph, operator)):
                 self._operator(subgraph, operator)
         self._read(subgraph, subgraph.outputs, written, subgraph.path)
@@ -274,8 +277,7 @@ class _Program:
         """Declare a tensor unless it is; of no special kind, it is state where it is a variable."""
         if self.draft.is_declared(tensor.id):
             return
-        if self.draft.options.facts:
-            self.draft.describe(tensor.id, tensor_facts(tensor))
+        self.draft.describe(tensor.id, tensor_facts(tensor))
         self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
 
     def _content(self, tensor: TfliteTensor) -> bytes:

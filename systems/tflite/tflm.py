@@ -17,9 +17,9 @@ from math import prod
 from memplan.planner.errors import FormatError, shown
 from memplan.systems.c_names import guarded, in_comment, prefix_of, written_by
 from memplan.systems.layout import VerifiedLayout
-from memplan.systems.recognition import is_tflite
 from memplan.systems.tflite.metadata import with_metadata
 from memplan.systems.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
+from memplan.systems.tflite.system import is_tflite
 from memplan.systems.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes
 
 _AT_RUN_TIME = -1

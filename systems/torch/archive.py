@@ -20,7 +20,7 @@ from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import bits_of
 from memplan.planner.symbols.problem import SymbolRange
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.torch.fx import read_graph
 from memplan.systems.torch.sizes import names_in, size_of
 
@@ -39,7 +39,7 @@ _BY_CHANCE = ("bernoulli", "dropout", "multinomial", "native_dropout", "normal",
 _CONSTANTS = ("parameter", "buffer", "tensor_constant")
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
     program = _object(parse(_json(data)), "graph_module")
     found = _Graph(_object(program, "graph"), options.dims)

@@ -17,7 +17,7 @@ from typing import Any
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ImportOptions, ViewFacts, sized
+from memplan.systems.imported import Imported, ModelOptions, ViewFacts, sized
 from memplan.systems.torch.facts import draws, node_facts, value_facts
 
 ALIGNMENT = 64
@@ -29,19 +29,19 @@ _MAY_COPY = _RESHAPE | {"aten::contiguous", "aten::to", "aten::type_as"}
 """Operations that return a view or a copy, as it happens."""
 
 
-def read_exported(program: Any, options: ImportOptions | None = None) -> Imported:
+def read_exported(program: Any, options: ModelOptions | None = None) -> Imported:
     """Read a torch.export.ExportedProgram; parameters and buffers are constants. Raises FormatError."""
     inputs = program.graph_signature.input_specs
     constants = {row.arg.name for row in inputs if row.kind.name in _IN_PLACE_OF_MODEL}
     return read_graph(program.graph_module, options, constants)
 
 
-def read_graph(module: Any, options: ImportOptions | None = None, constants: Collection[str] = ()) -> Imported:
+def read_graph(module: Any, options: ModelOptions | None = None, constants: Collection[str] = ()) -> Imported:
     """Read a torch.fx.GraphModule whose nodes have their values in `meta["val"]`; raises FormatError.
 
     `constants` are the names of those placeholders that lie elsewhere: parameters and buffers.
     """
-    graph = _Graph(module.graph, options or ImportOptions(), constants)
+    graph = _Graph(module.graph, options or ModelOptions(), constants)
     for k, node in enumerate(module.graph.nodes):
         graph.add(node, k)
     views = ViewFacts(len(graph.views), sum(graph.views)) if graph.options.views == "alias" else graph.draft.views
@@ -51,7 +51,7 @@ def read_graph(module: Any, options: ImportOptions | None = None, constants: Col
 class _Graph:
     """Builds the operations of a graph: `names` has, for each tensor of each node, the buffer it is in."""
 
-    def __init__(self, graph: Any, options: ImportOptions, constants: Collection[str]) -> None:
+    def __init__(self, graph: Any, options: ModelOptions, constants: Collection[str]) -> None:
         self.options = options
         self.constants = constants
         self.changed = {other for node in graph.nodes if node.op == "call_function" for other in changed_by(node)}
@@ -134,9 +134,8 @@ class _Graph:
             return None
         name = str(node.name) if count == 1 else f"{node.name}:{k}"
         self.draft.declare(name, self._size(node, value), kind)
-        if self.options.facts:
-            shape = [self._length(node, dim) for dim in value.shape]
-            self.draft.describe(name, value_facts(name, value, shape))
+        shape = [self._length(node, dim) for dim in value.shape]
+        self.draft.describe(name, value_facts(name, value, shape))
         return name
 
     def _size(self, node: Any, value: Any) -> int:
@@ -154,7 +153,7 @@ class _Graph:
         return int(found)
 
 
-def _known(dim: Any, options: ImportOptions) -> list[Any]:
+def _known(dim: Any, options: ModelOptions) -> list[Any]:
     return [symbol for symbol in dim.node.expr.free_symbols if symbol.name in options.dims]
 
 

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from memplan.planner.errors import FormatError, shown
 from memplan.systems.dump import problem_of, refuse_dims, size_of
-from memplan.systems.imported import Imported, ImportOptions, plan_of
+from memplan.systems.imported import Imported, ModelOptions, plan_of
 
 ALIGNMENT = 512
 """The allocator's own rounding."""
@@ -37,7 +37,7 @@ class _PlainUnpickler(pickle.Unpickler):
         raise FormatError(f"must hold plain values only, got a reference to {shown(pid)}")
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a snapshot; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "PyTorch's snapshots")
     snapshot = _plain(data)
@@ -127,7 +127,7 @@ def _segments(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], *,
 
 
 def _lives(
-    device: int, trace: Sequence[Any], segments: _Segments, options: ImportOptions
+    device: int, trace: Sequence[Any], segments: _Segments, options: ModelOptions
 ) -> tuple[list[dict[str, Any]], dict[int | str, int]]:
     """Return the buffers of a device's trace, and where each lies."""
     rows: list[dict[str, Any]] = []

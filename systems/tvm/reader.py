@@ -15,7 +15,7 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.dump import refuse_dims
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.tvm.graph import Graph, Node, Output, Reference, outputs_of, read_graph
 
 ALIGNMENT = 64
@@ -23,7 +23,7 @@ _WEIGHT = re.compile(r"p\d+", re.ASCII)
 _NOTHING = "__nop"
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a graph; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "TVM's graphs")
     graph = read_graph(data)
@@ -35,7 +35,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
 class _Program:
     """Builds the operations of a graph."""
 
-    def __init__(self, graph: Graph, options: ImportOptions) -> None:
+    def __init__(self, graph: Graph, options: ModelOptions) -> None:
         self.graph = graph
         alignment = options.alignment or ALIGNMENT
         self.outputs = outputs_of(graph, alignment)

@@ -18,7 +18,7 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.symbols.problem import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft, Uses
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.tvm.relax_facts import call_facts
 from memplan.systems.tvm.relax_text import (
     Dims,
@@ -51,7 +51,7 @@ Value = tuple[str | None, ...]
 """The value of a name: one buffer, or the entries of a tuple; None is an entry that is no tensor."""
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
     dims = Dims(options.dims)
     function = function_of(data)
@@ -148,7 +148,7 @@ class _Program:
             kind: Kind = "param" if name in self.params else "constant" if name in self.weights else "plain"
             draft.declare(name, size, kind)
             tensor = self.tensors.get(name)
-            if tensor is not None and draft.options.facts:
+            if tensor is not None:
                 draft.describe(name, TensorFacts(name=name, shape=tensor.shape, dtype=tensor.dtype))
         for k, step in enumerate(self.steps):
             with draft.drawing(call_facts(step.op, step.call, k)):

@@ -16,7 +16,7 @@ from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import TensorFacts, bits_of
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.draft import OperationsDraft, Uses
-from memplan.systems.imported import Imported, ImportOptions, element_count, sized
+from memplan.systems.imported import Imported, ModelOptions, element_count, sized
 from memplan.systems.protobuf import ProtobufMessage
 from memplan.systems.vocabulary import kind_of
 
@@ -58,7 +58,7 @@ _IN_PLACE = {"while", "dynamic-update-slice"}
 Values = tuple[str, ...]
 
 
-def read_module(data: bytes, options: ImportOptions) -> Imported:
+def read_module(data: bytes, options: ModelOptions) -> Imported:
     """Read the entry computation of an HloProto, with facts; raises FormatError."""
     module = ProtobufMessage.root(data, "hlo_proto").message(_MODULE, "hlo_module")
     if module is None:
@@ -72,7 +72,7 @@ def read_module(data: bytes, options: ImportOptions) -> Imported:
 class _Program:
     """Draws the entry computation; its results must be known before, as views of them are no aliases of inputs."""
 
-    def __init__(self, module: ProtobufMessage, options: ImportOptions, results: Values) -> None:
+    def __init__(self, module: ProtobufMessage, options: ModelOptions, results: Values) -> None:
         entry = module.integer(6, "entry_computation_id")
         found = [row for row in module.messages(3, "computations") if row.integer(5, "id") == entry]
         if not found:

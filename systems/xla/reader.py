@@ -17,10 +17,10 @@ from itertools import accumulate
 from memplan.planner.errors import FormatError
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.systems.dump import problem_of, refuse_dims, size_of
-from memplan.systems.imported import Imported, ImportOptions, plan_of
+from memplan.systems.imported import Imported, ModelOptions, plan_of
 from memplan.systems.protobuf import ProtobufMessage
-from memplan.systems.recognition import is_xla_text
 from memplan.systems.xla import text as xla_text
+from memplan.systems.xla.system import is_xla_text
 
 ALIGNMENT = 64
 _MODULE, _ASSIGNMENT = 1, 3
@@ -28,7 +28,7 @@ _LOGICAL_BUFFERS, _ALLOCATIONS, _TRACES = 1, 3, 4
 _ALLOCATED, _FREED, _SHARED = 0, 1, 2
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a dump, binary or text; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "XLA's buffers")
     if is_xla_text(data):

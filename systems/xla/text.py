@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from memplan.planner.errors import FormatError, shown
 from memplan.systems.dump import problem_of, size_of
-from memplan.systems.imported import Imported, ImportOptions, plan_of
+from memplan.systems.imported import Imported, ModelOptions, plan_of
 
 ALIGNMENT = 64
 _SECTIONS = (b"BufferAssignment:", b"HloLiveRange")
@@ -35,7 +35,7 @@ class _Value:
     end: int
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read both texts; raises FormatError."""
     for section in _SECTIONS:
         if section not in data:
@@ -83,7 +83,7 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
 
 
 def _temporaries(
-    text: str, alive: dict[str, tuple[int, int]], options: ImportOptions
+    text: str, alive: dict[str, tuple[int, int]], options: ModelOptions
 ) -> Iterator[tuple[str, list[_Value]]]:
     """Yield the values of each allocation for temporaries; raises FormatError where one has no lifetime."""
     name: str | None = None

@@ -102,25 +102,21 @@ print("used")
 IMPORTER = '''"""Dumps of a toy compiler: a line of id, first and last step, and bytes for each tensor."""
 
 from memplan.systems.dump import problem_of, refuse_dims
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
+from memplan.planner.systems import FileReader, System, begins_with
+
+READER = FileReader("toy", begins_with(b"TOY"), "memplan.systems.reading.toy", suffixes=(".toy",))
+SYSTEM = System(name="toy", title="toy", readers=(READER,))
 
 
-def read(data: bytes, options: ImportOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a dump."""
     refuse_dims(options, "toy dumps")
     rows = [line.split() for line in data.decode().splitlines()[1:]]
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
     return Imported(problem_of(buffers, ["ram"]))
 '''
-IN_IMPORTERS = {
-    "systems/reading.py": [
-        (
-            '    "idealloc": Importer(',
-            '    "toy": Importer((".toy",), begins_with(b"TOY"), "memplan.systems.reading.toy"),\n'
-            '    "idealloc": Importer(',
-        )
-    ]
-}
+IN_IMPORTERS = {"planner/systems.py": [('    "vela":', '    "toy": "memplan.systems.reading.toy",\n    "vela":')]}
 USE_IMPORTER = """
 from pathlib import Path
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.house_copies import Patch, before, copy_packages, extend, guide, run_beside
 
 pytestmark = [pytest.mark.slow, pytest.mark.drawn]
-MOST_FILES = 8
+MOST_FILES = 7
 DISTANCE = '''"""`distance`: so many bytes lie between two buffers of one pool at least, whatever their lifetimes."""
 
 from __future__ import annotations
@@ -68,12 +68,11 @@ PATCH: Patch = {
     "planner/model/constraints/kinds.py": [
         before("    forbid_pools,\n    may", "    distance,\n"),
         before(
-            '    ConstraintKind(("buffers.pages",)',
+            '    ConstraintKind(("no_cross",)',
             '    ConstraintKind(("distance",), {0: distance.unknown_names, 4: distance.contradictions},\n'
             "                   clearances=distance.clearances),\n",
         ),
     ],
-    "planner/verify/violation.py": [before('    "bank-clash",\n', '    "too-near",\n')],
     "planner/verify/tie_rules.py": [
         before("PAIR_RULES: Mapping", RULE),
         ('"bank": banks_are_apart}', '"bank": banks_are_apart, "distance": distances_are_kept}'),

@@ -74,7 +74,7 @@ def test_models_may_be_operations() -> None:
     from memplan.systems.programs import problem_from
 
     program = {"functions": {"main": {"body": [{"op": "a", "outputs": ["t"]}], "buffers": [{"id": "t", "size": 8}]}}}
-    problem, _ = problem_from({"models": {"p": program, "b": TWO}}, None)
+    problem, _ = problem_from({"models": {"p": program, "b": TWO}})
     assert [str(name) for name in problem.buffers.ids] == ["p/main/t", "b/0"]
 
 

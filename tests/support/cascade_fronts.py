@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, driven
-from memplan.capabilities.cascade.kernels.found import KIND_ROWS
+from memplan.capabilities.cascade.kernels.found import KIND_AGAIN, KIND_ROWS
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.front import front, front_of_three
 from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
@@ -52,7 +52,7 @@ def fronts_differ(seed: int, most: int) -> list[str]:
 def beaten(seed: int) -> list[Costs]:
     """Return the chains of all regions in stripes of rows of a random graph that beat those found, by peak and MACs.
 
-    All intervals, all heights and all mixes of modes are laid out one by one, and counted from their ranges.
+    All intervals and all heights, rolled and recomputed, are laid out one by one, and counted from their ranges.
     """
     rng = random.Random(seed)
     graph = random_six(rng)
@@ -67,9 +67,8 @@ def beaten(seed: int) -> list[Costs]:
         if not is_striped or graph.operations[end - 1].role == "barrier" or any(r and r[0] >= end for r in read_early):
             continue
         size = driven(graph, end - 1).rows
-        free = [1 << (end - 1 - v) for v, r in zip(inner, read_early, strict=True) if r and r[-1] < end]
-        for height, *bits in product(range(1, size) or (1,), *((0, bit) for bit in free)):
-            row = [first, end, 0, 0, 0, 0, KIND_ROWS, height, sum(bits), 0]
+        for height, kind in product(range(1, size) or (1,), (KIND_ROWS, KIND_AGAIN)):
+            row = [first, end, 0, 0, 0, 0, kind, height, 0, 0]
             region = region_of(graph, options, row)
             if _is_within(graph, region):
                 peak, costs = peak_of_region(graph, options, row)

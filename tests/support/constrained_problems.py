@@ -136,7 +136,7 @@ def _broken_alone(instance: Instance, q: int, i: int, at: int) -> list[str]:
     holds = {
         "allowed": bool(instance.allowed[q, i]),
         "bounds": 0 <= at <= memory.capacity - size,
-        "alignment": at >= instance.residue[q, i] and (at - instance.residue[q, i]) % instance.alignment[q, i] == 0,
+        "alignment": at >= instance.lowest[q, i] and (at - instance.lowest[q, i]) % instance.alignment[q, i] == 0,
         "pin": instance.pin[i] in (-1, at),
         "page": page == 0 or (at + shift) % page + size <= page,
         "reserved": all(high <= at or at + size <= low for low, high in memory.reserved.tolist()),

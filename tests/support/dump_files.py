@@ -21,8 +21,6 @@ util.func public @main(%arg0: !hal.buffer_view) {
   %r, %t = stream.resource.alloca uninitialized on(#hal.device) : !stream.resource<transient>{%0#0} => !stream.timepoint
 }
 """
-TRACE = b"op,id,size,alignment\nmalloc,0x10,100,\nmalloc,0x20,50,64\nfree,0x10,,\nrealloc,0x20,80,\nmalloc,0x10,7,\n"
-INCLUSIVE = b"id,lower,upper,size,offset\n0,0,0,64,0\n1,0,3,100,64\n2,1,3,32,0\n"
 MEMORIES = json.dumps(
     {
         "memory_sizes": [1024, 65536],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 
 FAULTS: dict[bytes, Any] = {
     b"fault:key": lambda: dict[str, int]()["nodes"],
@@ -18,7 +18,7 @@ def _deeper(depth: int) -> int:
     return _deeper(depth + 1) + 1
 
 
-def read(data: bytes, _options: ImportOptions) -> Imported:
+def read(data: bytes, _options: ModelOptions) -> Imported:
     """Fail at once, or, with a `later` behind, once the problem is asked for."""
     name = data.split()[0]
     return Imported(FAULTS[name]) if b"later" in data else FAULTS[name]()

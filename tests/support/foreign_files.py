@@ -8,15 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support.dump_files import DUMPS, INCLUSIVE, MEMORIES, PACKS, TRACE, graph, node, perceptron
+from tests.support.dump_files import DUMPS, MEMORIES, PACKS, graph, node, perceptron
 from tests.support.protobuf_files import message
 from tests.support.tflite_files import INT4, INT8, STRING, flatbuffer, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[1] / "models"
-_LOG = (
-    b"a (id=0): size=64, offset=0, first_used=0 last_used=1\nb (id=1): size=128, offset=64, first_used=1 last_used=2\n"
-)
-_OLD = b"Planner buffer ID: 0, calculated offset: 16, size required: 64, first_time_created: 0, last_time_used: 1\n"
 _MLIR = b"%c8 = arith.constant 8 : index\n"
 
 
@@ -115,17 +111,10 @@ def _tvm() -> Iterator[tuple[str, bytes]]:
 def _tables() -> Iterator[tuple[str, bytes]]:
     yield "memories.json", MEMORIES
     yield "memories_without_sizes.json", json.dumps({"memory_names": ["a"]}).encode()
-    yield "malloc.csv", TRACE
-    yield "free_twice.csv", b"op,id,size\nmalloc,1,8\nfree,1,\nfree,1,\n"
-    yield "calls.csv", b"event,ptr,bytes\nnew,a,100\nnew,b,50\ndelete,a,\ndelete,b,\n"
-    yield "idealloc.in.csv", INCLUSIVE
     yield "minimalloc.csv", b"id,lower,upper,size\na,0,2,4\nb,1,3,4\n"
     yield "minimalloc_solved.csv", b"id,lower,upper,size,offset\na,0,2,4,0\nb,1,3,4,6\n"
     yield "closed.csv", b"id,start,end,size\na,0,1,4\nb,1,2,4\n"
     yield "other_columns.csv", b"buffer_id,start,end,size\na,0,1,4\nb,1,2,4\n"
-    yield "log.txt", _LOG
-    yield "log_old.txt", _OLD
-    yield "log_contradicts.txt", _LOG + _LOG.replace(b"offset=64", b"offset=32")
 
 
 def _snapshots() -> Iterator[tuple[str, bytes]]:

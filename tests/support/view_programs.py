@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 
 SIZE = 4
 
@@ -110,7 +110,7 @@ class _Author:
         return Step("loop", tuple(first), tuple(state), (tuple(steps),))
 
 
-def random_program(seed: int, options: ImportOptions) -> tuple[OperationsDraft, tuple[Step, ...], tuple[str, ...]]:
+def random_program(seed: int, options: ModelOptions) -> tuple[OperationsDraft, tuple[Step, ...], tuple[str, ...]]:
     """Return a program as a draft and as steps, and its inputs."""
     chance = random.Random(seed)
     params = tuple(f"x{k}" for k in range(chance.randint(1, 2)))

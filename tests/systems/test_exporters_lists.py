@@ -12,12 +12,12 @@ from memplan.planner.errors import PlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.systems.layout import lay_out
-from memplan.systems.writing import EXPORTERS
+from memplan.systems.writing import export
 from tests.support.layouts import PLACES, TWO_MEMORIES, two_memories
 
 
 def written(target: str) -> Any:
-    return json.loads(EXPORTERS[target](two_memories(), "My plan")[""])
+    return json.loads(export(target, two_memories(), "My plan")[""])
 
 
 def test_triples_are_in_the_order_of_the_problem() -> None:
@@ -53,7 +53,7 @@ def test_the_model_library_format_has_a_workspace_for_each_device_of_a_pool() ->
     pools = [{"name": name, "device": device} for name, device in named.items()]
     rows = [{"id": k, "size": 8 * (k + 1), "start": 0, "end": 2, "pools": [name]} for k, name in enumerate(named)]
     problem = Problem.model_validate({"buffers": rows, "pools": pools})
-    memory = json.loads(EXPORTERS["mlf"](lay_out(problem, solve(problem)), "m")[""])["modules"]["m"]["memory"]
+    memory = json.loads(export("mlf", lay_out(problem, solve(problem)), "m")[""])["modules"]["m"]["memory"]
     assert [(each["device"], each["workspace_size_bytes"]) for each in memory["functions"]["main"]] == [
         (1, 8),
         (2, 16),

@@ -14,9 +14,7 @@ from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.order.search.regions import with_regions_ordered
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.order_check import peak_of
-from memplan.systems.imported import ImportOptions
 from memplan.systems.model_graph import graph_of_imported, read_model_graph
-from memplan.systems.reading import read_model
 from memplan.systems.torch import fx as torch_fx
 from memplan.systems.torch.facts import node_facts
 from memplan.systems.vocabulary import plain, same_pads
@@ -24,7 +22,7 @@ from tests.support.onnx_models import graph, model, node, of_graph, value
 from tests.support.tflite_files import INT32, operator, subgraph, tensor
 from tests.support.tflite_files import model as tflite_model
 
-MODELS = Path(__file__).parents[2] / "models"
+MODELS = Path(__file__).parents[1] / "models"
 
 
 def said(row: GraphOperation) -> dict[str, Any]:
@@ -153,16 +151,11 @@ def test_exported_programs_say_what_their_schemas_do() -> None:
     torch = pytest.importorskip("torch")
     layers = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 3, 2, 1, groups=3), torch.nn.ReLU(), torch.nn.MaxPool2d(2))
     program = torch.export.export(layers.eval(), (torch.zeros(1, 3, 8, 8),)).run_decompositions()
-    found = graph_of_imported(torch_fx.read_exported(program, ImportOptions(facts=True))).graph
+    found = graph_of_imported(torch_fx.read_exported(program)).graph
     assert [row.kind for row in found.ops] == ["depthwise_conv2d", "relu", "max_pool2d"]
     assert found.ops[0].attributes["pads"] == (1, 1, 1, 1)
     assert found.ops[2].attributes["strides"] == (2, 2)
     assert [found.tensors[k].role for k in found.resident] == ["weight", "weight"]
-
-
-def test_facts_are_read_where_they_are_asked_for_only() -> None:
-    data = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
-    assert not read_model(data, "model.tflite").facts.operations
 
 
 def test_pads_are_those_with_which_each_stride_has_an_output() -> None:

@@ -7,7 +7,7 @@ import pytest
 from memplan.planner.errors import FormatError, ProblemError, shown
 from memplan.planner.instance.compile import MOST_CELLS, compile_problem
 from memplan.planner.model.problem import Problem
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.reading import read_problem
 from memplan.systems.xla.module import read_module
 from tests.support.dump_files import recorded
@@ -73,7 +73,7 @@ def test_tuples_of_tuples_are_counted_before_they_are_made_in_modules_of_xla() -
     tower = [row(1, "parameter"), *(row(k, "tuple", k - 1, k - 1) for k in range(2, 60))]
     data = field(1, message({3: [message({2: tower, 5: 7, 6: 59})], 6: 7}))
     with pytest.raises(FormatError, match=r"^operations: must use values at most 1000000 times in all, got more$"):
-        read_module(data, ImportOptions())
+        read_module(data, ModelOptions())
 
 
 def test_traces_without_events_are_no_memories() -> None:

@@ -11,11 +11,11 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.statements import Operation
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.draft import OperationsDraft
-from memplan.systems.imported import ImportOptions, ViewFacts
+from memplan.systems.imported import ModelOptions, ViewFacts
 from tests.support.depth import seeds
 from tests.support.view_programs import SIZE, Machine, random_program
 
-SHARED, APART = ImportOptions(views="alias"), ImportOptions(views="separate")
+SHARED, APART = ModelOptions(views="alias"), ModelOptions(views="separate")
 
 
 def placed(problem: Problem) -> dict[str, int]:

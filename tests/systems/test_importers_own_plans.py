@@ -9,21 +9,13 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.errors import FormatError, InputError, OptionError
+from memplan.planner.errors import InputError
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported
 from memplan.systems.reading import detect, read_model
 
-TESTS = Path(__file__).parents[2]
-LOG = b"""I (321) tflm: a (id=0): size=64, offset=0, first_used=0 last_used=1
-b (id=1): size=128, offset=64, first_used=1 last_used=2
-c (id=2): size=64, offset=0, first_used=2 last_used=2
-b (id=1): size=128, offset=64, first_used=1 last_used=2
-[RecordingMicroAllocator] Arena allocation head 192 bytes
-"""
-OLD_LOG = b"""Planner buffer ID: 0, calculated offset: 16, size required: 64, first_time_created: 0, last_time_used: 1
-"""
+TESTS = Path(__file__).parents[1]
 
 
 def event(action: str, addr: int, size: int) -> dict[str, Any]:
@@ -76,36 +68,6 @@ def test_plans_inside_of_files_are_valid_and_take_what_the_files_say(name: str) 
 @pytest.mark.parametrize("name", ["dumps/network_allocated.relax", "dumps/resnet50.iree.txt", "models/view.tflite"])
 def test_files_without_offsets_have_no_plan(name: str) -> None:
     assert read_model((TESTS / name).read_bytes(), name).own_plan is None
-
-
-def test_tables_with_offsets_keep_them() -> None:
-    found = read_model(b"id,lower,upper,size,offset\na,0,0,4,8\nb,0,1,4,0\n", "a.in.csv")
-    assert found.own_plan is not None
-    assert [row.offset for row in found.own_plan.placements] == [8, 0]
-
-
-def test_logs_of_tflite_micro_are_problems_and_plans() -> None:
-    assert detect(LOG) == detect(OLD_LOG) == "tflm-log"
-    found, old = read_model(LOG), read_model(OLD_LOG)
-    rows = [(row.id, row.size, row.start, row.end) for row in found.problem.buffers]
-    assert rows == [(0, 64, 0, 2), (1, 128, 1, 3), (2, 64, 2, 3)]
-    assert (found.own_peak, peak_of(found), peak_of(old)) == (192, 192, 80)
-    assert found.own_plan is not None
-    assert verify(found.problem, found.own_plan) == ()
-
-
-@pytest.mark.parametrize(
-    ("log", "sentence"),
-    [
-        (LOG.replace(b"first_used=2", b"first_used=3"), "line 3: must be used last at its first use"),
-        (LOG + LOG.replace(b"offset=64", b"offset=80"), "line 7: must say the same of buffer 1 as before"),
-    ],
-)
-def test_logs_that_contradict_themselves_are_refused(log: bytes, sentence: str) -> None:
-    with pytest.raises(FormatError, match=sentence):
-        read_model(log)
-    with pytest.raises(OptionError):
-        read_model(log, None, ImportOptions(dims={"n": 1}))
 
 
 @pytest.mark.parametrize("write", [lambda value: json.dumps(value).encode(), pickle.dumps])

@@ -15,11 +15,11 @@ from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
 from memplan.planner.symbols.problem import SymbolRange, compiled
 from memplan.planner.symbols.space import Symbol, Values
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.symbolic import read_symbolic
 
-EXPORTED = (Path(__file__).parents[2] / "models" / "exported.pt2").read_bytes()
+EXPORTED = (Path(__file__).parents[1] / "models" / "exported.pt2").read_bytes()
 RELAX = b"""# from tvm.script import ir as I
 # from tvm.script import relax as R
 @I.ir_module
@@ -111,7 +111,7 @@ def node(op: str, *shapes: list[object], **attributes: object) -> bytes:
 
 
 def plain_sizes(data: bytes, dims: Values) -> dict[str, int]:
-    problem = read_model(data, options=ImportOptions(dims=dict(dims))).problem
+    problem = read_model(data, options=ModelOptions(dims=dict(dims))).problem
     return {str(row.id): row.size for row in problem.buffers if row.alias_of is None}
 
 
@@ -144,7 +144,7 @@ def test_the_range_of_a_symbol_is_what_is_given_or_what_the_file_says() -> None:
     given = SymbolRange(min=4, multiple_of=4)
     assert read_symbolic(EXPORTED, None, {"s77": given}).symbols == {"s77": given}
     assert read_symbolic(RELAX, None, {}).symbols == {"m": SymbolRange(), "n": SymbolRange()}
-    assert read_symbolic(RELAX, None, {}, ImportOptions(dims={"m": 3})).symbols == {"n": SymbolRange()}
+    assert read_symbolic(RELAX, None, {}, ModelOptions(dims={"m": 3})).symbols == {"n": SymbolRange()}
 
 
 def test_a_dimension_may_be_an_expression_of_others() -> None:
@@ -161,7 +161,7 @@ def test_a_dimension_may_be_an_expression_of_others() -> None:
         (node("Add", ["n", 4], ["m", 4]), {}, "node[0] (Add)"),
         (node("Add", ["n", 4], ["m", 4]), {}, '"n" may have any value from 1; fewer, as in --symbol=n=1..1024'),
         (node("Conv", ["n", 3, "h", 9], [8, 3, 3, 3]), {}, "dimension 2 must be at least 0, as with inputs"),
-        (b"\x00\x00\x00\x00ET12", {}, "must be a problem in JSON, or a model whose dimensions have names (onnx,"),
+        (b"\x00\x00\x00\x00ET12", {}, "must be a problem in JSON, or a model whose dimensions have names (tflite,"),
     ],
 )  # fmt: skip
 def test_what_no_expression_says_is_refused_with_its_operator(

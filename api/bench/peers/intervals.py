@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memplan.planner.errors import OptionError
-from memplan.planner.model.buffer_table import I64, RARE_FIELDS, column
+from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.entries import entries_of
 from memplan.planner.model.problem import Problem
 
@@ -40,8 +40,7 @@ def intervals(problem: Problem) -> Intervals:
         "lifetimes with holes": bool((np.diff(table.first) != 1).any()),
         "pinned offsets": bool((table.offset >= 0).any()),
         "aliases": bool(table.aliases),
-        "other constraints": bool(entries_of(problem).keys() - {"conflicts"})
-        or any(getattr(table, mapping) for mapping, _ in RARE_FIELDS.values()),
+        "other constraints": bool(entries_of(problem).keys() - {"conflicts"}) or any(table.rules.values()),
         "an objective other than the peak": problem.objective != "peak",
     }
     if found := [feature for feature, is_there in beyond.items() if is_there]:

@@ -38,9 +38,7 @@ _FORMS = (CascadeDisplay.c, CascadeDisplay.schedule, CascadeDisplay.svg)
 _FORMAT = "A table on a terminal, else JSON; c, schedule, svg."
 _ALIGNMENT = "Round buffers up to multiples of so many bytes, a power of two; 1 by default."
 _OUTPUT = "Write here what --format says, JSON without; C in a folder."
-_MEASURING_S = 60.0
-"""For two runs of a model in a runtime, where no limit was given."""
-_WRITE = "Write the model, ONNX or TFLite, in parts: the point that needs least so, or --point."
+_WRITE = "Write the TFLite model in parts: the point that needs least so, or --point."
 
 
 def _prepare(given: Given) -> None:
@@ -54,7 +52,7 @@ def _prepare(given: Given) -> None:
     if written is not None:
         # No model in parts has steps along channels; a runtime has memory of its own for each run, more than finer
         # steps save.
-        given.change(channels=False, finer=False)
+        given.change(channels=False)
         refuse_no_model(given)
         # Imported here: few models are written.
         from memplan.capabilities.cascade.writing import model_in_parts
@@ -81,8 +79,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
         return ()
     from memplan.capabilities.cascade.writing import written_in_parts
 
-    limit_s = given.time.left_s(_MEASURING_S)
-    return write_if_gained(given, written_in_parts(given.prepared.model, answer.result, given.reader.data, limit_s))
+    return write_if_gained(given, written_in_parts(given.prepared.model, answer.result, given.reader.data))
 
 
 def _shows(given: Given, answer: Any) -> bool:

@@ -113,7 +113,7 @@ def show_page(given: Given, answer: Plan) -> None:
     if (application := reader.application) is not None:
         title, names = ", ".join(application.models), names_of_models(application)
     else:
-        names = names_in(reader.data, reader.name, problem, reader.options.of_model())
+        names = names_in(reader.data, reader.name, problem, reader.options)
     path = _temporary_page() if file is None else file
     write(path, plan_page(problem, answer, title=title, names=names))
     if given.flags["opens"]:

@@ -39,7 +39,7 @@ def reordered(given: Given, control: Control) -> Mapping[str, Any]:
         found = reorder(
             reader.data,
             path,
-            options=reader.options.of_model(),
+            options=reader.options,
             time_limit_s=_SHARE * control.begun(given.options).left_s,
             deterministic=given.options.counts_work,
             cancelled=control.cancelled,

@@ -80,25 +80,6 @@ def revoke(name: Name) -> None:
     say(f"memplan: key {name} is revoked")
 
 
-@keys.command("webhook-secret")
-def webhook_secret(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Whose jobs; without, those of no key.")] = None,
-) -> None:
-    """Write the secret that signs what is told of the ends of a key's jobs; it follows from the server's own."""
-    from memplan.api.jobs.webhooks import secret_of
-    from memplan.api.settings import read_settings
-
-    master, key_id = read_settings().webhook_secret, None
-    if master is None:
-        raise OptionError("MEMPLAN_WEBHOOK_SECRET: must be set, as it is for the server")
-    if name is not None:
-        with _kept_keys() as known:
-            key_id = next((key.id for key in known.all() if key.name == name), None)
-        if key_id is None:
-            raise OptionError(f"name: must be that of a key, got {shown(name)}")
-    write(None, f"{secret_of(master, key_id)}\n".encode())
-
-
 @contextmanager
 def _kept_keys() -> Iterator[Keys]:
     # Imported here, because `memplan --help` should not wait for a database's library.

@@ -23,7 +23,6 @@ from memplan.api.http.requests.submissions import (
 )
 from memplan.api.http.requests.work_requests import begin_work
 from memplan.api.jobs.serialization import pack_problem, pack_request
-from memplan.api.jobs.webhook_urls import check_webhook
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN, QUESTIONS
 from memplan.api.settings import Settings
@@ -75,12 +74,11 @@ ContentHash = Annotated[
 class Terms(WireValue):
     """The terms of a job: of a key's that wait the highest priority goes first, then the oldest; keys take turns.
 
-    The deadline counts from the moment the job is accepted. The end of the job is told to the `webhook`, a URL.
+    The deadline counts from the moment the job is accepted.
     """
 
     priority: Annotated[int, Field(ge=-100, le=100)] = 0
     deadline_s: Seconds | None = None
-    webhook: str | None = None
 
 
 class JobQuery(WireValue):
@@ -146,7 +144,7 @@ def read_new_job(
     problem, options, terms = read_job(kind, body, without_kind(query))
     check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
     check_size(problem, settings)
-    return new_job(problem, options, **said, **_terms_of_job(terms, settings))
+    return new_job(problem, options, **said, **_terms_of_job(terms))
 
 
 def kind_of(query: QueryParams) -> str:
@@ -186,15 +184,13 @@ def _work_job(
         time_limit_s=begun.options.time_limit_s,
         name=None if subject.name is None else subject.name[:NAME_CHARACTERS],
         **said,
-        **_terms_of_job(terms, settings),
+        **_terms_of_job(terms),
     )
 
 
-def _terms_of_job(terms: Terms, settings: Settings) -> dict[str, Any]:
-    if terms.webhook is not None:
-        check_webhook(terms.webhook, settings)
+def _terms_of_job(terms: Terms) -> dict[str, Any]:
     deadline_at = None if terms.deadline_s is None else time.time() + terms.deadline_s
-    return {"priority": terms.priority, "deadline_at": deadline_at, "webhook": terms.webhook}
+    return {"priority": terms.priority, "deadline_at": deadline_at}
 
 
 def new_job(problem: Problem, options: Options, **said: Any) -> NewJob:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from math import inf
-from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import from_json
@@ -33,7 +32,8 @@ from memplan.capabilities.capability import Capability, due
 from memplan.capabilities.extent import Extent
 from memplan.planner.errors import MemplanError
 from memplan.planner.instance.instance import CompiledPool, Instance
-from memplan.planner.model.buffer_table import RARE_FIELDS, BufferTable
+from memplan.planner.model.buffer_table import BufferTable
+from memplan.planner.model.columns import read_only
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.solvers.processes.child import ChildProcess, memory_in_use, reading_memory
@@ -54,7 +54,6 @@ _LIMIT = re.compile(rb'"time_limit_s"[ \t\r\n]*:[ \t\r\n]*([0-9]{1,6}(?:\.[0-9]{
 """The time limit in a body that was not parsed yet, as far as it can be seen: a parser hears of no end."""
 _LIMIT_ASKED = re.compile(r"(?:^|&)time_limit_s=([0-9]{1,6}(?:\.[0-9]{1,9})?)")
 _NEVER = Deadline(0.0, inf)
-_MAPPINGS = {"aliases", *(mapping for mapping, _ in RARE_FIELDS.values())}
 _FIRST = b'{"buffers": [{"id": 0, "size": 1, "start": 0, "end": 1}]}'
 _MODULE = "memplan.api.http.requests.reading_process"
 
@@ -224,7 +223,8 @@ def limit_of(body: bytes, query: str, arrived: float) -> Deadline:
 def _compiled_of(found: dict[str, Any]) -> CompiledProblem:
     """Return the problem of what a reader sent of it."""
     table: dict[str, Any] = found["buffers"]
-    table |= {name: MappingProxyType(dict(table[name])) for name in _MAPPINGS}
+    rules = {name: dict(rows) for name, rows in table["rules"]}
+    table |= {"aliases": read_only(dict(table["aliases"])), "rules": read_only(rules)}
     problem = Problem(**found["fields"], buffers=BufferTable(**table))
     pools = tuple(CompiledPool(**pool) for pool in found["instance"]["pools"])
     instance = Instance(**found["instance"] | {"pools": pools})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from memplan.api.reports.page.document import PageDocument
 from memplan.capabilities.verify.verify import Verdict, verdict_on
-from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, BufferTable
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
@@ -181,7 +182,7 @@ def _optional(document: PageDocument, problem: Problem) -> dict[str, Any]:
     if (table.traffic != ABSENT).any():
         found["traffic"] = document.column(table.traffic)
     some = np.flatnonzero((table.offset != ABSENT) | (table.hint != ABSENT) | (table.pool_choice != 0)).tolist()
-    rows = sorted({*some, *(i for mapping, _ in RARE_FIELDS.values() for i in getattr(table, mapping))})
+    rows = sorted({*some, *chain.from_iterable(table.rules.values())})
     found["rest"] = {
         "problem": problem.model_dump_json(exclude_defaults=True, exclude={"buffers", "interval"}),
         "of": document.column(rows),

@@ -54,12 +54,3 @@ def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapp
         for k, (kind, data) in enumerate(told)
     ]
     connection.execute(insert(schema.job_events), rows)
-    if any(kind == "finished" for kind, _ in told):
-        _promise_webhook(connection, job_id, now)
-
-
-def _promise_webhook(connection: Connection, job_id: str, now: float) -> None:
-    """Note that the end of a job is to be told, if it has a webhook."""
-    url = connection.execute(select(schema.jobs.c.webhook).where(schema.jobs.c.id == job_id)).scalar_one_or_none()
-    if url is not None:
-        connection.execute(insert(schema.deliveries).values(job_id=job_id, url=url, attempts=0, next_at=now))

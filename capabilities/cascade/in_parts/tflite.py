@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memplan.capabilities.cascade.in_parts.flatbuffer_front import (
+from memplan.capabilities.cascade.in_parts.tflite_source import BY_PIXEL, PADDED, TfliteSource
+from memplan.capabilities.cascade.in_parts.tflite_tensors import TfliteTensors
+from memplan.capabilities.cascade.regions.regions import Span
+from memplan.capabilities.cascade.regions.unrolled import PartStep, Unrolled
+from memplan.planner.errors import OperationsError, shown
+from memplan.systems.flatbuffer import Table
+from memplan.systems.flatbuffer_front import (
     Field,
     NewTable,
     Numbers,
@@ -18,12 +24,6 @@ from memplan.capabilities.cascade.in_parts.flatbuffer_front import (
     Tables,
     with_front,
 )
-from memplan.capabilities.cascade.in_parts.tflite_source import BY_PIXEL, PADDED, TfliteSource
-from memplan.capabilities.cascade.in_parts.tflite_tensors import TfliteTensors
-from memplan.capabilities.cascade.regions.regions import Span
-from memplan.capabilities.cascade.regions.unrolled import PartStep, Unrolled
-from memplan.planner.errors import OperationsError, shown
-from memplan.systems.flatbuffer import Table
 from memplan.systems.tflite.model import OFFLINE_PLAN, Operator, read_model
 
 # Numbers of BuiltinOperator and of BuiltinOptions in TFLite's schema.

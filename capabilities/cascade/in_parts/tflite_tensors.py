@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Container, Sequence
 
-from memplan.capabilities.cascade.in_parts.flatbuffer_front import Content, Field, NewTable, Numbers, Old, Scalar, text
 from memplan.planner.errors import OperationsError, shown
 from memplan.systems.flatbuffer import Table
+from memplan.systems.flatbuffer_front import Content, Field, NewTable, Numbers, Old, Scalar, text
 from memplan.systems.tflite.model import Model, TfliteTensor
 
 # Numbers of TensorType in TFLite's schema.

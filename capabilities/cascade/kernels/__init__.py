@@ -5,9 +5,7 @@ from memplan.solvers.kernels.groups import KernelGroup
 GROUP = KernelGroup(
     "cascade",
     (
-        "capabilities.cascade.kernels.rows.grow_rows",
         "capabilities.cascade.kernels.tiles.grow_tiles",
-        "capabilities.cascade.kernels.front.cull",
         "capabilities.cascade.kernels.front.best_chain",
         "capabilities.cascade.kernels.front.undominated_of_three",
     ),

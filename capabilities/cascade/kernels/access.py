@@ -7,7 +7,7 @@ from typing import NamedTuple
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.tables import Rows, step
 
-ROLL, RECOMPUTE, FULL, BESIDE = range(4)
+ROLL, RECOMPUTE, FULL = range(3)
 NEVER = 1 << 60
 FARTHEST = 1 << 40
 """As far as ranges are followed beyond borders; further ones are cut, so that no product overflows."""
@@ -137,6 +137,23 @@ def add_need(access: Access, ranges: Ranges, edge: int, slot: int, axis: int, st
 
 
 @step
+def read_by(access: Access, ranges: Ranges, j: int, tensor: int, first: int, axis: int, steps: int) -> int:
+    """Write what the operations [first, j) read of a tensor in each step; return the last of them, -1 for none.
+
+    Operation j - 1 - k makes the ranges of slot k.
+    """
+    start_need(ranges, steps)
+    latest = -1
+    for k in range(access.reader_first[tensor], access.reader_first[tensor + 1]):
+        edge = access.reading[k]
+        reader = access.reader[edge]
+        if first <= reader < j:
+            add_need(access, ranges, edge, j - 1 - reader, axis, steps)
+            latest = max(latest, reader)
+    return latest
+
+
+@step
 def make(ranges: Ranges, slot: int, mode: int, size: int, steps: int) -> int:
     """Write the ranges of a tensor that is needed as `low`, `high` and `up` say; return its capacity in rows.
 
@@ -182,6 +199,14 @@ def make(ranges: Ranges, slot: int, mode: int, size: int, steps: int) -> int:
             capacity, is_kept = size, True
     ranges.total[slot], ranges.runs[slot] = total, runs
     return -capacity if is_kept else capacity
+
+
+@step
+def make_all(ranges: Ranges, slot: int, size: int) -> int:
+    """Write the range of a tensor that is made in one step; return its capacity."""
+    ranges.first[slot, 0], ranges.end[slot, 0], ranges.reach[slot, 0] = 0, size, size
+    ranges.total[slot], ranges.runs[slot] = size, 1
+    return size
 
 
 @step

@@ -8,12 +8,13 @@ from memplan.solvers.kernels.tables import Rows, step
 FOUND_FROM, FOUND_TO, FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC = 0, 1, 2, 3, 4
 FOUND_RUNS, FOUND_KIND, FOUND_HEIGHT, FOUND_WIDTH, FOUND_SAVED = 5, 6, 7, 8, 9
 N_FOUND = 10
-KIND_WHOLE, KIND_ROWS, KIND_TILES, KIND_PANELS, KIND_CHANNELS, KIND_THIN, KIND_PIECES = range(7)
+KIND_WHOLE, KIND_ROWS, KIND_TILES, KIND_PANELS, KIND_CHANNELS, KIND_THIN, KIND_PIECES, KIND_AGAIN = range(8)
 """`KIND_THIN` are panels in which what one pixel widens is made again, so that the narrow tensor before it rolls.
 
-`KIND_PIECES` are rows that are made piece by piece: rows roll, and columns inside each of them.
+`KIND_PIECES` are rows that are made piece by piece: rows roll, and columns inside each of them. In `KIND_AGAIN` each
+step makes all rows that it reads, where in `KIND_ROWS` they roll.
 """
-COUNT, CUTS, LOST, EVALUATED = range(4)
+COUNT, LOST, EVALUATED = range(3)
 
 
 @step

@@ -19,14 +19,6 @@ from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import Rows
 
 
-class Cull(NamedTuple):
-    """Regions, and their order: by where they begin and end, by peak, multiplications and traffic."""
-
-    found: Rows  # (f, 10)
-    order: I64  # (f,)
-    kept: I64  # (f,): filled with the positions of those that are kept
-
-
 class Chains(NamedTuple):
     """Regions by their ends, and a limit of the peak; for each cut the best chain that reaches it."""
 
@@ -38,35 +30,11 @@ class Chains(NamedTuple):
     by: I64  # (ops + 1,): the last region of the chain
 
 
-@partial(Kernel, group=GROUP)
-def cull(table: Cull) -> int:
-    """Write the regions of which none with the same ends is as good in everything; return their number."""
-    found, kept = table.found, table.kept
-    count, start = 0, 0
-    for at in range(len(table.order)):
-        row = table.order[at]
-        if count == start or (
-            found[kept[start], FOUND_FROM] != found[row, FOUND_FROM]
-            or found[kept[start], FOUND_TO] != found[row, FOUND_TO]
-        ):
-            start = count
-        is_worse = False
-        for k in range(start, count):
-            other = kept[k]
-            if found[other, FOUND_MACS] <= found[row, FOUND_MACS]:
-                if found[other, FOUND_TRAFFIC] <= found[row, FOUND_TRAFFIC]:
-                    is_worse = True
-                    break
-        if not is_worse:
-            kept[count] = row
-            count += 1
-    return count
-
-
 class Staircase(NamedTuple):
-    """Costs in their order, by all three; the steps are those kept that no other one is below in the last two."""
+    """Costs in their order, by all three, group by group; no other one of the group is below a step in the last two."""
 
-    costs: Rows  # (f, 3), sorted
+    costs: Rows  # (f, 3), sorted within each group
+    group: I64  # (f,): equal for those that are compared, which stand together
     kept: I64  # (f,): filled with the positions of those that are kept
     second: I64  # (f,): scratch: the second costs of the steps, rising
     third: I64  # (f,): the third costs of the steps, falling
@@ -74,11 +42,16 @@ class Staircase(NamedTuple):
 
 @partial(Kernel, group=GROUP)
 def undominated_of_three(table: Staircase) -> int:
-    """Write the costs of which no other is as good in all three; return their number. Of equal ones the first."""
+    """Write the costs of which no other of the group is as good in all three; return their number.
+
+    Of equal ones it is the first.
+    """
     costs, second, third = table.costs, table.second, table.third
     count, steps = 0, 0
     for row in range(len(costs)):
         b, c = costs[row, 1], costs[row, 2]
+        if row > 0 and table.group[row] != table.group[row - 1]:
+            steps = 0
         # 1. The last step of at most that much in the second.
         low, high = 0, steps
         while low < high:

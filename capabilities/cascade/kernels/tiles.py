@@ -1,4 +1,4 @@
-"""Regions in tiles: rows recomputed or rolled, columns recomputed or rolled inside each panel of rows.
+"""Regions in tiles and in stripes of rows: rows recomputed or rolled, columns whole, recomputed or rolled.
 
 The axes are independent of each other, so each height and each width is followed once; then all pairs are put together.
 """
@@ -22,37 +22,41 @@ from memplan.capabilities.cascade.kernels.access import (
     SUM,
     Access,
     Ranges,
-    add_need,
     bytes_read,
     cut_in_steps,
     make,
+    make_all,
     make_whole_again,
+    read_by,
     rounded,
-    start_need,
 )
 from memplan.capabilities.cascade.kernels.found import (
     COUNT,
     EVALUATED,
+    KIND_AGAIN,
     KIND_PIECES,
+    KIND_ROWS,
     KIND_THIN,
     KIND_TILES,
     write_region,
     write_shape,
 )
+from memplan.capabilities.cascade.kernels.rows import make_beside, saved_by_sliding
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import ZERO, Rows, step
 
 
 class TileSearch(NamedTuple):
-    """One last operation `j - 1` with all heights and widths of tiles; l operations in the longest region.
+    """One last operation `j - 1` with heights and widths of tiles; l operations in the longest region.
 
     The operations count from the last one backwards, the edges from the last edge of operation j - 1.
     """
 
     j: int
     longest: int
-    kind: int  # KIND_TILES, KIND_PANELS, KIND_THIN or KIND_PIECES
+    kind: int  # KIND_ROWS, KIND_AGAIN, KIND_TILES, KIND_PANELS, KIND_THIN or KIND_PIECES
+    slides: bool  # outputs in whole rows may grow into dying inputs
     warm_up: int  # rows or columns
     worst: float
     stride: Rows  # (2, s): heights and widths, 0 behind the last; -n for a part of n of one, where they roll
@@ -63,15 +67,16 @@ class TileSearch(NamedTuple):
     capacity: Rows  # (2s, l): negative for what is kept from step to step
     reads: Rows  # (2s, e): rows or columns read, for each edge
     piece: Rows  # (2s, e): of a streamed input, at its first edge
+    saved: Rows  # (2s, l): bytes saved by sliding, for each first operation
     profile: I64  # (l,)
     found: Rows  # (f, 10)
-    answer: I64  # (4,)
+    answer: I64  # (3,)
 
 
 @step
 def length_of(access: Access, search: TileSearch) -> int:
     """Return the operations in the longest region that ends with operation j - 1; write what is known of them."""
-    j, n = search.j, 1
+    j, n, in_rows = search.j, 1, has_whole_rows(search)
     for v in range(j - 2, max(-1, j - 1 - search.longest), -1):
         tensor = access.out[v]
         if access.role[v] != STRIPED:
@@ -81,9 +86,10 @@ def length_of(access: Access, search: TileSearch) -> int:
             reader = access.reader[access.reading[k]]
             if reader < j:
                 latest = max(latest, reader)
-        if latest < 0:
+        # What only others read later would be whole; an output that nothing reads may be made beside the rest.
+        if latest < 0 and not (in_rows and access.reader_first[tensor] == access.reader_first[tensor + 1]):
             break
-        search.latest[j - 1 - v], search.widens[j - 1 - v] = latest, widens(access, v)
+        search.latest[j - 1 - v], search.widens[j - 1 - v] = max(latest, v), widens(access, v)
         n += 1
     return n
 
@@ -104,17 +110,6 @@ def widens(access: Access, v: int) -> int:
 
 
 @step
-def read_by(access: Access, ranges: Ranges, search: TileSearch, tensor: int, first: int, axis: int, steps: int) -> None:
-    """Write what the operations [first, j) read of a tensor in each step; operation j - 1 - k makes slot k."""
-    start_need(ranges, steps)
-    for k in range(access.reader_first[tensor], access.reader_first[tensor + 1]):
-        edge = access.reading[k]
-        reader = access.reader[edge]
-        if first <= reader < search.j:
-            add_need(access, ranges, edge, search.j - 1 - reader, axis, steps)
-
-
-@step
 def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice: int, n: int) -> None:
     """Follow one height or width through a region of n operations: rows or columns made, read and held."""
     j, stride = search.j, search.stride[axis, choice]
@@ -127,16 +122,23 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
     warm_up = search.warm_up * parts // each if rolls and each < size else 0
     steps = warm_up + (size * parts + each - 1) // each
     last_edge = access.edge_first[j] - 1
+    in_rows = has_whole_rows(search)
+    is_all = in_rows and axis == 1
     for k in range(n):
         v = j - 1 - k
         tensor = access.out[v]
         if k == 0:
             cut_in_steps(ranges, 0, size, stride, warm_up, steps)
             search.capacity[line, 0] = min(each, size)
+        elif is_all:
+            search.capacity[line, k] = make_all(ranges, k, access.size[tensor, 1])
         else:
-            read_by(access, ranges, search, tensor, v, axis, steps)
-            if access.last[tensor] < j:
-                mode = ROLL if rolls and not (search.kind == KIND_THIN and search.widens[k] == 1) else RECOMPUTE
+            latest = read_by(access, ranges, j, tensor, v, axis, steps)
+            if latest < 0:
+                search.capacity[line, k] = make_beside(access, ranges, j, v, steps)
+            elif access.last[tensor] < j:
+                is_again = search.kind == KIND_AGAIN or (search.kind == KIND_THIN and search.widens[k] == 1)
+                mode = ROLL if rolls and not is_again else RECOMPUTE
                 search.capacity[line, k] = make(ranges, k, mode, access.size[tensor, axis], steps)
             elif rolls:
                 search.capacity[line, k] = make(ranges, k, FULL, access.size[tensor, axis], steps)
@@ -146,16 +148,29 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
         for edge in range(access.edge_first[v], access.edge_first[v + 1]):
             search.reads[line, last_edge - edge] = bytes_read(access, ranges, edge, k, axis, steps)
             if is_piece(access, edge, j):
-                read_by(access, ranges, search, access.source[edge], v, axis, steps)
-                size_in = access.size[access.source[edge], axis]
-                mode = ROLL if search.kind == KIND_PIECES else RECOMPUTE
-                search.piece[line, last_edge - edge] = make(ranges, len(ranges.total) - 1, mode, size_in, steps)
+                size_in, spare = access.size[access.source[edge], axis], len(ranges.total) - 1
+                if is_all:
+                    search.piece[line, last_edge - edge] = size_in
+                    continue
+                read_by(access, ranges, j, access.source[edge], v, axis, steps)
+                mode = ROLL if in_rows or search.kind == KIND_PIECES else RECOMPUTE
+                search.piece[line, last_edge - edge] = make(ranges, spare, mode, size_in, steps)
+        if search.slides and in_rows and axis == 0:
+            search.saved[line, k] = saved_by_sliding(access, ranges, j, v, steps)
 
 
 @step
 def rolls_along(search: TileSearch, axis: int) -> bool:
     """Return True if tensors roll along an axis."""
+    if has_whole_rows(search):
+        return axis == 0
     return search.kind == KIND_PIECES or (axis == 1 and search.kind != KIND_TILES)
+
+
+@step
+def has_whole_rows(search: TileSearch) -> bool:
+    """Return True for stripes of whole rows."""
+    return bool(search.kind == KIND_ROWS) or bool(search.kind == KIND_AGAIN)
 
 
 @step
@@ -244,10 +259,11 @@ def put_together(access: Access, search: TileSearch, a: int, b: int, n: int) -> 
         within = 0
         for i in range(k + 1):
             within = max(within, profile[i])
-        peak = max(access.live[v] + inside + kept + within, after)
+        saved = search.saved[a, k] if search.slides and has_whole_rows(search) else ZERO
+        peak = max(access.live[v] + inside + kept + within - saved, after)
         row = write_region(found, answer, v, j, peak, macs, traffic, runs)
         if row >= 0:
-            write_shape(found, row, search.kind, search.stride[0, a], search.stride[1, b], ZERO)
+            write_shape(found, row, search.kind, search.stride[0, a], search.stride[1, b], saved)
 
 
 @step

@@ -22,8 +22,9 @@ from memplan.solvers.kernels.tables import Rows
 
 
 class _Growing(NamedTuple):
-    """A last operation, and the numbers of channels that are made in a step; costs are those of each number."""
+    """The first and the last operation, and the numbers of channels that are made in a step, with costs of each."""
 
+    first: int
     j: int
     channels: int
     tile: I64
@@ -31,16 +32,19 @@ class _Growing(NamedTuple):
     adds_up: bool
 
 
-def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, j: int, tiles: list[int]) -> Rows:
-    """Return the regions along channels that end with operation j - 1, in steps of so many channels."""
+def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, ends: Span, tiles: list[int]) -> Rows:
+    """Return the regions along channels within operations [first, j) that end with the last, in such steps."""
+    first, j = ends
     row = graph.operations[j - 1]
     parts = []
     # The last operation may make channels one by one, or add up ranges of those that it reads.
     for adds_up in (False, True):
         channels = _channels(graph, row, adds_up)
-        tile = np.array([size for size in tiles if options.may_cut(channels, size)], np.int64)
+        tile = np.array([size for size in tiles if size < channels], np.int64)
         if len(tile):
-            parts.append(_grown(graph, options, tables, _Growing(j, channels, tile, -(-channels // tile), adds_up)))
+            parts.append(
+                _grown(graph, options, tables, _Growing(first, j, channels, tile, -(-channels // tile), adds_up))
+            )
     return np.concatenate(parts) if parts else np.zeros((0, N_FOUND), np.int64)
 
 
@@ -61,9 +65,9 @@ def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Gr
     after = rounded + int(tables.live[j]) + (int(tables.whole[sink]) if tables.last[sink] < j else 0) if sums else 0
     macs, fixed = graph.macs_of(j - 1), last.weights + graph.tensors[sink].bytes
     added = 2 * last.partial if cut.adds_up else 0
-    profile = np.zeros((min(options.longest, j), len(cut.tile)), np.int64)
+    profile = np.zeros((j - cut.first, len(cut.tile)), np.int64)
     found = []
-    for v in range(j - 2, max(-1, j - 1 - options.longest), -1):
+    for v in range(j - 2, cut.first - 1, -1):
         row = graph.operations[v]
         if not _may_grow(graph, cut, v):
             break

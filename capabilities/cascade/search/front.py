@@ -54,6 +54,17 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
     return chains
 
 
+def undominated(costs: Rows, group: I64) -> I64:
+    """Return the positions of those of which no other one of their group is as good in all three costs.
+
+    They come group by group, by rising costs; of equal ones the first is taken.
+    """
+    order = np.lexsort((costs[:, 2], costs[:, 1], costs[:, 0], group))
+    kept, *steps = (np.zeros(len(order), np.int64) for _ in range(3))
+    table = Staircase(np.ascontiguousarray(costs[order]), group[order], kept, *steps)
+    return order[kept[: undominated_of_three(Reference(table))]]
+
+
 class _Ways:
     """The chains that reach a cut: peak, multiplications and traffic, the last region of each, the way before it."""
 
@@ -62,11 +73,7 @@ class _Ways:
 
     def least(self) -> _Ways:
         """Return those of which no other is as good in everything."""
-        order = np.lexsort((self.costs[:, 2], self.costs[:, 1], self.costs[:, 0]))
-        costs = np.ascontiguousarray(self.costs[order])
-        kept, *steps = (np.zeros(len(order), np.int64) for _ in range(3))
-        count = undominated_of_three(Reference(Staircase(costs, kept, *steps)))
-        return self.some(order[kept[:count]])
+        return self.some(undominated(self.costs, np.zeros(len(self.costs), np.int64)))
 
     def some(self, which: I64) -> _Ways:
         """Return some of them."""

@@ -10,10 +10,11 @@ from memplan.planner.model.rows import MAX_BYTES
 
 Delivery = Literal["resident", "streamed"]
 Objective = Literal["peak", "macs", "traffic"]
-OrderName = Literal["given", "depth-first", "breadth-first", "heads-early", "least-peak"]
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
 """The objectives of which there is a front."""
 
+LONGEST = 60
+"""The most operations of a region."""
 WORST = 4.0
 """The most multiplications of a region, as a multiple of its own layer by layer."""
 
@@ -24,12 +25,9 @@ class CascadeOptions:
 
     `input` and `output`: whether those of the network lie whole in memory, or come and go in pieces. `sliding`: outputs
     may grow into inputs that die. `alignment`: bytes that buffers are rounded up to. `fit`: the most bytes, `macs`: the
-    most multiplications as a multiple of those layer by layer; points outside are left out. `beam`: states kept while a
-    region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too; `finer`:
-    whether steps may be parts of a row or a column, which a runtime that has a price for each run pays dearly.
-    `rolling`: whether edges are kept from step to step; without, each step makes again what it reads, but for inputs
-    that come in rows. `even`: all steps are of one size. `order`: the one order of the operations that is searched, by
-    its name.
+    most multiplications as a multiple of those layer by layer; points outside are left out. `channels`: whether regions
+    are cut along channels, too, and in steps that are parts of a row or a column, for which a runtime that has a price
+    for each run pays dearly.
     `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
     one, whole tensors are in either; `peak` is then that of the fast one. `barriers`: operations that run
     whole, whatever they are, by their positions, their names or what they make.
@@ -45,13 +43,7 @@ class CascadeOptions:
     alignment: int = 1
     fit: int | None = None
     macs: float | None = None
-    beam: int = 12
-    longest: int = 60
     channels: bool = True
-    finer: bool = True
-    rolling: bool = True
-    even: bool = False
-    order: OrderName | None = None
     objectives: tuple[Objective, ...] = FRONTS[0]
     pools: tuple[tuple[str, int], ...] = ()
     barriers: tuple[str, ...] = ()
@@ -74,11 +66,6 @@ class CascadeOptions:
             raise OptionError(f"fit: must be from 0 to {MAX_BYTES} bytes, got {self.fit}")
         if self.macs is not None and not 1 <= self.macs <= 1000:
             raise OptionError(f"macs: must be from 1 to 1000 times those layer by layer, got {self.macs}")
-        if not 1 <= self.beam <= 256:
-            raise OptionError(f"beam: must be from 1 to 256 states, got {self.beam}")
-        if not 1 <= self.longest <= 60:
-            raise OptionError(f"longest: must be from 1 to 60 operations, got {self.longest}")
-
         if self.pools:
             self._check_pools()
 
@@ -90,10 +77,6 @@ class CascadeOptions:
                 raise OptionError(f"pools: {name} must have from 0 to {MAX_BYTES} bytes, got {size}")
         if self.sliding:
             raise OptionError("pools: must not be given beside sliding, which knows one memory")
-
-    def may_cut(self, size: int, stride: int) -> bool:
-        """Return True for a stride that an axis may be cut in: a shorter one, of even steps where these are wanted."""
-        return stride < size and not (self.even and size % stride)
 
     def most_macs(self, once: int) -> int:
         """Return the most multiplications that are requested, of `once` layer by layer; 2^62 for any number."""

@@ -6,12 +6,11 @@ their own, by the tensors that are whole between them; depth first and the order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, reordered
 from memplan.capabilities.cascade.kernels.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
-from memplan.capabilities.cascade.search.options import OrderName
 from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.order.search.starts import breadth_first, depth_first, heads_early
@@ -21,13 +20,6 @@ After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
 _MOST_LOWER = 2
 """The orders that are searched for what they do to other chains than the lowest."""
-
-
-def in_order(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
-    """Return the graph in the order that has a name; `after` are as in `other_orders`."""
-    single = _single(graph, after)
-    order = _ORDERS[name](single)
-    return graph if list(order) == list(range(len(single.ops))) else reordered(graph, order)
 
 
 def other_orders(
@@ -92,20 +84,7 @@ def _of_operations(single: OperationGraph) -> Iterator[tuple[int, ...]]:
     # Heads of several outputs, made while a region still has the rows that they read.
     yield tuple(heads_early(single))
     yield tuple(depth_first(single))
-    yield _least_peak(single)
-
-
-def _least_peak(single: OperationGraph) -> tuple[int, ...]:
-    return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
-
-
-_ORDERS: Mapping[OrderName, Callable[[OperationGraph], Sequence[int]]] = {
-    "given": lambda single: range(len(single.ops)),
-    "depth-first": depth_first,
-    "breadth-first": breadth_first,
-    "heads-early": heads_early,
-    "least-peak": _least_peak,
-}
+    yield order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
 
 
 def _single(graph: AccessGraph, after: After) -> OperationGraph:

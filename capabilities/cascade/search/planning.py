@@ -80,7 +80,7 @@ class Planning:
             for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
-                if isinstance(variant, SeveralPasses) and not after and how.order is None:
+                if isinstance(variant, SeveralPasses) and not after:
                     self._in_orders_of_passes(how, search.windows, start, variant)
         self.points = self.best()
         self.baseline = self._without_rolling()
@@ -113,7 +113,7 @@ class Planning:
         best, least = start, start.least(self.most)
         is_over = partial(self.is_over, "orders")
         streamed = streamed_tensors(self.graph, how)
-        for graph in other_orders(start, after, streamed, self.most, is_over) if how.order is None else ():
+        for graph in other_orders(start, after, streamed, self.most, is_over):
             self.orders += 1
             variant = variant_of(graph, RegionSearch(graph, how, windows=windows), is_over)
             self.add(how, variant)
@@ -151,10 +151,10 @@ class Planning:
 
     def _without_rolling(self) -> CascadePoint | None:
         """Return the point of the least peak in the given order without rolling buffers; None where time is over."""
-        how = replace(self.options, rolling=False, sliding=False)
-        if not self.options.rolling or self._is_over():
+        if self._is_over():
             return None
-        variant = variant_of(self.graph, RegionSearch(self.graph, how), self._is_over)
+        how = replace(self.options, sliding=False)
+        variant = variant_of(self.graph, RegionSearch(self.graph, how, rolls=False), self._is_over)
         least = variant.least(self.most)
         return None if least is None else planned(self.graph, how, variant.found, least, PLAN_S)
 

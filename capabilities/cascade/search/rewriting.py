@@ -1,12 +1,12 @@
-"""Points of a cascade as lists of operations on parts: the one that costs a runtime least is written."""
+"""Points of a cascade as lists of operations on parts, with what each costs TFLite Micro."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from memplan.capabilities.cascade.in_parts.write import NO_COST, RuntimeCost
+from memplan.capabilities.cascade.in_parts.write import OPERATION_BYTES, arena_estimate
 from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Span, hull, runs_of
 from memplan.capabilities.cascade.regions.unrolled import Unrolled, unrolled
 from memplan.capabilities.cascade.search.points import CascadePoint
@@ -18,43 +18,28 @@ _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 @dataclass(frozen=True)
 class Rewriting:
-    """A point, unrolled: `peak` are the most bytes of values alive at once, `position` is that of the point.
+    """A point, unrolled: `peak` are the most bytes of values alive at once.
 
-    `needed` is that, and what operations, values and channels cost a runtime besides.
+    `needed` is that, and what operations, values and channels cost TFLite Micro besides.
     """
 
-    position: int
     peak: int
     point: CascadePoint
     found: Unrolled
     needed: int
 
 
-def best_rewriting(points: Sequence[CascadePoint], cost: RuntimeCost = NO_COST) -> Rewriting:
-    """Return the point whose unrolled form needs least in a runtime, of equals the one with the fewest multiplications.
+def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
+    """Yield all unrolled forms of points, but for those whose operations alone cost TFLite Micro more than `most`.
 
     What memory a point needs as a loop says little of that: joined parts are copies, inputs die part by part, and
     where operations have bytes of their own, several steps as one need fewer of them. Raises OperationsError, the last
     one, where no point can be unrolled.
     """
-    best: list[Rewriting] = []
-    # What costs more by its operations alone than the best form in all is not looked at.
-    for form in rewritings(points, cost, lambda: best[0].needed if best else inf):
-        best[:] = [form] if not best or form.needed < best[0].needed else best
-    return best[0]
-
-
-def rewritings(
-    points: Sequence[CascadePoint], cost: RuntimeCost = NO_COST, most: Callable[[], float] = lambda: inf
-) -> Iterator[Rewriting]:
-    """Yield all unrolled forms of points, but for those whose operations alone cost a runtime more than `most()`.
-
-    Raises OperationsError, the last one, where no point can be unrolled.
-    """
     last: OperationsError | None = OperationsError("points: must have one to be written")
-    for position, point in enumerate(points):
-        for cascade in coarser(point.cascade) if cost.operation else (point.cascade,):
-            if cost.operation * runs_of(cascade) > most():
+    for point in points:
+        for cascade in coarser(point.cascade):
+            if OPERATION_BYTES * runs_of(cascade) > most:
                 last = None
                 continue
             try:
@@ -63,7 +48,7 @@ def rewritings(
                 last = None if last is None else error
                 continue
             last = None
-            yield Rewriting(position, found.live_peak, point, found, cost.bytes_of(found))
+            yield Rewriting(found.live_peak, point, found, arena_estimate(found))
     if last is not None:
         raise last
 

@@ -11,6 +11,7 @@ from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, 
 from memplan.capabilities.cascade.access.window import SAME, Window
 from memplan.capabilities.cascade.kernels.access import FARTHEST, NEVER
 from memplan.capabilities.cascade.kernels.found import (
+    KIND_AGAIN,
     KIND_CHANNELS,
     KIND_PANELS,
     KIND_PIECES,
@@ -37,6 +38,7 @@ from memplan.planner.model.buffer_table import I64
 _KINDS: dict[int, RegionKind] = {
     KIND_WHOLE: "whole",
     KIND_ROWS: "rows",
+    KIND_AGAIN: "rows",
     KIND_TILES: "tiles",
     KIND_PANELS: "panels",
     KIND_THIN: "panels",
@@ -73,6 +75,7 @@ def region_of(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -
         return by_channels(graph, options, (first, end), int(row[7]))
     scheduling = _Scheduling(graph, options, (first, end), kind, (int(row[7]), int(row[8])))
     scheduling.is_thin, scheduling.in_pieces = int(row[6]) == KIND_THIN, int(row[6]) == KIND_PIECES
+    scheduling.is_again = int(row[6]) == KIND_AGAIN
     return scheduling.region()
 
 
@@ -84,7 +87,7 @@ class _Scheduling:
     ) -> None:
         self.graph, self.options, self.kind, self.numbers = graph, options, kind, numbers
         self.first, self.end = ends
-        self.is_thin = self.in_pieces = False
+        self.is_thin = self.in_pieces = self.is_again = False
         self.parts = [max(1, -number) if kind in ("rows", "panels") else 1 for number in numbers]
         self.last = last_uses(graph, options)
         self.streamed = streamed_tensors(graph, options)
@@ -117,15 +120,15 @@ class _Scheduling:
         for tensor in self.pieces:
             mode: Mode = "roll" if self.kind == "rows" else "recompute"
             holds[tensor] = self._hold(tensor, along[0][-1 - tensor], along[1][-1 - tensor], mode)
-        stride = (self.numbers[0], driven(graph, self.end - 1).columns) if self._has_whole_rows() else self.numbers
-        return CascadeRegion(self.first, self.end, self.kind, stride, made, pieces, holds, self._slide(along[0]))
+        return CascadeRegion(self.first, self.end, self.kind, self.numbers, made, pieces, holds, self._slide(along[0]))
 
     def _has_whole_rows(self) -> bool:
         return self.kind == "rows" and not self.in_pieces
 
     def _mode(self, v: int) -> Mode:
         if self._has_whole_rows():
-            return "recompute" if self.numbers[1] >> (self.end - 1 - v) & 1 else "roll"
+            is_read = any(reader < self.end for reader in self.graph.readers[self.graph.operations[v].outputs[0]])
+            return "recompute" if is_read and self.is_again else "roll"
         return "recompute" if self.kind == "tiles" or (self.is_thin and self._widens(v)) else "roll"
 
     def _widens(self, v: int) -> bool:

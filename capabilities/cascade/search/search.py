@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -12,27 +11,26 @@ from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, 
 from memplan.capabilities.cascade.kernels.access import Access, Ranges
 from memplan.capabilities.cascade.kernels.found import (
     COUNT,
-    CUTS,
     EVALUATED,
     FOUND_FROM,
     FOUND_MACS,
     FOUND_PEAK,
     FOUND_TO,
     FOUND_TRAFFIC,
+    KIND_AGAIN,
     KIND_PANELS,
     KIND_PIECES,
+    KIND_ROWS,
     KIND_THIN,
     KIND_TILES,
     KIND_WHOLE,
     LOST,
     N_FOUND,
 )
-from memplan.capabilities.cascade.kernels.front import Cull, cull
-from memplan.capabilities.cascade.kernels.row_states import RowSearch
-from memplan.capabilities.cascade.kernels.rows import grow_rows
 from memplan.capabilities.cascade.kernels.tiles import TileSearch, grow_tiles
 from memplan.capabilities.cascade.search.channels import channel_regions
-from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
+from memplan.capabilities.cascade.search.front import undominated
+from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
 from memplan.capabilities.cascade.search.tables import access_tables
 from memplan.capabilities.cascade.search.windows import WindowKeys, Windows
 from memplan.planner.model.buffer_table import I64
@@ -51,10 +49,9 @@ _ROOM = 60_000
 
 @dataclass
 class Effort:
-    """The regions looked at, those that a beam cut, and those for which there was no room."""
+    """The regions looked at, those for which there was no room, and those of too many steps."""
 
     evaluated: int = 0
-    beam_cuts: int = 0
     lost: int = 0
     skipped_strides: int = 0
 
@@ -66,7 +63,10 @@ def strides_of(size: int) -> list[int]:
 
 
 class RegionSearch:
-    """The regions of a graph, found one last operation after the other; tensors that are `elsewhere` take no bytes."""
+    """The regions of a graph, found one last operation after the other; tensors that are `elsewhere` take no bytes.
+
+    Where it does not `roll`, each step makes again what it reads, but for inputs that come in rows.
+    """
 
     def __init__(
         self,
@@ -74,25 +74,27 @@ class RegionSearch:
         options: CascadeOptions,
         elsewhere: Collection[int] = (),
         windows: Windows | None = None,
+        longest: int = LONGEST,
+        rolls: bool = True,
     ) -> None:
         self.graph, self.options = graph, options
         self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
         # Regions that slide, or move between memories, are weighed by more than two costs later.
         self._has_more = options.sliding or bool(options.pools) or "traffic" in options.objectives
-        self._in_pieces = options.finer and options.rolling and options.stripe is None and not self._has_more
+        self._longest, self._rolls = longest, rolls
+        self._is_finer = options.channels and rolls and options.stripe is None
         self.tables: Access = access_tables(graph, options, elsewhere)
-        self._keys = WindowKeys(graph, self.tables, options, self.windows)
+        self._keys = WindowKeys(graph, self.tables, options, self.windows, longest)
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
-        longest = min(options.longest, max(1, len(graph.operations)))
+        longest = min(longest, max(1, len(graph.operations)))
         edges = max((len(row.reads) for row in graph.operations), default=1) * longest + 1
         self._found = np.zeros((_ROOM, N_FOUND), np.int64)
-        self._answer = np.zeros(4, np.int64)
-        self._rows = _row_search(options, longest, self._found, self._answer)
-        self._tiles = _tile_search(longest, edges, self._found, self._answer)
+        self._answer = np.zeros(3, np.int64)
+        self._tiles = _tile_search(options.sliding, longest, edges, self._found, self._answer)
         self._ranges: dict[int, Reference[Ranges]] = {}
-        self._slots = 2 + 2 * options.beam * longest
+        self._slots = 1 + longest
 
     def layers(self) -> Rows:
         """Return the regions of one operation that runs whole."""
@@ -123,7 +125,7 @@ class RegionSearch:
         """Return the ends of regions, those first that go across the operations with the highest peaks."""
         # What the clock cuts off is then what binds least.
         n = len(peaks)
-        most = [int(peaks[max(0, j - self.options.longest) : j].max()) for j in range(1, n + 1)]
+        most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
 
     def _known_or_found(self, j: int) -> Rows:
@@ -147,7 +149,8 @@ class RegionSearch:
     def _ending_at(self, j: int) -> Rows:
         self._answer[COUNT] = 0
         rows, columns = driven(self.graph, j - 1).sizes
-        finer, longest = [self._finer(j, axis) for axis in AXES], j - self._keys.first(j)
+        finer = [self._finer(j, axis) for axis in AXES]
+        tiles = self._tiles._replace(j=j, longest=j - self._keys.first(j))
         for height in (*self._heights(rows), *finer[0]):
             # One row in one step makes no row that its readers skip.
             each, parts = max(1, height), max(1, -height)
@@ -157,34 +160,29 @@ class RegionSearch:
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
-            ranges = self._room(self._slots, steps)
-            growing = self._rows._replace(
-                j=j, height=height, warm_up=warm_up, steps=steps, longest=longest, can_recompute=parts == 1
-            )
-            if self.options.rolling:
-                grow_rows(self._access, ranges, Reference(growing))
-            # Once more without rolling: the beam may have cut mixes that recompute everything. Parts of rows only roll.
-            if parts == 1:
-                grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
+            tiles.stride[:] = 0
+            tiles.stride[:, 0] = height, columns
+            # Parts of rows only roll.
+            for kind in (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)):
+                grow_tiles(self._access, self._room(steps), Reference(tiles._replace(kind=kind)))
         strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
         steps = max(rows, columns) + WARM_UP
         if columns > 1 and all(strides):
-            kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self.options.rolling else (KIND_TILES,)
-            self._tile(self._tiles._replace(j=j, longest=longest), kinds, strides, steps)
-        if columns > 1 and self._in_pieces:
+            kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
+            self._tile(tiles, kinds, strides, steps)
+        if columns > 1 and self._is_finer and not self._has_more:
             # No height makes anything twice; the lowest ones need least, and move the most.
             pieces = sorted({-(-columns // parts) for parts in FINER})
-            strides = [[1, *finer[0]], [*filter(partial(self.options.may_cut, columns), pieces), *finer[1]]]
-            self._tile(self._tiles._replace(j=j, longest=longest), (KIND_PIECES,), strides, steps)
+            strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
+            self._tile(tiles, (KIND_PIECES,), strides, steps)
         self.effort.evaluated += int(self._answer[EVALUATED])
-        self.effort.beam_cuts += int(self._answer[CUTS])
         self.effort.lost += int(self._answer[LOST])
         self._answer[1:] = 0
         found = self._found[: self._answer[COUNT]]
         if self.options.channels and self.options.stripe is None:
             most = max(row.channels for row in (self.graph.tensors[t] for t in self._around(j)))
-            options = replace(self.options, longest=longest)
-            along = channel_regions(self.graph, options, self.tables, j, strides_of(most))
+            ends = self._keys.first(j), j
+            along = channel_regions(self.graph, self.options, self.tables, ends, strides_of(most))
             self.effort.evaluated += len(along)
             found = np.concatenate([found, along])
         return worth_having(found if self._has_more else _of_two(found))
@@ -193,17 +191,13 @@ class RegionSearch:
         """Return the heights of stripes that are whole rows."""
         stripe = self.options.stripe
         if stripe is None:
-            return self.strides(rows) or [rows]
-        return [stripe[0]] if self.options.may_cut(rows, stripe[0]) and not stripe[1] else []
-
-    def strides(self, size: int) -> list[int]:
-        """Return the strides that are tried along an axis."""
-        return [stride for stride in strides_of(size) if self.options.may_cut(size, stride)]
+            return strides_of(rows) or [rows]
+        return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _finer(self, j: int, axis: int) -> list[int]:
         """Return steps that are parts of a row or a column: operations in front, which make more, make fewer a step."""
         size = driven(self.graph, j - 1).sizes[axis]
-        if self.options.stripe is not None or size == 1 or not (self.options.finer and self.options.rolling):
+        if size == 1 or not self._is_finer:
             return []
         inside = (self.graph.operations[v].outputs[0] for v in range(self._keys.first(j), j - 1))
         most = max((self.graph.tensors[tensor].sizes[axis] for tensor in inside), default=0)
@@ -213,8 +207,8 @@ class RegionSearch:
         """Return the heights, or the widths, of tiles."""
         stripe = self.options.stripe
         if stripe is None:
-            return self.strides(size)
-        return [stripe[axis]] if stripe[1] > 0 and self.options.may_cut(size, stripe[axis]) else []
+            return strides_of(size)
+        return [stripe[axis]] if 0 < stripe[axis] < size and stripe[1] > 0 else []
 
     def _around(self, j: int) -> list[int]:
         row = self.graph.operations[j - 1]
@@ -227,14 +221,15 @@ class RegionSearch:
             fitting = [stride for stride in strides[axis] if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS]
             row[: len(fitting)] = fitting
         steps *= max(1, -int(tiles.stride.min()))
-        ranges = self._room(self._slots, min(steps, MOST_STEPS + WARM_UP))
+        ranges = self._room(min(steps, MOST_STEPS + WARM_UP))
         for kind in kinds:
             grow_tiles(self._access, ranges, Reference(tiles._replace(kind=kind)))
 
-    def _room(self, slots: int, steps: int) -> Reference[Ranges]:
+    def _room(self, steps: int) -> Reference[Ranges]:
         # Few sizes of tables, so that most graphs need one or two of them.
         wanted = next(size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps)
         if wanted not in self._ranges:
+            slots = self._slots
             tables = [np.zeros((slots, wanted), np.int64) for _ in range(3)]
             columns: list[I64] = [np.zeros(size, np.int64) for size in (slots, slots, wanted, wanted, wanted, 1)]
             self._ranges[wanted] = Reference(Ranges(*tables, *columns))
@@ -243,12 +238,8 @@ class RegionSearch:
 
 def worth_having(found: Rows) -> Rows:
     """Return the regions of which none with the same ends is as good in peak, multiplications and traffic."""
-    keys = [found[:, column] for column in (FOUND_TRAFFIC, FOUND_MACS, FOUND_PEAK, FOUND_FROM, FOUND_TO)]
-    # The last key sorts first: regions with the same ends stand together, the lowest peak in front.
-    order = np.lexsort(keys).astype(np.int64)
-    table = Cull(np.ascontiguousarray(found), order, np.zeros(len(found), np.int64))
-    count = cull(Reference(table))
-    return found[table.kept[:count]]
+    ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
+    return found[undominated(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]
 
 
 def _of_two(found: Rows) -> Rows:
@@ -262,27 +253,13 @@ def _of_two(found: Rows) -> Rows:
     return kept
 
 
-def _row_search(options: CascadeOptions, longest: int, found: Rows, answer: I64) -> RowSearch:
-    beam = options.beam
-    return RowSearch(
-        *(0, 0, 0, 0, longest, True, True, options.sliding, WORST),
-        slot=np.zeros((3 * beam, longest), np.int64),
-        profile=np.zeros((3 * beam, longest), np.int64),
-        state=np.zeros((3 * beam, 8), np.int64),
-        worth=np.zeros((2 * beam, 4), np.int64),
-        ranked=np.zeros(2 * beam, np.int64),
-        found=found,
-        answer=answer,
-    )
-
-
-def _tile_search(longest: int, edges: int, found: Rows, answer: I64) -> TileSearch:
+def _tile_search(slides: bool, longest: int, edges: int, found: Rows, answer: I64) -> TileSearch:
     strides = len(STRIDES) + MOST_PARTS + len(FINER)
-    per_line = [np.zeros((2 * strides, longest), np.int64) for _ in range(3)]
+    per_line = [np.zeros((2 * strides, longest), np.int64) for _ in range(4)]
     per_edge = [np.zeros((2 * strides, edges), np.int64) for _ in range(2)]
     stride, latest, profile = np.zeros((2, strides), np.int64), np.zeros(longest, np.int64), np.zeros(longest, np.int64)
     return TileSearch(
-        *(0, longest, KIND_TILES, WARM_UP, WORST),
+        *(0, longest, KIND_TILES, slides, WARM_UP, WORST),
         stride=stride,
         widens=np.zeros(longest, np.int64),
         latest=latest,
@@ -291,6 +268,7 @@ def _tile_search(longest: int, edges: int, found: Rows, answer: I64) -> TileSear
         capacity=per_line[2],
         reads=per_edge[0],
         piece=per_edge[1],
+        saved=per_line[3],
         profile=profile,
         found=found,
         answer=answer,

@@ -14,11 +14,10 @@ from memplan.capabilities.cascade.kernels.found import FOUND_PEAK
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.barriers import Barrier, barriers_of, with_barriers
 from memplan.capabilities.cascade.search.front import Chain
-from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.orders import in_order
+from memplan.capabilities.cascade.search.options import LONGEST, CascadeOptions
 from memplan.capabilities.cascade.search.planning import PLAN_S, Planning
 from memplan.capabilities.cascade.search.points import CascadePoint, planned
-from memplan.capabilities.cascade.search.search import RegionSearch
+from memplan.capabilities.cascade.search.search import RegionSearch, strides_of
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.kernels.tables import Rows
@@ -40,9 +39,9 @@ LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
 class Exhausted:
     """The regions that were looked at: all intervals of up to `longest` operations of the given order, or fewer.
 
-    `modes` is False where a beam cut `beam_cuts` mixes of modes off; `strides` are those tried along the longest axis,
-    of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in which
-    operations run again that lowered the least peak, `orders` the other orders of the operations that were searched.
+    In a region all edges are kept from step to step, or all are made again. `strides` are those tried along the longest
+    axis, of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in
+    which operations run again that lowered the least peak, `orders` the other orders that were searched.
     `cut_chains` are those left out of a front of three objectives, `unplanned` those for which there was no time;
     `unchecked` are points to be executed by value that were not, as time was over. `cut_short` names what the end of
     the time cut off, of what is `LOOKED_AT`.
@@ -51,8 +50,6 @@ class Exhausted:
     intervals: bool
     longest: int
     strides: tuple[int, ...]
-    modes: bool
-    beam_cuts: int
     skipped_strides: int
     evaluated: int
     repeats: int = 0
@@ -68,7 +65,7 @@ class CascadeResult:
     """The points by falling peak and rising multiplications; `layers` is the plan without cascades.
 
     `without_rolling` is the point of the least peak in which no edge is kept from step to step, where there was time
-    for it and edges may be kept. `checked` are the points that were executed by value, by their positions; empty if
+    for it. `checked` are the points that were executed by value, by their positions; empty if
     that was not requested. `first` is the number of the first point, by which all entrances name it.
     """
 
@@ -126,15 +123,14 @@ def cascade(
     if options.sliding and access.layout != "NHWC":
         raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {access.layout}")
     after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
-    ordered = in_order(access, after if any(after) else [], options.order) if options.order else access
-    search = RegionSearch(ordered, options)
-    layers = _planned_layers(ordered, options, search.layers(), min(PLAN_S, max(_LEAST_PLAN_S, time_limit_s / 2)))
+    search = RegionSearch(access, options)
+    layers = _planned_layers(access, options, search.layers(), min(PLAN_S, max(_LEAST_PLAN_S, time_limit_s / 2)))
     if check:
         _check_executable(access)
 
     def result(points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeResult:
         least = points[-1].estimate if points and not options.pools else None
-        barriers = barriers_of(ordered, search.tables, search.layers(), least)
+        barriers = barriers_of(access, search.tables, search.layers(), least)
         kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
         wanted = _wanted(kept, options.checked) if check else []
         checked = _checked(kept, wanted, is_over) if is_ended else ()
@@ -148,7 +144,7 @@ def cascade(
         return result(planning.best() or [layers], is_ended=False)
 
     planning = Planning(
-        ordered, options, lambda: is_over(_SEARCH_SHARE if check else 1.0), lambda point: on_point(point, so_far)
+        access, options, lambda: is_over(_SEARCH_SHARE if check else 1.0), lambda point: on_point(point, so_far)
     )
     if not options.pools:
         on_point(None, so_far)
@@ -222,10 +218,8 @@ def _exhausted(
     most = max((size for row in graph.tensors for size in row.sizes), default=1)
     return Exhausted(
         intervals=search.reached == len(graph.operations) and effort.lost == 0,
-        longest=options.longest,
-        strides=tuple(search.strides(most) if options.stripe is None else filter(None, options.stripe)),
-        modes=effort.beam_cuts == 0,
-        beam_cuts=effort.beam_cuts,
+        longest=LONGEST,
+        strides=tuple(strides_of(most) if options.stripe is None else filter(None, options.stripe)),
         skipped_strides=effort.skipped_strides,
         evaluated=effort.evaluated,
         repeats=planning.repeats,

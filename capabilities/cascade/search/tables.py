@@ -17,7 +17,7 @@ from memplan.capabilities.cascade.kernels.found import (
     FOUND_TO,
     KIND_CHANNELS,
 )
-from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.options import LONGEST, CascadeOptions
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.tables import Rows
 
@@ -103,7 +103,7 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
     moved, macs = np.zeros((n + 1, n + 1), np.int64), np.zeros((n + 1, n + 1), np.int64)
     for end in range(1, n + 1):
         read, written, once = dict[int, int](), 0, 0
-        for v in range(end - 1, max(-1, end - 1 - options.longest), -1):
+        for v in range(end - 1, max(-1, end - 1 - LONGEST), -1):
             row = graph.operations[v]
             once += graph.macs_of(v)
             for one in row.reads:

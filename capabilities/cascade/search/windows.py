@@ -28,8 +28,10 @@ class Windows:
 class WindowKeys:
     """The keys of a graph's operations: two with equal keys end the same regions."""
 
-    def __init__(self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows) -> None:
-        self.graph, self.longest, self.sliding = graph, options.longest, options.sliding
+    def __init__(
+        self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
+    ) -> None:
+        self.graph, self.longest, self.sliding = graph, longest, options.sliding
         self.last, self.live = tables.last.tolist(), tables.live.tolist()
         self.streamed = tables.is_streamed.tolist()
         self.tensors = [

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from memplan.capabilities.explain.questions.rules import ProblemRule
 from memplan.planner.instance.legal_offsets import families
-from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, Bool, BufferTable, column
+from memplan.planner.model.buffer_table import ABSENT, I64, Bool, BufferTable, column
+from memplan.planner.model.columns import read_only
 from memplan.planner.model.entries import among, entries_of, forbids
 from memplan.planner.model.problem import Pool, Problem
 
 _COLUMNS = ("size", "alignment", "offset", "traffic", "hint", "pool_choice")
-_MAPPINGS = ("aliases", *(mapping for mapping, _ in RARE_FIELDS.values()))
 
 
 def bodies(problem: Problem) -> I64:
@@ -61,17 +60,18 @@ def kept_rows(table: BufferTable, kept: Bool) -> BufferTable:
         return table
     counts = np.diff(table.first)
     lives = np.repeat(kept, counts)
-    position = {int(i): k for k, i in enumerate(chosen)} if any(getattr(table, name) for name in _MAPPINGS) else {}
+    rare = {"aliases": table.aliases, **table.rules}
+    position = {int(i): k for k, i in enumerate(chosen)} if any(rare.values()) else {}
     columns: dict[str, Any] = {name: column(getattr(table, name)[chosen]) for name in _COLUMNS}
-    for name in _MAPPINGS:
-        rows = getattr(table, name)
-        columns[name] = MappingProxyType({position[i]: value for i, value in rows.items() if i in position})
+    rules = {name: {position[i]: value for i, value in rows.items() if i in position} for name, rows in rare.items()}
     return replace(
         table,
         ids=tuple(table.ids[i] for i in chosen.tolist()),
         first=column(np.concatenate(([0], np.cumsum(counts[chosen])))),
         start=column(table.start[lives]),
         end=column(table.end[lives]),
+        aliases=read_only(rules.pop("aliases")),
+        rules=read_only(rules),
         **columns,
     )
 
@@ -84,10 +84,12 @@ def _without(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> Buff
             values = np.array(getattr(table, name))
             values[rows] = free
             changed[name] = column(values)
-    for kind, (name, _) in RARE_FIELDS.items():
-        if gone := {rule.buffer for rule in rules.get(kind, ())}:
-            mapping = getattr(table, name)
-            changed[name] = MappingProxyType({i: value for i, value in mapping.items() if i not in gone})
+    gone = {(kind, rule.buffer) for kind in table.rules.keys() & rules.keys() for rule in rules[kind]}
+    if gone:
+        left = {
+            name: {i: value for i, value in rows.items() if (name, i) not in gone} for name, rows in table.rules.items()
+        }
+        changed["rules"] = read_only(left)
     return replace(table, **changed) if changed else table
 
 

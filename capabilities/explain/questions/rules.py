@@ -45,7 +45,7 @@ class ProblemRule:
             "offset": int(table.offset[i]),
             "alignment": int(table.alignment[i]),
             "pools": table.pool_choices[int(table.pool_choice[i])],
-            **{field: getattr(table, mapping).get(i, 0) for field, (mapping, _) in RARE_FIELDS.items()},
+            **{field: rows.get(i, 0) for field, rows in table.rules.items()},
         }
         return RuleMember(rule=self.kind, buffer=table.ids[i], value=values[self.kind])
 
@@ -84,11 +84,11 @@ def _of_buffers(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
     for i in np.flatnonzero(kept & (table.alignment > 1)).tolist():
         yield ProblemRule("alignment", buffer=i)
     for field in _OF_OFFSETS:
-        for i in getattr(table, RARE_FIELDS[field][0]):
+        for i in table.rules[field]:
             if kept[i]:
                 yield ProblemRule(field, buffer=i)
     for i in np.flatnonzero(kept & (table.pool_choice > 0) & (table.offset < 0)).tolist() if has_choice else ():
         yield ProblemRule("pools", buffer=i)
-    for i in table.forbidden if has_choice else ():
+    for i in table.rules["forbid_pools"] if has_choice else ():
         if kept[i] and table.offset[i] < 0:
             yield ProblemRule("forbid_pools", buffer=i)

@@ -9,13 +9,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 
 
-def explain(
-    problem: Problem,
-    *,
-    plan: Plan | None = None,
-    solve_time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-    options: ExplainOptions | None = None,
-) -> Explanation | None:
+def explain(problem: Problem, *, plan: Plan | None = None, options: ExplainOptions | None = None) -> Explanation | None:
     """Explain why a problem does not fit its pools; None where it does fit.
 
     `plan` is the answer of a solve, where there is one already. Where it is not known that nothing fits, the
@@ -23,7 +17,7 @@ def explain(
     """
     chosen = options or ExplainOptions()
     if plan is None:
-        plan = chosen.solved(problem, solve_time_limit_s, accept="fit")
+        plan = chosen.solved(problem, DEFAULT_TIME_LIMIT_S, accept="fit")
     if plan.status in ("optimal", "feasible"):
         return None
     if plan.status == "unknown" or plan.explanation is None:

@@ -74,9 +74,7 @@ class Growth:
         order = np.argsort(low, kind="stable")
         floors = np.maximum.accumulate(np.concatenate(([0], np.concatenate((end[beside], reserved[:, 1]))[order])))
         ceilings = np.minimum(np.append(low[order], self.peak), self.peak)
-        step, rest = int(self.instance.alignment[0, i]), int(self.instance.residue[0, i])
-        starts = rest + np.maximum(0, -(-(floors - rest) // step)) * step
-        pin = int(self.instance.pin[i])
-        if pin >= 0:
-            starts = np.where((floors <= pin) & (pin <= ceilings), pin, self.peak)
-        return int((ceilings - starts).max(initial=0))
+        step, lowest = int(self.instance.alignment[0, i]), int(self.instance.lowest[0, i])
+        starts = lowest + np.maximum(0, -(-(floors - lowest) // step)) * step
+        is_legal = starts <= self.instance.highest[0, i]
+        return int((ceilings - starts).max(initial=0, where=is_legal))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from memplan.capabilities.order.search.allowance import Allowance, allowance
-from memplan.capabilities.order.search.nearness import cheaper, moves_of, nearby
+from memplan.capabilities.order.search.nearness import nearby
 from memplan.capabilities.order.search.solve import TIME_LIMIT_S, OrderResult, OrderSearch, check_limit, order_regions
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
@@ -19,7 +19,6 @@ from memplan.solvers.portfolio.limits import UNLIMITED, Limits
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 
-Cost = Callable[[Sequence[int]], float]
 Pose = Callable[[Sequence[int]], Problem]
 Goal = Literal["alive", "placed"]
 _ORDER_SHARE = 0.8
@@ -60,7 +59,6 @@ def order_and_place(
     limits: Limits = UNLIMITED,
     alignment: int = 1,
     goal: Goal = "alive",
-    cost: Cost | None = None,
     on_order: Callable[[OrderResult], None] = lambda _: None,
 ) -> PlacedOrder:
     """Find an order and a plan for it with the least peak; each is checked by code that did not make it.
@@ -68,9 +66,9 @@ def order_and_place(
     Regions are ordered first, inside, for half of the time at most; planned is the graph in `result`.
     The `goal` is the least peak of the bytes alive, and of such orders one whose plan needs no more; or, with `placed`,
     the least peak of the plan, whatever is alive: plans are made for as long as the limit allows, also of orders with
-    slightly more alive. Among equals the order with the fewest moves from the given one is preferred or, with a `cost`,
-    the cheapest that is found. `on_order` is called with the best order before plans are made. Raises OptionError for a
-    time limit below 0, OperationsError for an alignment below 1, InvalidPlanError for an order that a check rejects.
+    slightly more alive. Among equals the order with the fewest moves from the given one is preferred. `on_order` is
+    called with the best order before plans are made. Raises OptionError for a time limit below 0, OperationsError for
+    an alignment below 1, InvalidPlanError for an order that a check rejects.
     """
     began = time.monotonic()
     inside = order_regions(graph, time_limit_s, limits.deterministic, limits.cancelled)
@@ -80,7 +78,7 @@ def order_and_place(
         return problem_of_order(ordered, order, alignment=alignment)
 
     found = order_and_pose(
-        ordered, pose, inside.rest_s, limits, goal, cost, lambda result: on_order(inside.result_of(result, began))
+        ordered, pose, inside.rest_s, limits, goal, lambda result: on_order(inside.result_of(result, began))
     )
     return replace(found, result=inside.result_of(found.result, began))
 
@@ -91,7 +89,6 @@ def order_and_pose(
     time_limit_s: float,
     limits: Limits,
     goal: Goal,
-    cost: Cost | None = None,
     on_order: Callable[[OrderResult], None] = lambda _: None,
 ) -> PlacedOrder:
     """Find an order and a plan for it as `order_and_place` does, where `pose` says what is planned for an order."""
@@ -114,7 +111,7 @@ def order_and_pose(
     with allowance(rest, limits.deterministic, limits.cancelled) as left:
         search.use(left)
         joint = _Joint(graph, search, result, _Planning(pose, limits, left, rest))
-        found = joint.best(goal, cost)
+        found = joint.best(goal)
     wall_time_s = None if limits.deterministic else round(time.monotonic() - began, 6)
     return replace(found, result=replace(found.result, wall_time_s=wall_time_s))
 
@@ -158,15 +155,14 @@ class _Joint:
         self._found: list[PlacedOrder] = []
         self._seen: set[tuple[int, ...]] = set()
 
-    def best(self, goal: Goal, cost: Cost | None) -> PlacedOrder:
+    def best(self, goal: Goal) -> PlacedOrder:
         """Plan one order after the other until a plan needs only what is alive, or the time is over."""
-        price: Cost = moves_of if cost is None else cost
 
-        def quality(placed: PlacedOrder) -> tuple[int, float]:
-            return placed.plan.peak or 0, price(placed.result.order)
+        def quality(placed: PlacedOrder) -> tuple[int, int]:
+            return placed.plan.peak or 0, placed.result.moves
 
         given, own = tuple(range(len(self._graph.ops))), self._result.order
-        preferred = self._preferred(cost)
+        preferred = self._preferred()
         # The search's own order is easy to plan more often than those that are preferred, then those by chance.
         self._take_each([*preferred[:1], own, *([given] if goal == "placed" else ())])
         self._take_each(self._by_chance(goal))
@@ -224,14 +220,11 @@ class _Joint:
         if plan.peak is not None and plan.peak < (placed.plan.peak or 0):
             self._found[self._found.index(placed)] = replace(placed, plan=plan)
 
-    def _preferred(self, cost: Cost | None) -> list[tuple[int, ...]]:
-        """Return orders with the least peak: the cheapest first, then those with the fewest moves."""
-        graph, result, left = self._graph, self._result, self._planning.left
+    def _preferred(self) -> list[tuple[int, ...]]:
+        """Return orders with the least peak, those with the fewest moves first."""
+        graph, result = self._graph, self._result
         is_given = result.order == tuple(range(len(graph.ops)))
-        near = [] if is_given else nearby(graph, result.order, result.peak, left.flag)
-        if cost is None:
-            return near
-        return [cheaper(graph, (near or [result.order])[0], result.peak, cost, left), *near]
+        return [] if is_given else nearby(graph, result.order, result.peak, self._planning.left.flag)
 
     def _by_chance(self, goal: Goal) -> Iterator[tuple[int, ...]]:
         """Yield other orders with the least peak; where the plan is what counts, also some with slightly more alive."""

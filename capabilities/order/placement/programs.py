@@ -6,9 +6,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memplan.capabilities.order.placement.joint import Goal, PlacedOrder, order_and_pose
+from memplan.capabilities.order.placement.joint import PlacedOrder, order_and_pose
 from memplan.capabilities.order.search.solve import TIME_LIMIT_S
-from memplan.planner.liveness import Reading
 from memplan.planner.liveness.analysis import analyse
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
@@ -29,12 +28,10 @@ class ReorderedProgram:
 
 def reorder_program(
     operations: Operations,
-    reading: Reading | None = None,
     *,
     time_limit_s: float = TIME_LIMIT_S,
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
-    goal: Goal = "placed",
     facts: ProgramFacts | None = None,
 ) -> ReorderedProgram:
     """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
@@ -47,10 +44,10 @@ def reorder_program(
     drawn = program_graph(_without_scopes(operations), facts)
 
     def pose(order: Sequence[int]) -> Problem:
-        return analyse(drawn.reordered(order), reading).problem
+        return analyse(drawn.reordered(order)).problem
 
     limits = Limits(cancelled=cancelled, deterministic=deterministic)
-    placed = order_and_pose(drawn.graph, pose, time_limit_s, limits, goal)
+    placed = order_and_pose(drawn.graph, pose, time_limit_s, limits, "placed")
     return ReorderedProgram(drawn.reordered(placed.result.order), drawn, placed)
 
 

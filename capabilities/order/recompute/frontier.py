@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from memplan.capabilities.order.recompute.placing import PlacedProgram, placed
 from memplan.capabilities.order.recompute.rewrite import Rewritten, rewritten
 from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
@@ -28,10 +26,8 @@ POINTS = 16
 _BISECTIONS = 8
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
-_ROUNDS = 40
 _FURTHER, _MOST_FURTHER = 0.97, 8
 """Below the peak that is reached at once, going down by small steps may come further."""
-_SEED = 20261121
 _SETTLED_AFTER = 3
 
 
@@ -157,13 +153,6 @@ def _searched(
         swept.append(lowest)
     if most is not None:
         swept += _bisected(search, swept or [start], least, most)
-    rng = np.random.default_rng(_SEED)
-    for _ in range(_ROUNDS):
-        if left.is_over:
-            break
-        last = swept[-1:] if request.budget is not None or most is not None else swept
-        for k, drops in enumerate(last, len(swept) - len(last)):
-            swept[k] = search.improved(drops, drops.peak, rng)
     return [stays.run(drops.is_dropped) for drops in swept]
 
 

@@ -1,7 +1,7 @@
 """The search for drops: which stays to drop so that the peak comes within a budget, at the least cost.
 
 Greedy by bytes above the budget per cost, with stale worths re-evaluated only when they come up; then what is no longer
-needed is taken back; then windows of the program are undone and done again.
+needed is taken back.
 """
 
 from __future__ import annotations
@@ -51,21 +51,6 @@ class DropSearch:
     def within(self, start: Drops, budget: int) -> Drops:
         """Return drops that are within a budget, or as near to it as was found, begun from others."""
         return self._pruned(self._lowered(start, budget), budget)
-
-    def improved(self, start: Drops, budget: int, rng: np.random.Generator) -> Drops:
-        """Undo and redo a window of the program; return what costs no more."""
-        if self._is_over():
-            return start
-        stays = self.stays
-        width = max(2, int(stays.n * rng.choice([0.02, 0.05, 0.1, 0.3])))
-        begin = int(rng.integers(0, max(1, stays.n - width)))
-        inside = (stays.begin < begin + width) & (stays.end > begin) & (stays.end - stays.begin > 1)
-        # Some drops of the window stay at random: undoing all of them mostly leads back to the same.
-        inside &= rng.random(len(inside)) < rng.choice([0.3, 0.7, 1.0])
-        again = start.is_dropped.copy()
-        again[inside] = self._first[inside]
-        found = self.within(self._drops(again, budget), budget)
-        return found if found.peak <= budget and found.cost <= start.cost else start
 
     def _is_over(self) -> bool:
         self._allowance.spend(self.stays.work - self._spent)

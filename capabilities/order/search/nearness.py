@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from memplan.capabilities.order.kernels.nearness import FOLLOWED, Follow, follow_order
-from memplan.capabilities.order.search.allowance import Allowance
 from memplan.capabilities.order.search.macros import single_macros
 from memplan.capabilities.order.search.parts import OrderPart, part_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.kernels.abi import Reference
 
 _WORK = 30_000_000
@@ -52,44 +50,6 @@ def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) 
                 nearest = min(nearest, followed, key=moves_of)
     most = moves_of(known)
     return sorted((one for one, moves in found.items() if moves < most), key=found.__getitem__)
-
-
-def cheaper(
-    graph: OperationGraph,
-    order: Sequence[int],
-    budget: int,
-    cost: Callable[[Sequence[int]], float],
-    left: Allowance,
-) -> tuple[int, ...]:
-    """Return an order within a budget that costs no more, by moving one operation at a time as long as that pays."""
-    best, least = list(order), cost(order)
-    is_new = True
-    while is_new:
-        is_new = False
-        for operation in range(len(best)):
-            for tried in _with_moved(graph, best, operation):
-                left.spend(len(best))
-                if left.is_over:
-                    return tuple(best)
-                # The caller's cost first, as it is mostly cheaper than counting the peak of the whole order.
-                if (price := cost(tried)) < least and peak_of(graph, tried) <= budget:
-                    best, least, is_new = tried, price, True
-    return tuple(best)
-
-
-def _with_moved(graph: OperationGraph, order: list[int], operation: int) -> Iterator[list[int]]:
-    """Yield the order with an operation moved to each place between the last it waits for and the first after it."""
-    at = order.index(operation)
-    rest = order[:at] + order[at + 1 :]
-    needed = set(graph.predecessors[operation])
-    low = high = at
-    while low > 0 and order[low - 1] not in needed:
-        low -= 1
-    while high < len(rest) and operation not in graph.predecessors[rest[high]]:
-        high += 1
-    for to in range(low, high + 1):
-        if to != at:
-            yield [*rest[:to], operation, *rest[to:]]
 
 
 def _followed(

@@ -1,4 +1,4 @@
-"""The search of one part: bounds, depth-first searches by bisection, beams, and windows of the best order."""
+"""The search of one part: bounds, depth-first searches by bisection, and windows of the best order."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from memplan.capabilities.order.search.allowance import Allowance
 from memplan.capabilities.order.search.cuts import Cut, Cuts
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart
-from memplan.capabilities.order.search.runs import OrderOutcome, Way, beam, descend, widest
+from memplan.capabilities.order.search.runs import OrderOutcome, Way, descend
 from memplan.capabilities.order.search.twins import with_twins
 from memplan.capabilities.order.search.windows import narrowed
 
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
+_GREEDY = Way(True, BY_VALLEY, 0)
 _SLOW = 3000
 """From so many macros on, a depth-first search takes so long that windows come before it."""
 _MOST_NODES = 8_000_000
 _TREE_NODES = 64
 """So many times the states may be entered of a tree, from its root: they have few branches, and cost little."""
-_FIRST_WIDTH, _MOST_WIDTH = 64, 16_384
 _MOST_MISSES = 30
 """So many cuts of the first round, one after the other, may leave the bound where it is."""
 _WORK_PER_CUT = 20
@@ -63,7 +63,6 @@ class PartSearch:
         self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
         # Rounds grow by four, so what a part that is easy needs is hardly more than the search that solves it.
         self._node_limit = 4 * len(part.members) + 1000
-        self._width = max(4, min(_FIRST_WIDTH, widest(part)))
         self._round = 0
 
     def members_within(self, peak: int) -> list[int]:
@@ -93,21 +92,17 @@ class PartSearch:
     def advance(self, floor: int) -> None:
         """Do one round of work: cheap ones first, each later one several times as long."""
         n = len(self.part.members)
-        is_slow = n > _SLOW
         if self._round == 0:
             self._raise_by_cuts(floor)
-            if self.is_open(floor):
-                self._greedy(floor)
-            if not is_slow:
+            if n < _WINDOWED and self._goes_on(floor):
+                # What can end lowest runs first each time; in wide parts windows do better from other orders.
+                outcome = descend(self.part, _GREEDY, self.peak - 1, n + 100, self._allowance.flag)
+                self._take(outcome, _GREEDY)
+            if n <= _SLOW:
                 self._bisect(floor, n + 100)
             if self.is_open(floor):
                 self._raise_by_cuts(floor)
         else:
-            if n >= _WINDOWED:
-                self._narrow(floor)
-            # After a few rounds beams rarely find more, and take most of the time of a round.
-            if self._round <= 3 or self._round % 2 == 0:
-                self._beams(floor)
             if n >= _WINDOWED:
                 self._narrow(floor)
             self._raise_by_cuts(floor)
@@ -115,7 +110,6 @@ class PartSearch:
             self._bisect(floor, self._node_limit)
             self._bisect(floor, 2 * n + 100, seed=self._round)
             self._node_limit = min(4 * self._node_limit, _MOST_NODES)
-            self._width = min(4 * self._width, _MOST_WIDTH, widest(self.part))
             self._most_misses *= 4
         self._round += 1
 
@@ -190,23 +184,6 @@ class PartSearch:
         for way in list(self._ways):
             while self._goes_on(floor) and self._search(way, self.peak - 1, self._node_limit):
                 pass
-
-    def _greedy(self, floor: int) -> None:
-        """Take the macro with the lowest peak each time."""
-        for is_forward in (True, False):
-            if self._goes_on(floor):
-                way = Way(is_forward, BY_VALLEY, 0)
-                self._take(beam(self.part, is_forward, self.peak - 1, 1, True, self._allowance.flag), way)
-
-    def _beams(self, floor: int) -> None:
-        for is_forward in (True, False):
-            # Lower caps drop more states early; which share is best differs from graph to graph.
-            for by_peak, share in ((True, 100), (False, 30), (False, 60), (False, 80), (False, 100)):
-                if self._goes_on(floor):
-                    low = max(self.bound, floor)
-                    cap = low + (self.peak - 1 - low) * share // 100
-                    way = Way(is_forward, BY_VALLEY, 0)
-                    self._take(beam(self.part, is_forward, cap, self._width, by_peak, self._allowance.flag), way)
 
     def _narrow(self, floor: int) -> None:
         """Search windows of the best order where most is alive."""

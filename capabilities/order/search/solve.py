@@ -106,7 +106,7 @@ def order_operations(
     """Find an order of operations with the least peak, and prove it if that can be done in time.
 
     Regions are ordered first, inside, for half of the time at most.
-    The result is never worse than the given order, breadth first, depth first and least peak first. A `deterministic`
+    The result is never worse than the given order, breadth first and depth first. A `deterministic`
     search counts work instead of time, and gives one result everywhere. `cancelled` ends the search when it is set.
     Raises OptionError for a time limit below 0, InvalidPlanError for an order that the check rejects.
     """

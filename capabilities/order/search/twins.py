@@ -19,7 +19,7 @@ _Facts = tuple[Hashable, ...]
 
 
 def with_twins(part: OrderPart) -> OrderPart:
-    """Return the part with equal codes for macros that correspond in two groups; beams need codes that all differ."""
+    """Return the part with equal codes for macros that correspond in two groups."""
     classes = twins_of(part)
     if not classes:
         return part

@@ -11,12 +11,12 @@ from memplan.capabilities.order.kernels.depth_first import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.allowance import Allowance
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart, part_of
-from memplan.capabilities.order.search.runs import Way, beam, descend
+from memplan.capabilities.order.search.runs import Way, descend
 
 _LENGTHS = (16, 32, 64, 128, 256)
 _WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
-_NODES, _STATES = 400, 32
-"""The states that a search of a window may enter, and the states that a beam keeps."""
+_NODES = 1200
+"""The states that a search of a window may enter."""
 _WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
 """Work units for making a window, see `Allowance`; also for looking at an order of so many macros."""
 
@@ -93,10 +93,5 @@ class _WindowedOrder:
             self._allowance.spend(outcome.work)
             # A proof that nothing is within the budget ends the window as well.
             if outcome.order is not None or outcome.above is not None:
-                return outcome.order
-        for is_forward in (True, False):
-            outcome = beam(window, is_forward, budget, _STATES, False, self._allowance.flag)
-            self._allowance.spend(outcome.work)
-            if outcome.order is not None:
                 return outcome.order
         return None

@@ -47,7 +47,7 @@ class StepCosts:
         key = operations, resident, leaving, retained
         if key not in self._steps:
             self._steps[key] = self._found(*key)
-        return self._steps[key]
+        return None if key in self.cuts else self._steps[key]
 
     def nest(self, operations: int, leaving: int, rolls: int = 0) -> Nest | None:
         """Return the nest of operations from which tensors leave, and in which some roll."""
@@ -70,7 +70,7 @@ class StepCosts:
 
     def _found(self, operations: int, resident: int, leaving: int, retained: int) -> StepCost | None:
         looks = self.looks(operations, resident, leaving, retained)
-        if not looks or (operations, resident, leaving, retained) in self.cuts:
+        if not looks:
             return None
         key = tuple(look.key for look in looks)
         if key not in self._alike:

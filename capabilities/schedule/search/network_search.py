@@ -107,8 +107,8 @@ class NetworkSearch:
     def add_regions(self, is_over: Callable[[], bool]) -> None:
         """Find regions of cascades for the search, which hold all that is between their operations in rings."""
         graph, capacity = self.graph, self.target.capacity
-        options = CascadeOptions(alignment=self.target.alignment, channels=False, longest=LONGEST)
-        found = RegionSearch(graph, options, range(len(graph.tensors))).run(is_over)
+        options = CascadeOptions(alignment=self.target.alignment, channels=False)
+        found = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
         found = worth_having(
             found[(found[:, FOUND_PEAK] <= capacity) & (found[:, FOUND_TO] - found[:, FOUND_FROM] > 1)]
         )

@@ -10,11 +10,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.shapes.search.annealing import annealed, peaks
 from memplan.capabilities.shapes.search.any_sizes import order_for_any_sizes
 from memplan.capabilities.shapes.search.certificate import Verdict, load_forms, within
 from memplan.capabilities.shapes.search.programs import StackedProgram, program_of
-from memplan.capabilities.shapes.search.stacking import Order, first_fit, order_of
+from memplan.capabilities.shapes.search.stacking import Order, first_fit, order_of, peaks
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.polynomials import Polynomial
 from memplan.planner.symbols.problem import Rows, Sized
@@ -30,7 +29,7 @@ CLEARLY = 0.002
 CLOSE = Fraction(1, 2000)
 """A value is looked for that is so far above the worst sample."""
 IDLE = 4
-"""So many rounds for each order that is kept, without a new order, end the search."""
+"""So many rounds for each order that is kept, without a value to plan or a new one, end the search."""
 PROVING = 0.25
 """The part of the search in which proofs are tried, for the values that refute them."""
 RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
@@ -74,7 +73,6 @@ class _Search:
     orders: dict[Order, NDArray[np.float64]] = field(default_factory=dict)
     programs: dict[Order, StackedProgram] = field(default_factory=dict)
     planned: set[int] = field(default_factory=set)
-    rounds: int = 0
     formless: set[Order] = field(default_factory=set)
     proved_s: float = 0.0
     sizes: Rows = field(init=False)
@@ -105,13 +103,12 @@ class _Search:
         until = begun + SEARCHING * (self.deadline - begun)
         idle = 0
         while idle < IDLE * self.most and not self._is_late(until):
-            worst = self._ratios(self._covering(self.orders))
-            if worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s:
+            worst, count = self._ratios(self._covering(self.orders)), len(self.points)
+            if idle or worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s:
                 if (proved := self._proved()) is not None:
                     return proved
                 worst = self._ratios(self._covering(self.orders))
-            self.rounds += 1
-            is_new = self._plan_worst(worst) if self.rounds % 2 else self._anneal()
+            is_new = self._plan_worst(worst) or len(self.points) > count
             idle = 0 if is_new else idle + 1
         return self._best()
 
@@ -139,24 +136,6 @@ class _Search:
                     self._add(order_of(self.sized, offsets))
                 return True
         return False
-
-    def _anneal(self) -> bool:
-        """Improve one order where the others of the best ones are worst, or one for all; False at no gain."""
-        draw = np.random.default_rng(self.rounds)
-        chosen = self._covering(self.orders)
-        left_out = self.rounds // 2 % (len(chosen) + 1)
-        others = [each for i, each in enumerate(chosen) if i != left_out] if left_out < len(chosen) else []
-        worst = self._ratios(others or self._covering(self.orders, 1))
-        by_ratio = np.argsort(-worst, kind="stable")
-        columns = np.unique([by_ratio[0], *draw.choice(by_ratio[:40], 3), *draw.integers(0, len(worst), 6)])
-        start = min(self.orders, key=lambda order: (float(self.orders[order][columns].max()), order))
-        work = int((self.sized.last - self.sized.first).sum()) * len(columns)
-        heat = 0.01 if self.rounds % 3 else 0.002
-        moves = max(200, min(8000, 30_000_000 // max(1, work)))
-        found = annealed(self.sized, start, self.sizes[:, columns], self.bound[columns], moves, heat, self.rounds)
-        is_new = found not in self.orders
-        self._add(found)
-        return is_new
 
     def _first_fits(self) -> Iterator[Order]:
         """Yield the orders of first fits at corners: by size, by size and life, by life."""
@@ -223,11 +202,11 @@ class _Search:
         self.formless |= {order for order in chosen if self._program(order).peak_forms is None}
         return chosen
 
-    def _covering(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
+    def _covering(self, orders: Iterable[Order]) -> list[Order]:
         rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
         rows = rows[:MOST_COVERED]
         ratios = np.array([self.orders[order] for order in rows])
-        covers = [_cover(ratios, count) for count in range(1, (most or self.most) + 1)]
+        covers = [_cover(ratios, count) for count in range(1, self.most + 1)]
         worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
         count = next(i for i, each in enumerate(worst) if each <= min(worst) + 0.0002)
         return [rows[i] for i in covers[count]]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.planner.symbols.problem import Sized
+from memplan.planner.symbols.problem import Rows, Sized
 
 Order = tuple[int, ...]
 """Positions of buffers, from the first that is placed."""
@@ -22,6 +22,16 @@ def below(sized: Sized, order: Sequence[int]) -> list[tuple[int, ...]]:
         found[buffer] = tuple(sorted({tops[at] for at in alive} - {-1}))
         for at in alive:
             tops[at] = buffer
+    return found
+
+
+def peaks(sized: Sized, order: Order, sizes: Rows) -> NDArray[np.int64]:
+    """Return the largest end of an order at each point."""
+    tops, found = np.zeros((sized.live_sets, sizes.shape[1]), np.int64), np.zeros(sizes.shape[1], np.int64)
+    for buffer in order:
+        alive = tops[sized.first[buffer] : sized.last[buffer]]
+        alive[:] = end = alive.max(axis=0, initial=0) + sizes[buffer]
+        found = np.maximum(found, end)
     return found
 
 

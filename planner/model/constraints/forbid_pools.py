@@ -9,7 +9,7 @@ from memplan.planner.model.problem_fields import Pool, ProblemFields
 
 def unknown_names(problem: ProblemFields) -> Breaks:
     """Yield names of what is no pool."""
-    for i, names in problem.buffers.forbidden.items():
+    for i, names in problem.buffers.rules["forbid_pools"].items():
         for k, pool in enumerate(names):
             if pool not in problem.pool_index:
                 yield ("buffers", i, "forbid_pools", k), f"must name a pool of the problem, got {shown(pool)}"
@@ -17,11 +17,11 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 def no_pool_left(problem: ProblemFields) -> Breaks:
     """Yield buffers that may use no pool."""
-    for i, names in problem.buffers.forbidden.items():
+    for i, names in problem.buffers.rules["forbid_pools"].items():
         if set(names) <= problem.pool_index.keys() and not problem.allowed_pools(i):
             yield ("buffers", i, "forbid_pools"), f"must leave a pool that it may live in, got {shown(names)}"
 
 
 def closed_to(problem: ProblemFields, pool: Pool) -> list[int]:
     """Return the positions of the buffers that may not use a pool."""
-    return [i for i, names in problem.buffers.forbidden.items() if pool.name in names]
+    return [i for i, names in problem.buffers.rules["forbid_pools"].items() if pool.name in names]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,19 @@ from memplan.planner.model.problem_fields import ProblemFields
 Id = int | str
 Breaks = Iterator[tuple[Location, str]]
 """Broken rules of a problem: (where, sentence)."""
+
+
+class OffsetRule(NamedTuple):
+    """What is required of a buffer's offset o alone: lowest <= o <= highest and o % step == remainder, in bytes.
+
+    Where `page` is not 0, no multiple of it lies among the addresses of its bytes but at the first.
+    """
+
+    lowest: int = 0
+    highest: int = 2**63 - 1
+    step: int = 1
+    remainder: int = 0
+    page: int = 0
 
 
 @dataclass(frozen=True, eq=False)

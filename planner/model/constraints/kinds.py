@@ -8,17 +8,8 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from memplan.planner.model.constraints import (
-    alias,
-    bank,
-    conflicts,
-    forbid_pools,
-    may_share,
-    no_cross,
-    relative,
-    together,
-)
-from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, clearance_columns
+from memplan.planner.model.constraints import alias, bank, conflicts, forbid_pools, may_share, relative, together
+from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, OffsetRule, clearance_columns
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
 
@@ -29,27 +20,30 @@ Check = Callable[[ProblemFields], Breaks]
 class ConstraintKind:
     """A constraint kind, of which nothing is called for a problem that has none of the values that state it.
 
-    `stated_by` names these, as attributes of a problem.
+    `stated_by` names these: fields of a problem, or fields that few buffers have.
     `checks` are of a problem, by stage: each stage relies on what those before it have found to be sound. `columns`
     makes columns of an instance, in bytes, by name; where it is not called, they have the values that require nothing.
+    `offsets` says what a value of the field, which is one of buffers, means for the offset of its buffer alone.
     `clearances` yields pairs of ids, with the bytes that the two keep free between them wherever they lie in one pool.
     """
 
     stated_by: tuple[str, ...]
     checks: Mapping[int, Check] = field(default_factory=dict)
     columns: Callable[[KeptBuffers], dict[str, Any]] | None = None
+    offsets: Callable[[Any], OffsetRule] | None = None
     clearances: Callable[[ProblemFields], Iterable[tuple[Id, Id, int]]] | None = None
 
 
 KINDS = (
-    ConstraintKind(("buffers.aliases",), {0: alias.unknown_names, 2: alias.contradictions}),
-    ConstraintKind(("buffers.relatives",), {0: relative.unknown_names, 3: relative.contradictions}, relative.columns),
-    ConstraintKind(("buffers.forbidden",), {0: forbid_pools.unknown_names, 1: forbid_pools.no_pool_left}),
+    ConstraintKind(("aliases",), {0: alias.unknown_names, 2: alias.contradictions}),
+    ConstraintKind(("relative",), {0: relative.unknown_names, 3: relative.contradictions}, relative.columns),
+    ConstraintKind(("forbid_pools",), {0: forbid_pools.unknown_names, 1: forbid_pools.no_pool_left}),
     ConstraintKind(("conflicts",), {0: conflicts.unknown_names, 4: conflicts.contradictions}, conflicts.columns),
     ConstraintKind(("may_share",), {0: may_share.unknown_names, 4: may_share.contradictions}, may_share.columns),
     ConstraintKind(("bank",), {0: bank.unknown_names, 1: bank.too_many_pairs, 4: bank.contradictions}, bank.columns),
-    ConstraintKind(("together", "buffers.relatives"), {0: together.unknown_names}, together.columns),
-    ConstraintKind(("buffers.pages",), columns=no_cross.columns),
+    ConstraintKind(("together", "relative"), {0: together.unknown_names}, together.columns),
+    ConstraintKind(("no_cross",), offsets=lambda page: OffsetRule(page=page)),
+    ConstraintKind(("offset_mod",), offsets=lambda value: OffsetRule(step=value[0], remainder=value[1])),
 )
 
 
@@ -67,12 +61,23 @@ def columns_of(kept: KeptBuffers) -> dict[str, Any]:
 
 def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
     """Return the kinds that a problem states."""
-    if not any(_ALL_THAT_STATE(problem)):  # mostly
+    table, of_problem = problem.buffers, _OF_PROBLEM(problem)
+    if not (table.aliases or any(table.rules.values()) or any(of_problem)):  # mostly
         return []
-    return [kind for kind in KINDS if any(attrgetter(name)(problem) for name in kind.stated_by)]
+    values = {"aliases": table.aliases, **table.rules, **dict(zip(_FIELDS, of_problem, strict=True))}
+    return [kind for kind in KINDS if any(values[name] for name in kind.stated_by)]
 
 
-_ALL_THAT_STATE = attrgetter(*sorted({name for kind in KINDS for name in kind.stated_by}))
+def offset_rules(problem: ProblemFields) -> Iterator[tuple[int, OffsetRule]]:
+    """Yield what the kinds of a problem say of single offsets, as (position of a buffer, rule)."""
+    for kind in kinds_of(problem):
+        if kind.offsets is not None:
+            for i, value in problem.buffers.rules[kind.stated_by[0]].items():
+                yield i, kind.offsets(value)
+
+
+_FIELDS = sorted({name for kind in KINDS for name in kind.stated_by} & ProblemFields.model_fields.keys())
+_OF_PROBLEM = attrgetter(*_FIELDS)
 
 
 FINDINGS: tuple[Callable[[ProblemFields], Iterator[Finding]], ...] = (

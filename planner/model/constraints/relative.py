@@ -19,14 +19,14 @@ _PAIRS_LOOKED_AT = 100_000
 
 def unknown_names(problem: ProblemFields) -> Breaks:
     """Yield buffers relative to what is no buffer."""
-    for i, (name, _) in problem.buffers.relatives.items():
+    for i, (name, _) in problem.buffers.rules["relative"].items():
         if name not in problem.index:
             yield ("buffers", i, "relative", "to"), f"must be the id of a buffer, got {shown(name)}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
     """Yield what cannot be joined: buffers of no bytes, and chains that lead back to themselves."""
-    size, relatives = problem.buffers.size, problem.buffers.relatives
+    size, relatives = problem.buffers.size, problem.buffers.rules["relative"]
     for i, (name, _) in relatives.items():
         if size[i] == 0:
             yield ("buffers", i, "relative"), "must not be given for a buffer of no bytes"

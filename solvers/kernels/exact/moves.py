@@ -6,6 +6,8 @@ from memplan.solvers.kernels.exact.sections import Sections
 from memplan.solvers.kernels.exact.state import (
     FAR,
     LOGGED,
+    LOST,
+    NOWHERE,
     OVERFULL,
     QUEUED,
     UNPLACED,
@@ -50,6 +52,8 @@ def lift(sections: Sections, state: State, buffer: int, offset: int, left: int, 
     state.log[row, 1] = old
     state.counter[LOGGED] = row + 1
     state.low[buffer] = offset
+    if offset >= NOWHERE:
+        state.counter[LOST] += 1
     rekey(sections, state, buffer, ZERO, offset - old)
     for r in range(sections.first[buffer], sections.first[buffer + 1]):
         for side in range(2):

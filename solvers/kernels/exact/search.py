@@ -26,11 +26,13 @@ from memplan.solvers.kernels.exact.state import (
     KEY_B,
     LEFT,
     LOGGED,
+    LOST,
     MARK,
     MOVE,
     MOVES,
     NEED,
     NEXT,
+    NOWHERE,
     OVERFULL,
     RIGHT,
     SECTION,
@@ -101,6 +103,9 @@ def search(sections: Sections, state: State, run: ExactRun) -> int:
 
     # 1. The root: what does not fit before any move never will.
     need = update_sections(sections, state, capacity)
+    for i in range(n):
+        if state.low[i] + sections.size[i] > capacity:
+            need = max(need, state.low[i] + sections.size[i])
     if need > 0:
         answer[LEAST] = need
         return EXHAUSTED
@@ -175,6 +180,8 @@ def search(sections: Sections, state: State, run: ExactRun) -> int:
                 need = floor + sections.size[move]
         frame[depth, TOUCHED_LEFT], frame[depth, TOUCHED_RIGHT] = touched_left, touched_right
         enough = update_sections(sections, state, capacity)
+        if state.counter[LOST] > 0:
+            need, state.counter[LOST] = NOWHERE, 0
 
         # 6. Sections overflow: they gain weight, unless it was clear beforehand that they would.
         if need > 0 or enough > 0:

@@ -16,6 +16,8 @@ from memplan.solvers.kernels.tables import U32, Flags, Rows, step
 
 FAR = 2**62
 """The lowest offset of a placed buffer; also a capacity that nothing needs."""
+NOWHERE = 2**61
+"""An offset, larger than any in a plan, of a buffer that has no legal one left."""
 LOG_COLUMNS = 4
 
 FRAME_COLUMNS = 13
@@ -46,7 +48,8 @@ class State(NamedTuple):
     queue: I64  # sections to update
     is_queued: Flags
     logged: I64  # the number of the move for which a section was logged last
-    counter: I64  # (5,): unplaced buffers, rows of the log, queued sections, moves, sections that overflow
+    counter: I64  # (6,): unplaced buffers, rows of the log, queued sections, moves, sections that overflow, and
+    # the buffers that the last move left no legal offset
     log: Rows  # (rows, 4): (buffer, low) or (~section, floor, ready, slack) before a move
     frame: Rows  # (depth, 13), see the search
     option: I64  # the options of all frames, one after the other
@@ -76,7 +79,7 @@ class State(NamedTuple):
             queue=queue,
             is_queued=np.zeros(k, dtype=np.bool_),
             logged=logged,
-            counter=np.zeros(5, dtype=np.int64),
+            counter=np.zeros(6, dtype=np.int64),
             log=np.empty((scale * 64 * (n + k), LOG_COLUMNS), dtype=np.int64),
             frame=np.empty((scale * 4 * n + 1, FRAME_COLUMNS), dtype=np.int64),
             option=np.empty(scale * 16 * n + 1, dtype=np.int64),
@@ -85,7 +88,7 @@ class State(NamedTuple):
         )
 
 
-UNPLACED, LOGGED, QUEUED, MOVES, OVERFULL = 0, 1, 2, 3, 4
+UNPLACED, LOGGED, QUEUED, MOVES, OVERFULL, LOST = range(6)
 
 
 @step

@@ -25,7 +25,7 @@ from memplan.solvers.kernels.packing.lists import (
     touched,
 )
 from memplan.solvers.kernels.packing.offsets import legal, lifted, lowest_shared, tightest
-from memplan.solvers.kernels.tables import I64_MAX, ZERO, Rows
+from memplan.solvers.kernels.tables import ZERO, Rows
 
 DONE, FULL = 1, 0
 
@@ -33,12 +33,12 @@ DONE, FULL = 1, 0
 class PackRules(NamedTuple):
     """The facts of one pool and of `n` buffers; all lengths and offsets in units.
 
-    A body may lie where `lowest` and every `step` above it of its first buffer says, if none of its buffers ends above
-    `capacity` and each of them, at offset o, has page 0 or (o + page_shift) % page + size <= page. A bank begins at
-    each offset o with (o + bank_shift) % bank == 0; bank 0 says that there are none. Buffers that a row of pairs names
-    keep so much clearance, with a border of its grid between them, which begins as banks do; grid 1 requires none.
-    `width` is the number of live sets in a block; a flat pack has no tree, but an item in each block that a buffer
-    touches.
+    A body may lie where `lowest` and every `step` above it up to `highest` of its first buffer says, if none of its
+    buffers ends above `capacity` and each of them, at offset o, has page 0 or (o + page_shift) % page + size <= page. A
+    bank begins at each offset o with (o + bank_shift) % bank == 0; bank 0 says that there are none. Buffers that a row
+    of pairs names keep so much clearance, with a border of its grid between them, which begins as banks do; grid 1
+    requires none. `width` is the number of live sets in a block; a flat pack has no tree, but an item in each block
+    that a buffer touches.
     """
 
     distance: I64  # (n,): how far above its body's offset a buffer lies
@@ -47,6 +47,7 @@ class PackRules(NamedTuple):
     start: I64
     end: I64
     lowest: I64  # (n,)
+    highest: I64  # (n,)
     step: I64  # (n,)
     page: I64  # (n,)
     page_shift: I64  # (n,)
@@ -144,7 +145,7 @@ def pack(rules: PackRules, workspace: PackWorkspace, wanted: PackOrder) -> int:
             break
         # 2. Where the body may lie if nothing else is placed.
         members = order[body_first[b] : body_first[b + 1]]
-        limit, n_pages = I64_MAX, ZERO
+        limit, n_pages = rules.highest[members[0]], ZERO
         for i in members:
             limit = min(limit, capacity - size[i] - distance[i])
             if page[i] > 0:

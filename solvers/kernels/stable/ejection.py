@@ -22,16 +22,17 @@ PLACED, GIVEN_UP, STOPPED = 1, 0, -1
 class Homes(NamedTuple):
     """The facts: `n` buffers, `p` pools, `r` reserved ranges; all offsets in units.
 
-    Buffer i may lie in pool q where may_use[q, i] is not 0, at residue[q, i] + k * alignment[q, i], ending at end[q] or
-    below. Its home is offset home[i] of pool home_pool[i]; ABSENT is none, or none that is still legal. One that
-    `is_fixed` may lie at home only. Conflicts are symmetric. `reserved` rows are (pool, low, high).
+    Buffer i may lie in pool q where may_use[q, i] is not 0, at lowest[q, i] + k * alignment[q, i] up to highest[q, i],
+    at which it ends inside the pool. Its home is offset home[i] of pool home_pool[i]; ABSENT is none, or none that is
+    still legal. One that `is_fixed` may lie at home only. Conflicts are symmetric. `reserved` rows are (pool, low,
+    high).
     """
 
     size: I64  # (n,)
     may_use: Rows  # (p, n)
     alignment: Rows  # (p, n)
-    residue: Rows  # (p, n)
-    end: I64  # (p,)
+    lowest: Rows  # (p, n)
+    highest: Rows  # (p, n)
     home: I64  # (n,)
     home_pool: I64  # (n,)
     is_fixed: Flags  # (n,)
@@ -120,11 +121,11 @@ def settle(homes: Homes, run: Ejection, buffer: int) -> bool:
             least, best_pool, best_offset = found, homes.home_pool[buffer], homes.home[buffer]
     if not homes.is_fixed[buffer]:
         size = homes.size[buffer]
-        for pool in range(len(homes.end)):
+        for pool in range(len(homes.may_use)):
             if homes.may_use[pool, buffer] == 0:
                 continue
-            residue, alignment = homes.residue[pool, buffer], homes.alignment[pool, buffer]
-            highest = homes.end[pool] - size
+            lowest, alignment = homes.lowest[pool, buffer], homes.alignment[pool, buffer]
+            highest = homes.highest[pool, buffer]
             first, last = homes.near_first[buffer], homes.near_first[buffer + 1]
             for k in range(first - 1, last):
                 j = homes.near[k] if k >= first else ABSENT
@@ -133,11 +134,11 @@ def settle(homes: Homes, run: Ejection, buffer: int) -> bool:
                 for side in range(2):
                     if side == 0:
                         raw = run.offset[j] + homes.size[j] if j >= 0 else ZERO
-                        spot = residue + max(ZERO, -((residue - raw) // alignment)) * alignment
+                        spot = lowest + max(ZERO, -((lowest - raw) // alignment)) * alignment
                     else:
                         raw = run.offset[j] - size if j >= 0 else highest
-                        spot = residue + ((raw - residue) // alignment) * alignment
-                    if spot < 0 or spot < residue or spot > highest:
+                        spot = lowest + ((raw - lowest) // alignment) * alignment
+                    if spot < lowest or spot > highest:
                         continue
                     noise = 0.5 + 0.01 * (draw(run.random) / 2147483648.0)
                     found = price(homes, run, buffer, pool, spot, least)

@@ -15,8 +15,6 @@ from tests.support.tflite_files import model, operator, subgraph, tensor
 Captured = pytest.CaptureFixture[str]
 TESTS = Path(__file__).parents[2]
 PROBLEM = "id,lower,upper,size\n1,0,4,8\n2,0,2,8\n3,2,4,4\n"
-OLD_LOG = b"""Planner buffer ID: 0, calculated offset: 16, size required: 64, first_time_created: 0, last_time_used: 1
-"""
 BETTER = ["--better", "--format", "json"]
 PLACES = {"1": 0, "2": 8, "3": 18}
 
@@ -70,11 +68,8 @@ EVENTS = {"segments": [], "device_traces": [[{"action": "alloc", "addr": 512 * k
 MADE = {
     "offline.tflite": (model(GRAPH, offline_plan=(0, 1, 3, 0, 256, 1024)), 1280, 512),
     "graph.json": (graph(STORAGES, [(64,), (16,), (32,), (16,)], [0, 1, 2, 1], [[3, 0, 0]]), 448, 320),
-    "log.txt": (b"x (id=0): size=64, offset=64, first_used=0 last_used=1\n", 128, 64),
-    "old.txt": (OLD_LOG, 80, 64),
     "snapshot.pickle": (pickle.dumps(EVENTS), 1024, 1024),
     "snapshot.json": (json.dumps(EVENTS).encode(), 1024, 1024),
-    "closed.in.csv": (b"id,lower,upper,size,offset\na,0,0,4,8\nb,0,1,4,0\n", 12, 8),
     "minimalloc.csv": (b"id,lower,upper,size,offset\na,0,4,8,0\nb,0,2,8,12\n", 20, 16),
 }
 KEPT = {

@@ -13,6 +13,7 @@ from memplan.capabilities.compare.compare import CompareOptions, compare, lines
 from memplan.capabilities.order.placement.programs import reorder_program
 from memplan.planner.formats import read_problem
 from memplan.planner.operations.operations import operations_from
+from tests.support.dump_files import MEMORIES
 from tests.support.random_programs import random_program
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
@@ -98,7 +99,7 @@ def test_comparing_tells_what_the_order_adds() -> None:
     assert found.memplan_reordered is not None
     assert (found.memplan.peak, found.memplan_reordered.peak, found.saved_by_order) == (1056, 576, 480)
     assert [*lines(found)][-1].split(None, 2) == ["memplan,", "reordered", "576  optimal; the order saves 480"]
-    dump = compare(b"op,address,size\nmalloc,1,8\nfree,1,8\n", CompareOptions(time_limit_s=6))
+    dump = compare(MEMORIES, CompareOptions(time_limit_s=6))
     assert (dump.memplan_reordered, dump.saved_by_order) == (None, None)
 
 

@@ -26,7 +26,7 @@ from memplan.planner.operations.graph import write_graph
 from memplan.solvers.search.deadline import Deadline
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
-from tests.support.dump_files import INCLUSIVE, MEMORIES, recorded
+from tests.support.dump_files import MEMORIES, recorded
 from tests.support.server import Running, running
 
 MODEL = (Path(__file__).parents[2] / "models" / "choice.tflite").read_bytes()
@@ -61,12 +61,12 @@ def test_names_of_a_program_are_answered_where_they_are_asked_for(server: Runnin
     names = asked(MODEL, names="true")["names"]
     assert len(names["roles"]) == len(names["operations"]) == len(read_model(MODEL).problem.buffers.ids)
     assert [step["time"] for step in names["steps"]] == sorted(step["time"] for step in names["steps"])
-    assert asked(INCLUSIVE, names="true", name="network.in.csv")["names"] is None
+    assert asked(MEMORIES, names="true")["names"] is None
     assert "names" not in asked(MODEL)
     graph = asked(MODEL, graph="true")["graph"]
     assert graph == from_json(write_graph(read_model_graph(MODEL).graph))
     assert server.client.post("/v1/order", json={"graph": graph}).json()["status"] == "optimal"
-    assert "graph" not in asked(INCLUSIVE, graph="true", name="network.in.csv")
+    assert "graph" not in asked(MEMORIES, graph="true")
 
 
 def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: Running) -> None:
@@ -82,7 +82,6 @@ def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: Running) -
     ("data", "name", "known"),
     [
         (MEMORIES, None, "cadence"),
-        (INCLUSIVE, "network.in.csv", "idealloc"),
         (b"id,lower,upper,size\na,0,3,64\n", "small.csv", "csv"),
         (b'{"buffers": [{"id": 1, "size": 3, "start": 0, "end": 2}]}', None, "json"),
     ],

@@ -16,7 +16,7 @@ from memplan.systems.tflite.tflm_tail import arena_of
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
-MODELS = Path(__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[2] / "models"
 KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
 
 

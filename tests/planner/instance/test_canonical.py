@@ -74,7 +74,7 @@ def test_an_answer_maps_onto_the_problem_written_otherwise(data: dict[str, Any],
     pool = column(mine.allowed.argmax(axis=0))
     offset = []
     for i, q in enumerate(pool.tolist()):
-        step, start, low = int(mine.alignment[q, i]), int(mine.residue[q, i]), 1000 * i
+        step, start, low = int(mine.alignment[q, i]), int(mine.lowest[q, i]), 1000 * i
         offset.append(int(mine.pin[i]) if mine.pin[i] >= 0 else start + -(-(low + 100 - start) // step) * step)
     if check(problem, lift(problem, mine, pool, column(offset))):
         return

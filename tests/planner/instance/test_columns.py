@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
+from memplan.planner.instance.columns import ALWAYS, I64_MAX, NEVER, Axis, Column, Holds, Scale
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import COLUMNS, CONSTRAINTS, PLAIN, Instance
 from memplan.planner.model.buffer_table import column
@@ -127,7 +127,7 @@ def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
         copy[int(np.flatnonzero(values != np.arange(len(values)))[0])] = int(np.flatnonzero(values != values[0])[0])
         return {name: copy}
     at = (0, int(np.flatnonzero(instance.allowed[0])[0])) if copy.ndim == 2 else 0
-    copy[at] = not copy[at] if copy.dtype == np.bool_ else copy[at] + 1
+    copy[at] = not copy[at] if copy.dtype == np.bool_ else copy[at] + (1 if copy[at] < I64_MAX else -1)
     return {name: copy}
 
 
@@ -186,7 +186,7 @@ def test_the_unit_divides_whatever_counts_in_bytes() -> None:
         rows = (data["buffers"][0] | field, *data["buffers"][1:])
         assert compile_problem(Problem.model_validate(data | {"buffers": rows})).unit == 4
     in_bytes = {name for name, column in COLUMNS.items() if column.scale is not Scale.NONE}
-    assert in_bytes >= {"size", "pin", "hint", "alignment", "residue", "page", "page_shift", "distance"}
+    assert in_bytes >= {"size", "hint", "alignment", "lowest", "highest", "page", "page_shift", "distance"}
 
 
 @pytest.mark.parametrize("more", [{"size": 0}, {"alias_of": 8}])

@@ -47,7 +47,7 @@ def test_a_chain_is_one_group_with_the_lowest_for_its_anchor() -> None:
     assert instance.unit == 4
     assert instance.anchor.tolist() == [2, 2, 2, 3]
     assert instance.distance.tolist() == [1, 2, 0, 0]
-    assert instance.residue.tolist() == [[1, 2, 0, 0]]
+    assert instance.lowest.tolist() == [[1, 2, 0, 0]]
     assert instance.features == {"relative"}
 
 
@@ -64,7 +64,7 @@ def test_a_group_keeps_the_rules_of_all_its_members() -> None:
     instance = compiled(A, tied, pools=[{"name": "x", "size": 64}, {"name": "y", "size": 15}])
     assert instance.allowed.tolist() == [[True, True], [False, False]]
     assert (instance.alignment[0] * instance.unit).tolist() == [24, 24]
-    assert (instance.residue[0] * instance.unit).tolist() == [4, 8]
+    assert (instance.lowest[0] * instance.unit).tolist() == [4, 8]
 
 
 def test_a_pin_pins_the_whole_group_and_contradictions_are_unplaceable() -> None:

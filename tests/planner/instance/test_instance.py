@@ -38,7 +38,7 @@ def in_conflict(instance: Instance, i: int, j: int) -> bool:
 def dropped(instance: Instance, i: int, q: int, taken: list[tuple[int, int]]) -> int | None:
     """The lowest offset of buffer `i` in memory `q` beside what is taken, in units."""
     size, step, start, pin = (
-        int(x) for x in (instance.size[i], instance.alignment[q, i], instance.residue[q, i], instance.pin[i])
+        int(x) for x in (instance.size[i], instance.alignment[q, i], instance.lowest[q, i], instance.pin[i])
     )
     at = pin if pin >= 0 else start
     for low, high in sorted([*taken, *((int(a), int(b)) for a, b in instance.pools[q].reserved)]):
@@ -98,14 +98,14 @@ def test_an_instance_keeps_its_promises(problem: Problem) -> None:
     assert instance.first[-1] == len(instance.start) == len(instance.end) == len(instance.lifetime_buffer)
     assert (instance.start < instance.end).all()
     assert ((instance.end[:-1] <= instance.start[1:]) | np.diff(instance.lifetime_buffer).astype(bool)).all()
-    assert instance.alignment.shape == instance.residue.shape == instance.allowed.shape == (p, n)
+    assert instance.alignment.shape == instance.lowest.shape == instance.allowed.shape == (p, n)
     assert (instance.alignment >= 1).all()
-    assert (instance.residue < instance.alignment).all()
+    assert ((instance.lowest < instance.alignment) | (instance.pin >= 0)).all()
     for q, memory in enumerate(instance.pools):
         flat = memory.reserved.ravel()
         assert (flat[1:] >= flat[:-1]).all()
         for i in np.flatnonzero(instance.allowed[q] & (instance.pin >= 0)).tolist():
-            assert instance.pin[i] % instance.alignment[q, i] == instance.residue[q, i]
+            assert instance.pin[i] == instance.lowest[q, i] == instance.highest[q, i]
     alone = [i for i in range(n) if not instance.allowed[:, i].any()]
     assert {int(instance.source[i]) for i in alone} <= set(instance.unplaceable)
     ids = problem.buffers.ids
@@ -167,7 +167,7 @@ def test_aliases_are_folded_into_their_buffer() -> None:
     instance = compiled(A, B, view, conflicts=[["v", "b"]])
     assert instance.source.tolist() == [0, 1]
     assert instance.traffic.tolist() == [13, 3]
-    assert (instance.alignment[0, 0], instance.residue[0, 0]) == (4, 3)
+    assert (instance.alignment[0, 0], instance.lowest[0, 0]) == (4, 3)
     assert instance.conflict.tolist() == [1, 0]
     assert instance.load().tolist() == [7, 4]
 
@@ -202,7 +202,7 @@ def test_one_offset_may_be_all_that_huge_alignments_leave() -> None:
     rows = [A, *({"id": step, "size": 0, "alignment": step, "alias_of": "a"} for step in huge)]
     instance = compiled(*rows)
     assert instance.allowed.all()
-    assert (instance.residue[0, 0], int(instance.alignment[0, 0])) == (0, 2**63 - 1)
+    assert (instance.lowest[0, 0], int(instance.alignment[0, 0])) == (0, 2**63 - 1)
     assert not compiled(
         *rows, {"id": "odd", "size": 0, "alignment": 5, "alias_of": "a", "alias_offset": 1}
     ).allowed.any()

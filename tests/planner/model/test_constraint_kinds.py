@@ -6,16 +6,18 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.model.constraints import alias, bank, conflicts, may_share, no_cross, relative, together
-from memplan.planner.model.constraints.kinds import kinds_of
+from memplan.planner.model.constraints import alias, bank, conflicts, may_share, relative, together
+from memplan.planner.model.constraints.kept import OffsetRule
+from memplan.planner.model.constraints.kinds import kinds_of, offset_rules
 from memplan.planner.model.problem import Problem
 
 
 def asked_for(more: dict[str, Any], **fields: Any) -> list[object]:
-    """Return the first check of each kind that a problem of two buffers asks for, or its columns."""
+    """Return the first check of each kind that a problem of two buffers asks for, or what it says of b's offset."""
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 0, "end": 2, **more}]
-    kinds = kinds_of(Problem.model_validate({"buffers": rows, **fields}))
-    return [kind.checks.get(0, kind.columns) for kind in kinds]
+    problem = Problem.model_validate({"buffers": rows, **fields})
+    of_offsets = [rule for _, rule in offset_rules(problem)]
+    return [*(kind.checks[0] for kind in kinds_of(problem) if kind.offsets is None), *of_offsets]
 
 
 def test_plain_buffers_ask_for_no_kind() -> None:
@@ -27,7 +29,8 @@ def test_plain_buffers_ask_for_no_kind() -> None:
     [
         ({"alias_of": "a"}, {}, [alias.unknown_names]),
         ({"relative": {"to": "a", "offset": 8}}, {}, [relative.unknown_names, together.unknown_names]),
-        ({"no_cross": 16}, {}, [no_cross.columns]),
+        ({"no_cross": 16}, {}, [OffsetRule(page=16)]),
+        ({"offset_mod": {"modulus": 8, "remainder": 3}}, {}, [OffsetRule(step=8, remainder=3)]),
         ({}, {"conflicts": [["a", "b"]]}, [conflicts.unknown_names]),
         ({}, {"may_share": [["a", "b"]]}, [may_share.unknown_names]),
         ({}, {"bank": [{"buffers": ["a", "b"]}]}, [bank.unknown_names]),

@@ -10,6 +10,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.kernels.packing.offsets import first_multiple
 from memplan.solvers.packing import rigid_bodies
 from memplan.solvers.packing.packer import Packer
+from tests.support.packers import PackerOfBlocks
 from tests.support.plain_packer import PlainPacker
 from tests.support.random_problems import random_problem
 
@@ -23,7 +24,7 @@ def naive_pack(instance: Instance, q: int, order: I64, best_fit: bool) -> list[i
     memory, placed, offsets = instance.pools[q], dict[int, int](), []
     for i in order.tolist():
         size, pin = int(instance.size[i]), int(instance.pin[i])
-        lowest, step = int(instance.residue[q, i]), int(instance.alignment[q, i])
+        lowest, step = int(instance.lowest[q, i]), int(instance.alignment[q, i])
         blocked = [(low, high) for low, high in memory.reserved.tolist()]
         blocked += [(at, at + int(instance.size[j])) for j, at in placed.items() if conflict(instance, i, j)]
         starts = [lowest + max(0, -(-(high - lowest) // step)) * step for high in [0, *(b for _, b in blocked)]]
@@ -56,8 +57,8 @@ def test_kernel_and_plain_python_place_like_the_naive_twin(features: frozenset[s
         order = column(np.random.default_rng(seed).permutation(len(instance)))
         packers: list[Packer | PlainPacker] = [PlainPacker(instance), Packer(instance, RUNNING)]
         packers += [
-            Packer(instance, RUNNING, width=1),
-            Packer(instance, RUNNING, width=2, is_flat=True),
+            PackerOfBlocks(instance, 1, False),
+            PackerOfBlocks(instance, 2, True),
         ]
         for q in range(len(instance.pools)):
             mine = column(order[instance.allowed[q, order]])
@@ -74,7 +75,7 @@ def test_block_width_and_tree_do_not_change_the_offsets_of_larger_problems() -> 
             expected = PlainPacker(instance).pack(0, order, best_fit).tolist()
             for width in (1, 3, 16, 128, 10_000):
                 for is_flat in (False, True):
-                    packer = Packer(instance, RUNNING, width, is_flat)
+                    packer = PackerOfBlocks(instance, width, is_flat)
                     assert packer.pack(0, order, best_fit).tolist() == expected
 
 
@@ -105,7 +106,7 @@ def test_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
             expected = naive_pack(instance, 0, order, best_fit)
             assert Packer(instance, RUNNING).pack(0, order, best_fit).tolist() == expected
             assert PlainPacker(instance).pack(0, order, best_fit).tolist() == expected
-            assert Packer(instance, RUNNING, 1, False).pack(0, order, best_fit).tolist() == expected
+            assert PackerOfBlocks(instance, 1, False).pack(0, order, best_fit).tolist() == expected
 
 
 def test_a_buffer_larger_than_the_memory_is_left_out_and_the_others_go_on() -> None:
@@ -137,7 +138,7 @@ def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
     start = rng.integers(0, 40, 700)
     table = BufferTable.from_columns(range(700), rng.integers(1, 9, 700), start, start + rng.integers(1, 40, 700))
     instance, order = compile_problem(Problem(buffers=table)), column(rng.permutation(700))
-    packer = Packer(instance, RUNNING, width=2, is_flat=is_flat)
+    packer = PackerOfBlocks(instance, 2, is_flat)
     expected = PlainPacker(instance).pack(0, order).tolist()
     assert [packer.pack(0, order).tolist() for _ in range(2)] == [expected] * 2
 

@@ -34,7 +34,10 @@ MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
 
 def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> SearchState:
     return SearchState(
-        instance, deadline=time.monotonic() + limit_s, trusted=frozenset({decomposition.NAME}), **options
+        instance,
+        deadline=time.monotonic() + limit_s,
+        trusted=frozenset({decomposition.NAME, "greedy", "exact"}),
+        **options,
     )
 
 

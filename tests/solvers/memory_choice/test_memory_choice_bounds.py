@@ -200,7 +200,7 @@ def test_numbers_that_int64_does_not_hold_are_left_to_others() -> None:
 def fits_alone(instance: Instance, q: int, i: int) -> bool:
     """Return True if buffer `i` may begin in pool `q` where it ends in time and meets no reserved range."""
     pool, size = instance.pools[q], int(instance.size[i])
-    offsets = range(int(instance.residue[q, i]), pool.capacity - size + 1, int(instance.alignment[q, i]))
+    offsets = range(int(instance.lowest[q, i]), pool.capacity - size + 1, int(instance.alignment[q, i]))
     ranges = pool.reserved.tolist()
     return any(all(offset + size <= low or high <= offset for low, high in ranges) for offset in offsets)
 

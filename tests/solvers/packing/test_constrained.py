@@ -14,6 +14,7 @@ from memplan.solvers.formulation.pair_rules import Pair
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.sharing_decisions import share_pairs
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_instance
+from tests.support.packers import PackerOfBlocks
 from tests.support.plain_packer import PlainPacker
 
 RUNNING = column([0])
@@ -74,7 +75,7 @@ def test_kernel_and_plain_python_give_the_same_offsets_and_break_no_rule(feature
         glued = [pair for pair in share_pairs(instance) if rng.random() < 0.5]
         pack: list[Packer | PlainPacker] = [PlainPacker(instance, RUNNING, glued)]
         pack += [Packer(instance, RUNNING, glued=glued)]
-        pack += [Packer(instance, RUNNING, 1, glued=glued), Packer(instance, RUNNING, 2, True, glued)]
+        pack += [PackerOfBlocks(instance, 1, False, glued), PackerOfBlocks(instance, 2, True, glued)]
         for q in range(len(instance.pools)):
             order = placeable(instance, q, seed)
             for best_fit in (False, True):

@@ -49,19 +49,6 @@ def test_a_ring_of_five_is_no_part_and_two_rings_on_each_other_are_two() -> None
     assert (solve(twice).status, solve(twice).peak) == ("optimal", 6)
 
 
-def test_models_in_a_ring_are_cut_where_that_saves() -> None:
-    """Five of 6 bytes need 18 whole, 16 where one buffer of each has 5, and 15 where two have 3."""
-    for large, best in ((5, 16), (3, 15)):
-        rows = [{"id": 1, "size": large, "start": 0, "end": 2}, {"id": 2, "size": 6 - large, "start": 1, "end": 3}]
-        models = {name: {"buffers": rows} for name in "abcde"}
-        pairs = [tuple(pair) for pair in ("ab", "bc", "cd", "de", "ea")]
-        ring = Application.model_validate({"models": models, "together": pairs})
-        search = searched(ring.problem)
-        assert search.best is not None
-        assert search.best.by == "parts:blocks"
-        assert search.best.score[0] * search.instance.unit == best
-
-
 def test_stacked_parts_are_aligned_and_prove_nothing_then() -> None:
     problem = of_conflicts(3, [*combinations(range(3), 2)], alignment=4)
     search = searched(problem)

@@ -21,6 +21,7 @@ from tests.support import false_claims
 from tests.support.tiny import FEATURES
 
 RING = compile_problem(FEATURES["a ring of conflicts"])
+SEVERAL = compile_problem(FEATURES["pools"])
 FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no clique shows"])
 GREEDY = registry.BY_NAME["greedy"]
 
@@ -34,25 +35,30 @@ def names(portfolio: list[list[SolverRow]]) -> list[list[str]]:
 
 
 def test_every_engine_stands_on_the_quick_orders() -> None:
-    assert names(stages.chosen(RING, "cp-sat")) == [["greedy"], ["cp-sat"]]
+    assert names(stages.chosen(RING, "cp-sat")) == [["greedy"], ["first-plan"], ["cp-sat"]]
     assert names(stages.chosen(RING, "greedy")) == [["greedy"]]
 
 
-def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines() -> None:
-    portfolio = names(stages.chosen(RING, "auto"))
+def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines_where_there_are_several_memories() -> None:
+    portfolio = names(stages.chosen(SEVERAL, "auto"))
     assert portfolio[0] == ["greedy"]
     assert portfolio[-1] == ["cp-sat", "highs"]
+
+
+def test_auto_starts_no_engine_where_the_exact_search_takes_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names(stages.chosen(RING, "auto"))[1:] == [["parts"], ["exact", "local-search"]]
+    monkeypatch.setattr(stages, "MAX_LIFETIMES", -1)  # which the exact search leaves alone
+    assert names(stages.chosen(RING, "auto"))[-1] == ["cp-sat", "highs"]
 
 
 def test_the_quick_orders_are_cut_short_only_where_the_exact_search_follows() -> None:
     assert stages.chosen(RING, "auto")[0][0].function is greedy.begin
     assert stages.chosen(RING, "exact")[0][0].function is greedy.solve
-    assert stages.chosen(compile_problem(FEATURES["pools"]), "auto")[0][0].function is greedy.solve
+    assert stages.chosen(SEVERAL, "auto")[0][0].function is greedy.solve
 
 
 def test_memories_are_chosen_where_there_are_several() -> None:
-    several = compile_problem(FEATURES["pools"])
-    assert ["memory-choice", "local-search"] in names(stages.chosen(several, "auto"))
+    assert ["memory-choice", "local-search"] in names(stages.chosen(SEVERAL, "auto"))
     assert all("memory-choice" not in stage for stage in names(stages.chosen(RING, "auto")))
     assert names(stages.chosen(RING, "memory-choice")) == [["greedy"], ["memory-choice"]]
 
@@ -84,13 +90,13 @@ def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.Monkey
     [
         SolverRow("highs", "can do nothing", "tests.support.false_claims:waits", can=frozenset()),
         SolverRow("highs", "is not installed", "tests.support.false_claims:waits", needs=("no_such_package",)),
-        SolverRow("highs", "is for less", "tests.support.false_claims:waits", at_most=4),
+        SolverRow("highs", "is for less", "tests.support.false_claims:waits", at_most=1),
     ],
     ids=lambda row: row.summary,
 )
 def test_auto_leaves_out_solvers_that_do_not_suit(monkeypatch: pytest.MonkeyPatch, row: SolverRow) -> None:
     monkeypatch.setitem(registry.BY_NAME, "highs", row)
-    assert names(stages.chosen(RING, "auto"))[-1] == ["cp-sat"]
+    assert names(stages.chosen(SEVERAL, "auto"))[-1] == ["cp-sat"]
 
 
 def test_stages_run_until_the_search_is_over() -> None:
@@ -118,6 +124,15 @@ def test_a_failing_engine_is_reported_and_the_others_go_on(monkeypatch: pytest.M
     assert failures[0].startswith("raiser: ")
     assert search.best is not None
     assert search.best.score == (3,)
+
+
+def test_a_plan_says_that_its_engine_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    raiser = SolverRow("cbc", "falls over", "misbehaving:offers_then_raises", is_isolated=True)
+    monkeypatch.setitem(registry.BY_NAME, "cbc", raiser)
+    for deterministic in (False, True):
+        plan = solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic)
+        assert (plan.status, plan.disturbed_by) == ("feasible", "engine-failure")
 
 
 def test_a_fault_of_a_solver_ends_that_solver_and_the_others_go_on() -> None:

@@ -15,8 +15,8 @@ from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.operations import Operations
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions, Views
-from memplan.systems.reading import IMPORTERS
+from memplan.systems.imported import Imported, ModelOptions, Views
+from memplan.systems.reading import read_as
 
 TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "stablehlo", "torch-export")
 """The importers that give operations, and not lifetimes only."""
@@ -26,7 +26,7 @@ def models(name: str, views: Views) -> list[tuple[Imported, Operations]]:
     """Return what an importer makes of its small models, those of which it knows the operations."""
     if name == "onnx":
         pytest.importorskip("onnx", reason="needs the extra onnx")
-    read = [IMPORTERS[name].read(data, ImportOptions(views=views)) for data in SEEDS[name]()]
+    read = [read_as(name, data, ModelOptions(views=views)) for data in SEEDS[name]()]
     return [(found, found.operations) for found in read if found.operations is not None]
 
 

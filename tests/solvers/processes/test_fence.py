@@ -9,7 +9,7 @@ import pytest
 from memplan.solvers.processes.child import ChildProcess
 
 _WHERE = {"PYTHONPATH": str(Path(__file__).parents[3])}
-_SECRETS = ("MEMPLAN_ADMIN_KEY", "MEMPLAN_WEBHOOK_SECRET", "MEMPLAN_DATABASE_URL", "PGPASSWORD", "AWS_SECRET")
+_SECRETS = ("MEMPLAN_ADMIN_KEY", "MEMPLAN_DATABASE_URL", "PGPASSWORD", "AWS_SECRET")
 
 
 def test_a_child_knows_no_secret_gets_no_rights_and_a_reader_writes_no_file(

@@ -11,11 +11,12 @@ from memplan.planner.errors import OptionError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import checked
-from memplan.solvers.reference.table import BY_NAME, PLANNERS, ReferencePlanner
+from memplan.solvers.reference.table import BY_NAME, PLANNERS
 from memplan.solvers.reference.tensors import Placed, StopCheck
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Progress
@@ -87,7 +88,7 @@ def test_what_a_planner_cannot_express_is_named() -> None:
 def test_a_planner_that_is_none_is_named_with_those_that_are() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["plain"], solver="reference:best")
-    assert str(caught.value).startswith("solver: reference: must come with one of executorch-greedy, ")
+    assert str(caught.value).startswith("solver: reference: must come with one of tflite-micro-greedy, ")
     assert str(caught.value).endswith(', got "reference:best"')
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memplan.planner.errors import FormatError, PlanError
 from memplan.systems.c_names import identifiers, prefix_of
 from memplan.systems.layout import VerifiedLayout
-from memplan.systems.writing import EXPORTERS
+from memplan.systems.writing import export
 from tests.support.elf import Elf
 from tests.support.layouts import NAMES, PLACES, TWO_MEMORIES, layout_of, one_pool, two_memories, two_memories_anywhere
 
@@ -43,10 +43,10 @@ def run(*command: str | Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def export(layout: VerifiedLayout, target: str, folder: Path, name: str) -> None:
+def written_to(layout: VerifiedLayout, target: str, folder: Path, name: str) -> None:
     """Write the files of an exporter, the one that has no suffix of its own as `name`."""
     path = folder / name
-    for suffix, data in EXPORTERS[target](layout, path.stem).items():
+    for suffix, data in export(target, layout, path.stem).items():
         (path.with_suffix(suffix) if suffix else path).write_bytes(data)
 
 
@@ -66,7 +66,7 @@ def linked(compiler: Sequence[str], folder: Path, names: Sequence[str], *options
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_buffer_is_at_its_offset_in_its_array(compiler: list[str], tmp_path: Path) -> None:
     layout = two_memories_anywhere()
-    export(layout, "c", tmp_path, "plan.c")
+    written_to(layout, "c", tmp_path, "plan.c")
     elf = linked(compiler, tmp_path, [buffer.name for buffer in layout.buffers], "-Wl,-e,start")
     arrays = [elf.symbols[f"plan_pool_{pool.name}"] for pool in layout.pools]
     for k, buffer in enumerate(layout.buffers):
@@ -78,8 +78,8 @@ def test_every_buffer_is_at_its_offset_in_its_array(compiler: list[str], tmp_pat
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_linker_puts_every_buffer_at_its_address(compiler: list[str], tmp_path: Path) -> None:
     layout = two_memories()
-    export(layout, "c", tmp_path, "plan.c")
-    export(layout, "ld", tmp_path, "plan.ld")
+    written_to(layout, "c", tmp_path, "plan.c")
+    written_to(layout, "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
     elf = linked(compiler, tmp_path, list(NAMES.values()), f"-Wl,-T,{tmp_path / 'whole.ld'}")
     for k, (name, (pool, offset)) in enumerate(PLACES.items()):
@@ -90,7 +90,7 @@ def test_the_linker_puts_every_buffer_at_its_address(compiler: list[str], tmp_pa
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_script_alone_keeps_the_room_of_the_pools(compiler: list[str], tmp_path: Path) -> None:
-    export(two_memories(), "ld", tmp_path, "plan.ld")
+    written_to(two_memories(), "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
     (tmp_path / "program.c").write_text(
         "extern unsigned char plan_pool_int[]; unsigned char *start(void) { return plan_pool_int; }"
@@ -105,7 +105,7 @@ def test_the_script_alone_keeps_the_room_of_the_pools(compiler: list[str], tmp_p
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_a_source_whose_offsets_were_changed_is_not_compiled(tmp_path: Path) -> None:
-    export(one_pool({"alignment": 16}), "c", tmp_path, "plan.c")
+    written_to(one_pool({"alignment": 16}), "c", tmp_path, "plan.c")
     header = tmp_path / "plan.h"
     header.write_text(header.read_text().replace("PLAN_OFFSET_0 0u", "PLAN_OFFSET_0 8u"))
     done = subprocess.run(["gcc", "-c", tmp_path / "plan.c", "-o", tmp_path / "o"], capture_output=True, check=False)
@@ -116,15 +116,15 @@ def test_a_source_whose_offsets_were_changed_is_not_compiled(tmp_path: Path) -> 
 @pytest.mark.parametrize("rows", [(), ({"size": 0},), ({"size": 0, "offset": 100}, {"size": 5})])
 def test_what_takes_no_bytes_is_compiled_too(rows: tuple[dict[str, int], ...], tmp_path: Path) -> None:
     for target in ("c", "malloc-c"):
-        export(one_pool(*rows), target, tmp_path, "plan.c")
+        written_to(one_pool(*rows), target, tmp_path, "plan.c")
         run("gcc", *STRICT, "-c", tmp_path / "plan.c", "-o", tmp_path / "plan.o")
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_headers_are_cpp_too(tmp_path: Path) -> None:
     for target, name in (("c", "plan.c"), ("malloc-c", "heap.c")):
-        export(two_memories_anywhere(), target, tmp_path, name)
-    export(one_pool({"offset": 16}), "buffer-plan", tmp_path, "model.h")
+        written_to(two_memories_anywhere(), target, tmp_path, name)
+    written_to(one_pool({"offset": 16}), "buffer-plan", tmp_path, "model.h")
     (tmp_path / "all.cpp").write_text(
         '#include "plan.h"\n#include "heap.h"\n#include "model.h"\n#include "plan.h"\n'
         "static_assert(sizeof(model_buffer_plan) == 8);\n"
@@ -137,7 +137,7 @@ def test_headers_are_cpp_too(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_pools_of_the_heap_are_allocated_as_often_as_one_likes(tmp_path: Path) -> None:
     layout = two_memories_anywhere()
-    export(layout, "malloc-c", tmp_path, "heap.c")
+    written_to(layout, "malloc-c", tmp_path, "heap.c")
     (tmp_path / "main.c").write_text(
         """\
 #include "heap.h"
@@ -166,7 +166,7 @@ int main(void)
 
 
 def test_a_scatter_file_has_a_region_a_pool() -> None:
-    text = EXPORTERS["armlink"](two_memories(), "plan")[""].decode()
+    text = export("armlink", two_memories(), "plan")[""].decode()
     regions = re.findall(r"^(\w+) (0x[0-9a-f]+) UNINIT (0x[0-9a-f]+)\n\{\n  \* \((\S+)\)\n\}$", text, re.MULTILINE)
     assert regions == [
         ("plan_sram_1", "0x20000000", "0x1000", ".bss.plan_sram_1"),
@@ -202,7 +202,7 @@ def test_the_name_of_the_file_begins_all_names(stem: str, prefix: str) -> None:
 
 def test_what_a_comment_cannot_have_in_it_is_not_in_it() -> None:
     for target in ("c", "malloc-c"):
-        for data in EXPORTERS[target](two_memories_anywhere(), "plan").values():
+        for data in export(target, two_memories_anywhere(), "plan").values():
             assert "a */ b" not in data.decode()
 
 
@@ -221,7 +221,7 @@ def test_what_a_comment_cannot_have_in_it_is_not_in_it() -> None:
 )
 def test_what_c_cannot_align_is_refused(target: str, row: dict[str, int], pool: dict[str, int], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
-        EXPORTERS[target](one_pool(row, **pool), "plan")
+        export(target, one_pool(row, **pool), "plan")
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -233,8 +233,8 @@ def test_what_is_reserved_of_a_pool_lies_between_its_regions(compiler: list[str]
         base_address=0x20000000,
         reserved=[[64, 4096], [15360, 1024], [4160, 0]],
     )
-    export(layout, "c", tmp_path, "plan.c")
-    export(layout, "ld", tmp_path, "plan.ld")
+    written_to(layout, "c", tmp_path, "plan.c")
+    written_to(layout, "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
     elf = linked(compiler, tmp_path, [buffer.name for buffer in layout.buffers], f"-Wl,-T,{tmp_path / 'whole.ld'}")
     assert [elf.pointer(f"at_{k}") - 0x20000000 for k in range(4)] == places
@@ -250,8 +250,8 @@ def test_what_is_reserved_of_a_pool_lies_between_its_regions(compiler: list[str]
 def test_a_pool_without_a_base_address_is_not_linked(target: str) -> None:
     rule = 'pool "p": base_address must be given for a linker, as in --pool p=128KiB@0x20000000, got none'
     with pytest.raises(FormatError, match=re.escape(rule)):
-        EXPORTERS[target](one_pool({}), "plan")
-    assert b"0x0" in EXPORTERS[target](one_pool({}, base_address=0), "plan")[""]
+        export(target, one_pool({}), "plan")
+    assert b"0x0" in export(target, one_pool({}, base_address=0), "plan")[""]
 
 
 @pytest.mark.parametrize("target", ["ld", "armlink"])
@@ -259,7 +259,7 @@ def test_pools_that_lie_over_each_other_are_not_linked(target: str) -> None:
     pools = [{"name": "sram-1", "size": 4096, "base_address": 0}, {"name": "int", "base_address": 0}]
     layout = layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
     with pytest.raises(FormatError, match='pool "int": base_address must not lie below 0x1000, where "sram-1" ends'):
-        EXPORTERS[target](layout, "plan")
+        export(target, layout, "plan")
 
 
 def test_a_plan_that_is_not_valid_is_not_exported() -> None:

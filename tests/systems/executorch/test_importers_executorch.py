@@ -12,7 +12,7 @@ from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.reading import read_model
 from tests.support.tflite_files import Fields, flatbuffer
 
@@ -73,7 +73,7 @@ def method(
 
 
 def imported(data: bytes, **options: Any) -> Imported:
-    return read_model(data, "model.pte", ImportOptions(**options))
+    return read_model(data, "model.pte", ModelOptions(**options))
 
 
 def rows(found: Imported) -> Rows:

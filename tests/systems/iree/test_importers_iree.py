@@ -10,7 +10,7 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.reading import detect, read_model
 from tests.support import public_problems
 from tests.support.dump_files import DUMPS, PACKS, recorded
@@ -59,7 +59,7 @@ def test_lifetimes_include_their_last_step() -> None:
     ]
     assert [pool.name for pool in found.problem.pools] == ["pack 0 (transient)"]
     assert found.own_peak is None
-    aligned = read_model(PACKS, options=ImportOptions(alignment=128))
+    aligned = read_model(PACKS, options=ModelOptions(alignment=128))
     assert {(row.size, row.alignment) for row in aligned.problem.buffers} == {(128, 128)}
 
 

@@ -9,7 +9,6 @@ import pytest
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.access.splits import split_apart
 from memplan.planner.operations.graph import OperationGraph
-from memplan.systems.imported import ImportOptions
 from memplan.systems.model_graph import read_model_graph
 
 onnx = pytest.importorskip("onnx")
@@ -30,7 +29,7 @@ def graph_of(nodes: list[Any], constants: dict[str, Any], shapes: tuple[list[int
         helper.make_graph(nodes, "g", ends[:1], ends[1:], rows), opset_imports=[helper.make_opsetid("", 17)]
     )
     data = model.SerializeToString()
-    return read_model_graph(data, "model.onnx", ImportOptions(facts=True)).graph
+    return read_model_graph(data, "model.onnx").graph
 
 
 def test_pads_behind_integer_nodes_are_numbers() -> None:

@@ -21,7 +21,7 @@ from memplan.planner.formats import read_problem
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions, ViewFacts
+from memplan.systems.imported import Imported, ModelOptions, ViewFacts
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
 from tests.support import public_problems
@@ -33,7 +33,7 @@ Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 
 
 def imported(data: bytes, **options: Any) -> Imported:
-    return read_model(data, "model.onnx", ImportOptions(**options))
+    return read_model(data, "model.onnx", ModelOptions(**options))
 
 
 def rows(found: Imported) -> Rows:
@@ -123,7 +123,7 @@ def test_a_branch_that_these_sizes_do_not_fit_is_the_one_that_does_not_run() -> 
     inputs = [value("c", (), BOOL), value("x", ("n", "m", 2))]
     data = model(nodes, inputs, [value("y", None)], a=np.array([0]), b=np.array([1]))
     for n, m in ((1, 6), (6, 1)):
-        found = read_model_graph(data, "m.onnx", ImportOptions(dims={"n": n, "m": m})).graph
+        found = read_model_graph(data, "m.onnx", ModelOptions(dims={"n": n, "m": m})).graph
         assert [tensor.shape for tensor in found.tensors if tensor.name == "y"] == [(6, 2)]
 
 
@@ -187,9 +187,9 @@ def test_the_shape_of_an_input_must_fit_what_the_model_says_of_it() -> None:
         with pytest.raises(OptionError, match=sentence):
             imported(data, shape=shape)
     with pytest.raises(ValidationError, match="must be NAME=SIZE,SIZE"):
-        ImportOptions.model_validate({"shape": ["x=8,-4"]})
+        ModelOptions.model_validate({"shape": ["x=8,-4"]})
     with pytest.raises(OptionError, match="shape: must be given for ONNX models only"):
-        read_model(b"\x18\x00\x00\x00TFL3", "m.tflite", ImportOptions(shape={"x": (1,)}))
+        read_model(b"\x18\x00\x00\x00TFL3", "m.tflite", ModelOptions(shape={"x": (1,)}))
 
 
 def reshaped(opset: int) -> bytes:

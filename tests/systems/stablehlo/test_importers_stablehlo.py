@@ -9,7 +9,7 @@ import pytest
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolRange, compiled
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.reading import detect, read_model
 from memplan.systems.symbolic import read_symbolic
 
@@ -27,7 +27,7 @@ def program(*lines: str, arguments: str = "%arg0: tensor<?x8xf32>", result: str 
 
 
 def sizes(data: bytes, **dims: int) -> dict[str, int]:
-    problem = read_model(data, options=ImportOptions(dims=dims)).problem
+    problem = read_model(data, options=ModelOptions(dims=dims)).problem
     return {str(row.id).removeprefix("main/"): row.size for row in problem.buffers if row.alias_of is None}
 
 

@@ -20,7 +20,7 @@ from memplan.systems.reading import read_model
 from memplan.systems.tflite.metadata import with_metadata
 from memplan.systems.tflite.model import OFFLINE_PLAN
 from memplan.systems.tflite.model import read_model as read_tensors
-from memplan.systems.writing import EXPORTERS
+from memplan.systems.writing import export
 from tests.support.layouts import layout_of, one_pool
 from tests.support.tflite_files import INT8, flatbuffer, model, operator, subgraph, tensor
 
@@ -39,7 +39,7 @@ def planned(data: bytes) -> tuple[Imported, Plan, bytes]:
     """Return what a model poses, its plan, and the model with the plan in it."""
     found = read_model(data)
     plan = solve(found.problem)
-    return found, plan, EXPORTERS["tflm"](lay_out(found.problem, plan, data), "model")[""]
+    return found, plan, export("tflm", lay_out(found.problem, plan, data), "model")[""]
 
 
 def placed_by_hand(data: bytes, target: str = "tflm", **moved: int) -> bytes:
@@ -47,7 +47,7 @@ def placed_by_hand(data: bytes, target: str = "tflm", **moved: int) -> bytes:
     places = PLACES | {f"main/{name}": ("default", offset) for name, offset in moved.items()}
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in places.items()]
     layout = lay_out(found.problem, Plan.model_validate({"placements": placements}), data)
-    return EXPORTERS[target](layout, "model")[""]
+    return export(target, layout, "model")[""]
 
 
 def as_vela_reads(data: bytes) -> Any:
@@ -139,7 +139,7 @@ def test_several_subgraphs_have_one_plan_over_all_of_their_tensors() -> None:
     data = (MODELS / "choice.tflite").read_bytes()
     found = read_model(data)
     plan = solve(found.problem)
-    planned = read_tensors(EXPORTERS["tflm"](lay_out(found.problem, plan, data), "model")[""])
+    planned = read_tensors(export("tflm", lay_out(found.problem, plan, data), "model")[""])
     places = {row.id: row.offset for row in plan.placements}
     said = [places.get(f"main/{tensor.id}", -1) for tensor in planned.tensors]
     assert (len(planned.subgraphs), list(planned.offline_offsets or ())) == (3, said)
@@ -151,19 +151,19 @@ def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out
     data = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("RELU", [0], [1])]), inside)
     found = read_model(data)
     with pytest.raises(FormatError, match=r'no variable tensors behind the first .*, got "s"; try --to c or --to ld'):
-        EXPORTERS["tflm"](lay_out(found.problem, solve(found.problem), data), "model")
+        export("tflm", lay_out(found.problem, solve(found.problem), data), "model")
 
 
 def test_only_a_tflite_model_gets_a_plan() -> None:
     with pytest.raises(FormatError, match=r"problem: must be the model, a \.tflite file, for tflm"):
-        EXPORTERS["tflm"](one_pool({}), "model")
+        export("tflm", one_pool({}), "model")
 
 
 @pytest.mark.parametrize("offset", [40, 2**31])
 def test_an_offset_that_the_arena_cannot_have_is_refused(offset: int) -> None:
     layout = one_pool({"id": "a", "offset": offset})
     with pytest.raises(FormatError, match=f'"a": must have an offset below 2.31 that 16 divides, .*, got {offset}'):
-        EXPORTERS["buffer-plan"](layout, "model")
+        export("buffer-plan", layout, "model")
 
 
 def test_one_arena_is_one_pool() -> None:
@@ -171,7 +171,7 @@ def test_one_arena_is_one_pool() -> None:
     rows = [{"id": name, "size": 16, "start": 0, "end": 1} for name in "ab"]
     layout = layout_of({"buffers": rows, "pools": pools}, {"a": ("p", 0), "b": ("q", 0)})
     with pytest.raises(FormatError, match='must have all buffers in one pool for buffer-plan, got "p", "q"'):
-        EXPORTERS["buffer-plan"](layout, "model")
+        export("buffer-plan", layout, "model")
 
 
 def test_files_that_know_where_their_bytes_are_cannot_be_moved() -> None:

@@ -9,7 +9,7 @@ import pytest
 from memplan.planner.errors import FormatError
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.tflite.reader import read
 from memplan.systems.tflite.reordered import with_orders
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
@@ -24,7 +24,7 @@ def byte_tensor(name: str, size: int) -> Any:
 def compiled(tensors: list[Any], places: list[int], operators: list[Any], result: int) -> Imported:
     """Return a model with commands and weights before the tensors given, the third of which is its input."""
     graph = subgraph([COMMANDS, WEIGHTS, *tensors], [4], [result], operators)
-    return read(model(graph, offline_plan=[1, 0, 2 + len(places), -1, -1, *places]), ImportOptions())
+    return read(model(graph, offline_plan=[1, 0, 2 + len(places), -1, -1, *places]), ModelOptions())
 
 
 SCRATCH, X, Y = byte_tensor("scratch", 4096), byte_tensor("x", 1024), byte_tensor("y", 512)

@@ -15,7 +15,7 @@ from memplan.planner.liveness.shadow import shadow
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import program_graph
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions, ViewFacts
+from memplan.systems.imported import Imported, ModelOptions, ViewFacts
 from memplan.systems.model_graph import graph_of_imported
 from memplan.systems.reading import read_model
 from memplan.systems.tflite.model import read_model as read_tensors
@@ -30,7 +30,7 @@ Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 
 
 def imported(data: bytes, **options: Any) -> Imported:
-    return read_model(data, None, ImportOptions(**options))
+    return read_model(data, None, ModelOptions(**options))
 
 
 def rows(found: Imported) -> Rows:
@@ -89,7 +89,7 @@ def test_weights_of_float16_are_constants_and_their_multiplications_are_counted(
     ]
     window = {4: {0: ("b", 0), 1: ("i", 1), 2: ("i", 1)}}
     operators = [operator("DEQUANTIZE", [1], [2]), {**operator("CONV_2D", [0, 2, 3], [4]), **window}]
-    found = imported(model(subgraph(tensors, [0], [4], operators), contents=[half]), facts=True)
+    found = imported(model(subgraph(tensors, [0], [4], operators), contents=[half]))
     assert rows(found) == {"x": (((-1, 1),), 64), "y": (((0, 2),), 128)}
     graph = graph_of_imported(found).graph
     assert [graph.tensors[k].name for k in graph.resident] == ["weights", "bias"]
@@ -97,8 +97,7 @@ def test_weights_of_float16_are_constants_and_their_multiplications_are_counted(
     assert (drawn.role, drawn.macs) == ("striped", 18)
 
 
-@pytest.mark.parametrize("facts", [False, True])
-def test_what_reads_a_variable_stays_before_what_assigns_it_in_every_graph(facts: bool) -> None:
+def test_what_reads_a_variable_stays_before_what_assigns_it_in_every_graph() -> None:
     handle = tensor("handle", (), RESOURCE)
     tensors = [tensor("x", (4,)), handle, tensor("old", (4,)), tensor("new", (4,)), tensor("y", (4,))]
     operators = [
@@ -108,7 +107,7 @@ def test_what_reads_a_variable_stays_before_what_assigns_it_in_every_graph(facts
         operator("ASSIGN_VARIABLE", [1, 3], []),
         operator("ADD", [2, 0], [4]),
     ]
-    found = imported(model(subgraph(tensors, [0], [4], operators)), facts=facts)
+    found = imported(model(subgraph(tensors, [0], [4], operators)))
     assert found.operations is not None
     graph = program_graph(found.operations, found.facts).graph
     assert graph.predecessors == ((), (0,), (), (0, 1, 2), (1,))
@@ -249,7 +248,7 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
 )
 def test_a_wrong_file_is_refused_with_place_rule_and_value(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError) as error:
-        read(data, ImportOptions())
+        read(data, ModelOptions())
     assert error.value.sentences == (sentence,)
 
 

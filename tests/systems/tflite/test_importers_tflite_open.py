@@ -10,7 +10,7 @@ import pytest
 from memplan.api.cli.main import main
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.symbols.problem import SymbolRange, compiled
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.symbolic import read_symbolic
 from memplan.systems.tflite.model import read_model as read_tensors
@@ -63,18 +63,18 @@ def test_shapes_follow_from_other_sizes_of_open_dimensions() -> None:
     found = with_sizes(read_tensors(text_model()), {"words.1": 7}).subgraphs[0].tensors
     shapes = {row.id: row.shape for row in found}
     assert (shapes["both"], shapes["flat"], shapes["scores"]) == ((1, 14, 4), (14, 4), (14, 5))
-    plain = read_model(text_model(7), "a.tflite", ImportOptions()).problem
-    other = read_model(text_model(), "a.tflite", ImportOptions(dims={"words.1": 7})).problem
+    plain = read_model(text_model(7), "a.tflite", ModelOptions()).problem
+    other = read_model(text_model(), "a.tflite", ModelOptions(dims={"words.1": 7})).problem
     assert {row.id: row.size for row in other.buffers} == {row.id: row.size for row in plain.buffers}
 
 
 def test_sizes_are_expressions_over_open_dimensions() -> None:
     problem = read_symbolic(
-        text_model(), "a.tflite", {"words.1": SymbolRange(min=1, max=64)}, ImportOptions(dims={"words.0": 1})
+        text_model(), "a.tflite", {"words.1": SymbolRange(min=1, max=64)}, ModelOptions(dims={"words.0": 1})
     )
     sized = compiled(problem)
     for side in (1, 5, 64):
-        plain = read_model(text_model(side), "a.tflite", ImportOptions()).problem
+        plain = read_model(text_model(side), "a.tflite", ModelOptions()).problem
         wanted = {row.id: row.size for row in plain.buffers if row.alias_of is None}
         found = sized.sizes([{"words_1": side}])[:, 0].tolist()
         assert dict(zip([row.id for row in problem.buffers], found, strict=True)) == {
@@ -92,7 +92,7 @@ def test_sizes_are_expressions_over_open_dimensions() -> None:
 )
 def test_sizes_that_do_not_follow_are_refused(data: bytes, dims: dict[str, int], sentence: str) -> None:
     with pytest.raises((OptionError, FormatError), match=sentence):
-        read_model(data, "a.tflite", ImportOptions(dims=dims))
+        read_model(data, "a.tflite", ModelOptions(dims=dims))
 
 
 def test_the_command_plans_a_model_for_all_values(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

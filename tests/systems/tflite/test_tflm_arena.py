@@ -12,12 +12,13 @@ from memplan.capabilities.compare.compare import CompareOptions, compare
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.layout import lay_out
 from memplan.systems.reading import read_model
 from memplan.systems.tflite.model import read_model as read_tensors
 from memplan.systems.tflite.tflm_arena import arena_head, scratch_of_model
-from memplan.systems.writing import EXPORTERS
+from memplan.systems.writing import export
+from tests.support.dump_files import MEMORIES
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -51,16 +52,16 @@ def test_scratch_of_known_kernels_is_in_the_problem_while_they_run() -> None:
 
 
 def test_an_exported_plan_leaves_room_for_scratch_that_is_given() -> None:
-    said = ImportOptions(scratch={"CUSTOM": 64})
+    said = ModelOptions(scratch={"CUSTOM": 64})
     problem = read_model(CUSTOM, options=said).problem
-    planned = EXPORTERS["tflm"](lay_out(problem, solve(problem), CUSTOM, said.scratch), "model")[""]
+    planned = export("tflm", lay_out(problem, solve(problem), CUSTOM, said.scratch), "model")[""]
     assert read_model(planned, options=said).own_peak == 96
 
 
 def test_a_plan_is_told_with_the_scratch_that_the_device_adds() -> None:
     found = read_model(AVERAGES)
     plan = solve(found.problem)
-    planned = EXPORTERS["tflm"](lay_out(found.problem, plan, AVERAGES), "model")[""]
+    planned = export("tflm", lay_out(found.problem, plan, AVERAGES), "model")[""]
     offsets = [row.offset for row in plan.placements if not str(row.id).startswith("scratch/")]
     assert offsets
     again = read_model(planned)
@@ -72,7 +73,7 @@ def test_scratch_that_is_not_known_is_said_and_no_plan_is_exported_that_may_cost
     found = read_model(CUSTOM)
     assert any("is not known: the arena may become larger" in warning.message for warning in found.warnings)
     with pytest.raises(FormatError, match=r"^model: must have kernels whose scratch is known .*, got CUSTOM"):
-        EXPORTERS["tflm"](lay_out(found.problem, solve(found.problem), CUSTOM), "model")
+        export("tflm", lay_out(found.problem, solve(found.problem), CUSTOM), "model")
 
 
 def test_no_saving_is_promised_where_scratch_is_not_known() -> None:
@@ -90,7 +91,7 @@ def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in stacked.items()]
     high = lay_out(problem, Plan.model_validate({"placements": placements}), AVERAGES)
     with pytest.raises(FormatError, match=r"^plan: must take no more of TFLite Micro's arena than its own planner"):
-        EXPORTERS["tflm"](high, "model")
+        export("tflm", high, "model")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_the_arena_is_as_large_as_the_runtime_makes_it(name: str, capfd: pytest.
     told = [data]
     if name != "variable.tflite":  # its plan takes more than TFLite Micro's own, and is refused
         found = read_model(data)
-        told.append(EXPORTERS["tflm"](lay_out(found.problem, solve(found.problem), data), "model")[""])
+        told.append(export("tflm", lay_out(found.problem, solve(found.problem), data), "model")[""])
     for content in told:
         interpreter = runtime.Interpreter.from_bytes(content, arena_size=1 << 20)
         interpreter.print_allocations()
@@ -118,12 +119,12 @@ def _offsets(content: bytes) -> tuple[int, ...] | None:
 
 
 def test_scratch_that_is_given_is_planned_and_a_saving_told() -> None:
-    options = ImportOptions(scratch={"CUSTOM": 5000})
+    options = ModelOptions(scratch={"CUSTOM": 5000})
     found = read_model(CUSTOM, None, options)
     assert not found.has_unknown_scratch
     assert [(row.id, row.size) for row in found.problem.buffers if "scratch" in str(row.id)] == [("scratch/0/0", 5008)]
     assert compare(CUSTOM, CompareOptions(scratch={"CUSTOM": 5000}, time_limit_s=1)).saved is not None
     with pytest.raises(OptionError, match=r'scratch: must be of operators of the model \(.*\), got "OTHER"'):
-        read_model(CUSTOM, None, ImportOptions(scratch={"OTHER": 1}))
+        read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))
     with pytest.raises(OptionError, match="scratch: must be given for TensorFlow Lite models only"):
-        read_model(b"op,id,size\nmalloc,1,8\n", None, options)
+        read_model(MEMORIES, None, options)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import FormatError, InputError, OptionError
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import detect, read_model
 
@@ -45,7 +45,7 @@ def resized(program: Any, size: str) -> None:
 
 def test_a_program_in_a_file_is_read_without_torch() -> None:
     assert detect(DATA) == "torch-export"
-    found = read_model(DATA, "exported.pt2", ImportOptions(dims=DIMS, alignment=1))
+    found = read_model(DATA, "exported.pt2", ModelOptions(dims=DIMS, alignment=1))
     rows = {str(row.id).removeprefix("main/"): (row.size, row.intervals) for row in found.problem.buffers}
     assert rows == {
         "b_count": (16, ((-1, 7),)),
@@ -57,7 +57,7 @@ def test_a_program_in_a_file_is_read_without_torch() -> None:
         "mul": (16, ((5, 7),)),
     }
     assert found.views.aliases == 3
-    graph = read_model_graph(DATA, "exported.pt2", ImportOptions(dims=DIMS)).graph
+    graph = read_model_graph(DATA, "exported.pt2", ModelOptions(dims=DIMS)).graph
     assert [row.kind for row in graph.ops] == ["fully_connected", "concat", "reduce_sum", "add", "relu", "mul"]
 
 
@@ -65,17 +65,17 @@ def test_sizes_are_given_by_the_names_of_their_symbols() -> None:
     with pytest.raises(FormatError, match=r'dimension "s77" open; give them, for example: --dim s77=1$'):
         read_model(DATA, "exported.pt2")
     with pytest.raises(OptionError, match=r'dim: must be a dimension that the program names \(s77\), got "n"'):
-        read_model(DATA, "exported.pt2", ImportOptions(dims={"n": 2}))
+        read_model(DATA, "exported.pt2", ModelOptions(dims={"n": 2}))
     square = "Sub(Pow(Symbol('s77', positive=True), Integer(2)), Integer(223))"  # as strides of attention have it
     sum_of_two = "Add(Mul(Integer(2), Symbol('s77', integer=True)), Integer(1))"
     for text in ("2*s77 + 1", sum_of_two, "Max(33, Mod(s77, 4))", square, "s77**2 - 223"):
         data = changed(partial(resized, size=text))
-        found = read_model(data, "m.pt2", ImportOptions(dims=DIMS, alignment=1))
+        found = read_model(data, "m.pt2", ModelOptions(dims=DIMS, alignment=1))
         assert {row.size for row in found.problem.buffers if row.id == "main/x"} == {33 * 8 * 4}
     for text in ("s77**s77**9", "s77**-1", "open('x')", "s77(", "-s77", "-" * 289 + "s77", "s77*" * 70 + "s77"):
         data = changed(partial(resized, size=text))
         with pytest.raises(InputError):
-            read_model(data, "m.pt2", ImportOptions(dims=DIMS))
+            read_model(data, "m.pt2", ModelOptions(dims=DIMS))
 
 
 def test_what_is_no_program_is_refused() -> None:
@@ -88,4 +88,4 @@ def test_what_is_no_program_is_refused() -> None:
     with pytest.raises(FormatError, match="cut short"):
         read_model(DATA[:5000], "m.pt2")
     with pytest.raises(OptionError, match="shape: must be given for ONNX models only"):
-        read_model(DATA, "m.pt2", ImportOptions(shape={"x": (4, 8)}))
+        read_model(DATA, "m.pt2", ModelOptions(shape={"x": (4, 8)}))

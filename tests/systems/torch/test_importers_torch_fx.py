@@ -11,7 +11,7 @@ from memplan.planner.errors import FormatError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions, ViewFacts
+from memplan.systems.imported import Imported, ModelOptions, ViewFacts
 from memplan.systems.torch.fx import read_exported, read_graph
 from tests.support import public_problems
 
@@ -71,7 +71,7 @@ def test_a_view_has_the_storage_of_what_it_looks_at() -> None:
     program = exported(lambda x: x.exp().t().sin(), X)
     assert sizes(read_exported(program)).keys() == {"inputs_0", "exp", "sin"}
     assert read_exported(program).views == ViewFacts(aliases=1, alias_bytes=128)
-    assert sizes(read_exported(program, ImportOptions(views="separate"))).keys() == {"inputs_0", "exp", "t", "sin"}
+    assert sizes(read_exported(program, ModelOptions(views="separate"))).keys() == {"inputs_0", "exp", "t", "sin"}
 
 
 def test_a_list_of_views_has_the_storage_of_what_they_look_at() -> None:
@@ -126,7 +126,7 @@ def test_the_plan_of_a_training_step_survives_its_execution(views: Any) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Softmax(-1), torch.nn.Linear(16, 4))
     inputs = (torch.zeros(6, 8), torch.zeros(6, dtype=torch.int64))
     module, signature = aot_export_module(Loss(model), inputs, trace_joint=True, output_loss_index=0)
-    found = read_graph(module, ImportOptions(views=views), set(signature.inputs_to_parameters))
+    found = read_graph(module, ModelOptions(views=views), set(signature.inputs_to_parameters))
     plan = solve(found.problem)
     assert found.operations is not None
     assert plan.status == "optimal"
@@ -139,7 +139,7 @@ def test_a_network_that_is_trained_again_poses_the_recorded_problem() -> None:
         inputs = (torch.randn(8, 3, 224, 224), torch.zeros(8, dtype=torch.int64))
         module, _ = aot_export_module(Loss(resnet(50).train()), inputs, trace_joint=True, output_loss_index=0)
     given = {node.name for node in module.graph.nodes if node.op == "placeholder"}
-    found = read_graph(module, ImportOptions(alignment=512), given)
+    found = read_graph(module, ModelOptions(alignment=512), given)
     assert problem_hash(found.problem) == problem_hash(recorded)
 
 
@@ -147,7 +147,7 @@ def test_dimensions_are_given_by_their_names() -> None:
     rows = torch.export.Dim("rows", min=2, max=64)
     program = exported(lambda x: x.exp(), X, dynamic_shapes=(({0: rows},),))
     (name,) = map(str, program.range_constraints)
-    assert sizes(read_exported(program, ImportOptions(dims={name: 16}))) == {"inputs_0": 512, "exp": 512}
+    assert sizes(read_exported(program, ModelOptions(dims={name: 16}))) == {"inputs_0": 512, "exp": 512}
     with pytest.raises(FormatError, match=rf'node "inputs_0": must have a known shape; {name} is not given as a dim'):
         read_exported(program)
 

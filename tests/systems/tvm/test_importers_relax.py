@@ -12,7 +12,7 @@ from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions, ViewFacts
+from memplan.systems.imported import Imported, ModelOptions, ViewFacts
 from memplan.systems.reading import read_model
 from tests.support.dump_files import recorded
 
@@ -34,7 +34,7 @@ class Module:
 
 
 def imported(data: bytes, **options: Any) -> Imported:
-    return read_model(data, options=ImportOptions(**{"dims": {"n": 16}} | options))
+    return read_model(data, options=ModelOptions(**{"dims": {"n": 16}} | options))
 
 
 def sizes(found: Imported) -> dict[str, int]:

@@ -10,7 +10,7 @@ import pytest
 from memplan.planner.errors import FormatError
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions, ViewFacts
+from memplan.systems.imported import Imported, ModelOptions, ViewFacts
 from memplan.systems.reading import read_model
 from tests.support.dump_files import graph, node, perceptron
 
@@ -20,7 +20,7 @@ def rows(found: Imported) -> dict[str, tuple[int | None, int | None, int]]:
 
 
 def test_outputs_are_alive_from_their_node_to_the_last_reader() -> None:
-    found = read_model(perceptron(), options=ImportOptions(views="separate", alignment=1))
+    found = read_model(perceptron(), options=ModelOptions(views="separate", alignment=1))
     assert rows(found) == {
         "x": (-1, 1, 256),
         "dense": (0, 2, 128),
@@ -67,7 +67,7 @@ def test_each_device_is_a_pool() -> None:
 def test_elements_take_whole_bytes() -> None:
     nodes = [node("x"), node("y", "fused", (0, 0, 0))]
     for dtype, size in (("int4", 5), ("float16x2", 20), ("bool", 5)):
-        found = read_model(graph(nodes, [(5,)] * 2, [0, 1], [[1, 0, 0]], dtype), options=ImportOptions(alignment=1))
+        found = read_model(graph(nodes, [(5,)] * 2, [0, 1], [[1, 0, 0]], dtype), options=ModelOptions(alignment=1))
         assert {row.size for row in found.problem.buffers} == {size}
 
 

@@ -11,7 +11,7 @@ from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ImportOptions
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.reading import read_model
 from tests.support import public_problems
 from tests.support.dump_files import recorded
@@ -85,7 +85,7 @@ def test_each_trace_has_a_memory_of_its_own() -> None:
 def test_sizes_are_rounded_up_where_an_alignment_is_asked_for() -> None:
     data = dump({1: 10}, [(ALLOC, 1), (FREE, 1)])
     assert [(row.size, row.alignment) for row in read_model(data).problem.buffers] == [(10, 64)]
-    aligned = read_model(data, options=ImportOptions(alignment=16))
+    aligned = read_model(data, options=ModelOptions(alignment=16))
     assert [(row.size, row.alignment) for row in aligned.problem.buffers] == [(16, 16)]
 
 
@@ -149,7 +149,7 @@ def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> Non
 
 def test_xla_names_no_dimensions() -> None:
     with pytest.raises(OptionError, match='dim: must not be given, as XLA\'s buffers name no dimensions, got "n"'):
-        read_model(TEXT, options=ImportOptions(dims={"n": 1}))
+        read_model(TEXT, options=ModelOptions(dims={"n": 1}))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from memplan.planner.errors import FormatError
 from memplan.planner.liveness import analyse
 from memplan.planner.operations.order_check import peak_of
-from memplan.systems.imported import ImportOptions
+from memplan.systems.imported import ModelOptions
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.xla.module import read_module
 from tests.support.protobuf_files import field, message, varint
@@ -99,5 +99,5 @@ def test_updates_are_in_place_where_a_schedule_says_that_copies_are_made() -> No
 )
 def test_broken_modules_are_refused_in_a_sentence(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError) as error:
-        read_module(data, ImportOptions())
+        read_module(data, ModelOptions())
     assert sentence in str(error.value)

@@ -11,7 +11,7 @@ import pytest
 from memplan.capabilities.cascade.in_parts.write import RewritableModel, rewritable
 from memplan.capabilities.cascade.regions.unrolled import unrolled
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.rewriting import best_rewriting, coarser
+from memplan.capabilities.cascade.search.rewriting import coarser, rewritings
 from memplan.capabilities.cascade.search.solve import CascadeResult, cascade
 from memplan.planner.errors import FormatError
 from memplan.systems.imported import ModelOptions
@@ -85,7 +85,7 @@ def test_tflite_micro_needs_half_the_arena() -> None:
     )
     data = mobilenet_v2(96, 12)
     model, result = found_in(data)
-    written = model.write(best_rewriting(result.points, model.cost).found)
+    written = model.write(min(rewritings(result.points), key=lambda form: form.needed).found)
 
     def run(content: bytes, arena: int) -> np.ndarray:
         interpreter = micro.Interpreter.from_bytes(content, arena_size=arena)

@@ -31,7 +31,7 @@ def small(dtype: str = "int8") -> OperationGraph:
 
 WAYS: list[tuple[dict[str, Any], set[str]]] = [
     ({"output": "streamed"}, {"rows", "panels", "part", "channels"}),
-    ({"alignment": 16, "channels": False}, {"rows", "panels", "part"}),
+    ({"alignment": 16, "channels": False}, {"rows", "panels"}),
     ({"stripe": (2, 3), "input": "streamed"}, {"pieces"}),
 ]
 

@@ -138,8 +138,6 @@ def test_a_chain_that_halves_one_pixel_again_and_again_does_not_overflow() -> No
         ({"alignment": 3}, "alignment: must be a power of two"),
         ({"fit": -1}, "fit: must be from 0"),
         ({"macs": 0.5}, "macs: must be from 1"),
-        ({"beam": 0}, "beam: must be from 1"),
-        ({"longest": 61}, "longest: must be from 1 to 60"),
     ],
 )
 def test_wrong_options_are_refused(wrong: dict[str, object], told: str) -> None:

@@ -56,7 +56,7 @@ def test_whole_tensors_go_to_the_slow_memory_and_what_moves_is_told() -> None:
 
 def test_nothing_moves_where_all_fits_in_the_fast_memory() -> None:
     # Rows in pieces, which move the most, are not looked at with two memories.
-    one = cascade(blocks(), CascadeOptions(macs=1.0, finer=False))
+    one = cascade(blocks(), CascadeOptions(macs=1.0, channels=False))
     options = CascadeOptions(pools=(("fast", one.points[-1].peak), ("slow", 100_000)), macs=1.0)
     point = min(cascade(blocks(), options).points, key=lambda point: point.slow_traffic)
     assert (point.slow_traffic, point.macs_ratio) == (0, 1.0)

@@ -11,6 +11,7 @@ from memplan.capabilities.cascade.access.repeated import repeated
 from memplan.capabilities.cascade.answer import answer_of
 from memplan.capabilities.cascade.regions.values import values_by_layers
 from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
@@ -111,8 +112,12 @@ def test_a_region_goes_from_a_second_pass_on_to_a_sum_that_has_none() -> None:
 
 
 def test_equal_blocks_are_looked_at_once() -> None:
-    few, many = (cascade(_blocks(count), CascadeOptions(longest=6)).exhausted for count in (8, 24))
-    assert few.evaluated == many.evaluated
+    efforts = []
+    for count in (8, 24):
+        search = RegionSearch(access_graph(_blocks(count)), CascadeOptions(), longest=6)
+        search.run()
+        efforts.append(search.effort.evaluated)
+    assert efforts[0] == efforts[1]
 
 
 def _blocks(count: int) -> OperationGraph:

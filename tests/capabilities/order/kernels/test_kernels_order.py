@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from memplan.capabilities.order.kernels.beam import look
 from memplan.capabilities.order.kernels.closure import CUT, Network, close_cheaply
 from memplan.capabilities.order.kernels.depth_first import is_new
 from memplan.capabilities.order.kernels.moves import (
@@ -26,7 +25,6 @@ from memplan.capabilities.order.kernels.moves import (
 from memplan.capabilities.order.kernels.segments import grow
 from memplan.capabilities.order.search.macros import MacroGraph, macro_graph, single_macros
 from memplan.capabilities.order.search.parts import OrderPart, part_of
-from memplan.capabilities.order.search.runs import beam
 from memplan.planner.operations.order_check import bytes_after
 from memplan.solvers.kernels.abi import Reference
 from tests.support.depth import seeds
@@ -66,29 +64,6 @@ def test_running_a_macro_counts_bytes_as_the_graph_says_and_can_be_taken_back(is
         while trail:
             take_back(moves, prefix)
             assert as_facts(prefix) == trail.pop(), seed
-
-
-@pytest.mark.drawn
-@DIRECTIONS
-def test_a_beam_looks_at_the_bytes_that_running_would_give(is_forward: bool) -> None:
-    class Looked:
-        ran = np.zeros((1, 2), dtype=np.int64)
-        live, peak = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        looked_live, looked_peak = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-
-    for seed in seeds(30):
-        rng = random.Random(seed)
-        part = whole(single_macros(random_graph(rng, rng.randint(1, 10))))
-        moves, prefix = part.moves(is_forward).table, part.prefix(is_forward)
-        state = Looked()
-        state.ran[:] = 0
-        while prefix.number[READY]:
-            macro = int(rng.choice(prefix.ready[: prefix.number[READY]]))
-            state.live[0] = prefix.number[LIVE]
-            look(moves, state, 0, macro, 0)  # type: ignore[arg-type]
-            top = run(moves, prefix, macro)
-            assert (state.looked_live[0], state.looked_peak[0]) == (prefix.number[LIVE], top), seed
-            state.ran[0, macro >> 5] |= 1 << (macro & 31)
 
 
 @pytest.mark.drawn
@@ -180,13 +155,3 @@ def network_of(needs: dict[int, list[int]], worth: list[int]) -> Network:
         path=scratch[3],
         flag=np.zeros(1, dtype=np.int64),
     )
-
-
-def test_a_beam_that_drops_states_proves_nothing() -> None:
-    part = whole(single_macros(random_graph(random.Random(12), 10)))
-    flag = np.zeros(1, dtype=np.int64)
-    least = beam(part, True, 2**40, 500, False, flag)
-    assert least.order is not None
-    flag[0] = 1
-    stopped = beam(part, True, 2**40, 500, False, flag)
-    assert (stopped.order, stopped.above) == (None, None)

@@ -17,7 +17,7 @@ from tests.support.depth import seeds
 from tests.support.operation_graphs import random_graph, with_pairs
 from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
 
-RESNET = Path(__file__).parents[3] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
+RESNET = Path(__file__).parents[4] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
 
 
 def _plain(seed: int, n: int) -> OperationGraph:

@@ -18,7 +18,7 @@ from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.operations.graph import graph_from, write_graph
 from tests.support.operation_graphs import least_peak, random_graph, with_pairs
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 GRAPHS = ROOT / "examples" / "graphs"
 
 

@@ -10,7 +10,7 @@ from memplan.capabilities.order.kernels.depth_first import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.cuts import Cuts
 from memplan.capabilities.order.search.macros import macro_graph, single_macros
 from memplan.capabilities.order.search.parts import part_of, parts_of
-from memplan.capabilities.order.search.runs import OrderOutcome, Way, beam, descend
+from memplan.capabilities.order.search.runs import OrderOutcome, Way, descend
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.order.search.twins import with_twins
 from memplan.planner.operations.graph import OperationGraph
@@ -63,11 +63,6 @@ def test_every_search_finds_the_optimum_and_refuses_a_budget_below_it(is_merged:
             assert found.order is not None, (seed, way)
             assert part.peak(found.order) == best, (seed, way)
             assert_refused(descend(alike, way, best - 1, 10_000, FLAG), best, (seed, way))
-        for is_forward in (True, False):
-            wide = beam(part, is_forward, best, 300, False, FLAG)
-            assert wide.order is not None, seed
-            assert part.peak(wide.order) == best, seed
-            assert_refused(beam(part, is_forward, best - 1, 300, False, FLAG), best, seed)
 
 
 def assert_refused(outcome: OrderOutcome, best: int, about: object) -> None:

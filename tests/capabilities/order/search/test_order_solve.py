@@ -26,7 +26,7 @@ from memplan.planner.operations.order_check import bytes_after, bytes_beside, pe
 from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, least_peak, random_graph, twin_graph
 
-FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
+FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
 RECORDED: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text())
 
 

@@ -14,7 +14,7 @@ from lab.symbolic_certificates import check_drawn, said_of
 from memplan.capabilities.shapes.shapes import ShapesOptions, shapes
 from memplan.planner.symbols.problem import SymbolicProblem
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 CHECKER = ROOT / "checkers" / "all_values.py"
 
 

@@ -18,7 +18,7 @@ from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
 from tests.support.symbolic import demand_at, drawn_problem, every_value
 
-FOLDER = Path(__file__).parents[3] / "examples" / "symbolic"
+FOLDER = Path(__file__).parents[4] / "examples" / "symbolic"
 NETWORKS = ("bert_4l", "llama_4l", "moe_2l", "wav2vec2")
 
 

@@ -23,7 +23,7 @@ def ejector(seed: int, capacity: int) -> Ejector:
     rng = np.random.default_rng(seed)
     n = len(instance)
     pool = np.array([int(np.flatnonzero(instance.allowed[:, i])[0]) for i in range(n)])
-    grid, least = instance.alignment[pool, np.arange(n)], instance.residue[pool, np.arange(n)]
+    grid, least = instance.alignment[pool, np.arange(n)], instance.lowest[pool, np.arange(n)]
     home = column(np.where(rng.random(n) < 0.8, least + grid * rng.integers(0, 3, n), -1))
     ends = np.array([each.capacity for each in instance.pools])[pool]
     is_legal = home + instance.size <= ends
@@ -45,7 +45,7 @@ def legal(found: Ejector, places: Places) -> bool:
         for low, high in each.reserved.tolist():
             if ((at[here] < high) & (low < at[here] + instance.size[here])).any():
                 return False
-    if not instance.allowed[pool, n].all() or ((at - instance.residue[pool, n]) % instance.alignment[pool, n]).any():
+    if not instance.allowed[pool, n].all() or ((at - instance.lowest[pool, n]) % instance.alignment[pool, n]).any():
         return False
     for i in n.tolist():
         near = lists[first[i] : first[i + 1]]

@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias
 
 # That of the buffers of a TFLite file, which readers map as they lie.
 _ALIGNMENT = 16
+_BLOCK = 64
+"""By how many bytes the old file may move: all alignments in it must divide them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,7 @@ def text(value: str) -> Content:
 def with_front(root: NewTable, identifier: bytes, data: bytes) -> bytes:
     """Return a FlatBuffer whose root table is new, and that ends with the bytes of another one."""
     places, end = _places(root)
-    base = -(-end // _ALIGNMENT) * _ALIGNMENT
+    base = -(-end // _BLOCK) * _BLOCK
     out = bytearray(base)
     struct.pack_into("<I4s", out, 0, places[id(root)], identifier)
     for part in _in_turn(root):

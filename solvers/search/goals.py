@@ -1,14 +1,16 @@
-"""The goals of an objective in turn, what is proved of them, and what a bound on the next one means as a score."""
+"""The goals of an objective in turn: what is proved of them, what is reached, and what a bound means as a score."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import lcm, nextafter
 
+import numpy as np
+
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score, used
+from memplan.planner.instance.objective import Score, clashes, used
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.search.incumbent import Search
 
 COST = -1
@@ -18,41 +20,47 @@ COST = -1
 class Goals:
     """The cost, where it counts, in steps; then the ends of the pools, last one first, in units.
 
-    `proved_values` has the proved least value of each goal so far, which the best plan of the search reaches.
+    `proved` has the proved least value of each goal so far, which the best plan of the search reaches.
     """
 
-    def __init__(self, knapsack: Knapsack, search: Search) -> None:
-        self.knapsack, self.search = knapsack, search
-        p = len(knapsack.row_capacities)
-        self.has_cost = knapsack.costs is not None
-        self.order = [COST] * self.has_cost + list(reversed(range(p)))
-        self.proved_values: list[int] = []
+    def __init__(self, instance: Instance, search: Search, costs: Costs | None) -> None:
+        self.instance, self.search, self.costs = instance, search, costs
+        self.has_cost = costs is not None
+        self.order = [COST] * self.has_cost + list(reversed(range(len(instance.pools))))
+        self.proved: list[int] = []
         self._initial = search.bound
         self._initial_ends = tuple(int(end) for end in search.bound[self.has_cost :])
-        self._is_exact = _is_exact(knapsack.instance, knapsack.costs)
+        self._is_exact = _is_exact(instance, costs)
 
-    @property
-    def left(self) -> list[int]:
-        """The goals that are not proved."""
-        return self.order[len(self.proved_values) :]
+    def pursue(self, least: Callable[[int], int | None]) -> bool:
+        """Search the least value of each goal that is not proved, in turn; return False where one stays open."""
+        for goal in self.order[len(self.proved) :]:
+            value = least(goal)
+            if value is None or self.search.is_over:
+                return False
+            self.proved.append(value)
+        return True
 
-    def best_value(self, goal: int) -> int | None:
+    def reached(self, goal: int) -> int | None:
         """Return what the best plan has of a goal, if there is one."""
         best = self.search.best
         if best is None:
             return None
-        if goal == COST:
-            return self.knapsack.cost(self.knapsack.home_of(best.pool))
-        return used(self.knapsack.instance, best.pool, best.offset)[goal]
+        if goal == COST and self.costs is not None:
+            in_clash = clashes(self.instance, self.instance.soft_pairs, best.pool, best.offset)
+            return self.costs.of_plan(best.pool.tolist(), np.flatnonzero(in_clash).tolist())
+        return used(self.instance, best.pool, best.offset)[goal]
 
     def known_floor(self) -> int:
-        """Return what the first bound says of the next end; it counts where the ends before it are as it says."""
-        ends = tuple(self.proved_values[self.has_cost :])
+        """Return what the first bound says of the next goal; ends count where the ends before them are as it says."""
+        if self.has_cost and not self.proved:
+            return 0
+        ends = tuple(self.proved[self.has_cost :])
         return self._initial_ends[len(ends)] if ends == self._initial_ends[: len(ends)] else 0
 
     def score(self, floor: int) -> Score:
         """Return the score that nothing is below, as nothing is below `floor` in the next goal."""
-        values = [*self.proved_values, floor]
+        values = [*self.proved, floor]
         ends = tuple(values[self.has_cost :])
         is_as_before = ends == self._initial_ends[: len(ends)]
         rest = self._initial_ends[len(ends) :]
@@ -61,11 +69,11 @@ class Goals:
 
     def _cost(self, steps: int) -> float:
         """Return the cost of so many steps, rounded as the objective rounds it, or down."""
-        assert self.knapsack.costs is not None
-        best, cost = self.search.best, self.knapsack.costs.of_steps(steps)
+        assert self.costs is not None
+        best, cost = self.search.best, self.costs.of_steps(steps)
         if self._is_exact:
             return cost
-        if best is not None and self.best_value(COST) == steps and abs(best.score[0] - cost) <= 1e-12 * cost:
+        if best is not None and self.reached(COST) == steps and abs(best.score[0] - cost) <= 1e-12 * cost:
             return best.score[0]
         # Rounded down: a bound must not pass the cost that a plan of so many steps is written with.
         return max(self._initial[0], nextafter(cost * (1 - 1e-12), 0))
@@ -79,4 +87,4 @@ def _is_exact(instance: Instance, costs: Costs | None) -> bool:
     written = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
     parts = lcm(*(price.denominator for price in prices))
     dearest = sum(instance.traffic.tolist()) * max(prices)
-    return prices == written and dearest * parts < 2**53
+    return prices == written and dearest * parts < 2**53 and not instance.soft_weight.any()

@@ -1,0 +1,95 @@
+"""Tables of buffers from traces of malloc and logs of TFLite Micro: `python -m lab.traces malloc|tflm-log IN OUT.csv`.
+
+A trace of malloc has a call a row, `op,id,size[,alignment]`, and each call is a step of time: `op` is alloc (malloc,
+calloc, memalign, new, ...), free (dealloc, delete) or realloc, `id` the block, mostly its address, and `new_id` what
+realloc makes of it. A block that is allocated again is another buffer (`0x10#2`); while realloc runs, there are both;
+what is never freed is alive to the end. Blocks are aligned to 16 bytes, as malloc's are.
+
+A log has what `GreedyMemoryPlanner::PrintMemoryPlan` prints, in its words of now or of before, among other lines; its
+times include the last one, and its offsets stay in the table, for `memplan verify`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ALIGNMENT = 16
+_ALLOC = ("alloc", "malloc", "calloc", "memalign", "aligned_alloc", "posix_memalign", "new")
+_FREE = ("free", "dealloc", "delete")
+_NULL = ("0", "0x0", "(nil)", "nil", "NULL", "")
+_NAMES = {"event": "op", "call": "op", "address": "id", "ptr": "id", "new_ptr": "new_id", "bytes": "size"}
+_PLANNED = re.compile(
+    r"\(id=(?P<id>\d+)\): size=(?P<size>\d+), offset=(?P<offset>\d+), "
+    r"first_used=(?P<first>\d+),? last_used=(?P<last>\d+)"
+    r"|buffer ID: (?P<id_old>\d+), calculated offset: (?P<offset_old>\d+), size required: (?P<size_old>\d+), "
+    r"first_time_created: (?P<first_old>\d+), last_time_used: (?P<last_old>\d+)"
+)
+Row = dict[str, Any]
+
+
+def of_malloc(text: str) -> Iterator[Row]:
+    """Yield the buffers of a trace of malloc; raises ValueError for a call that cannot be."""
+    alive: dict[str, Row] = {}
+    rows: list[Row] = []
+    count: Counter[str] = Counter()
+    table = csv.reader(io.StringIO(text))
+    names = [_NAMES.get(name.strip(), name.strip()) for name in next(table)]
+    step = 0
+    for step, cells in enumerate(table, 1):
+        call = dict(zip(names, (cell.strip() for cell in cells), strict=False))
+        op, block = call["op"].lower(), call["id"]
+        if op not in (*_ALLOC, *_FREE, "realloc"):
+            raise ValueError(f"line {step + 1}: op must be alloc, free or realloc, got {op}")
+        if op not in _ALLOC and block not in _NULL:
+            if block not in alive:
+                raise ValueError(f"line {step + 1}: {block} must be allocated before it is freed")
+            alive.pop(block)["upper"] = step - (op != "realloc")
+        if op not in _FREE:
+            block = call.get("new_id") or block
+            if block in alive:
+                raise ValueError(f"line {step + 1}: {block} must be freed before it is allocated again")
+            count[block] += 1
+            name = block if count[block] == 1 else f"{block}#{count[block]}"
+            alignment = int(call.get("alignment") or ALIGNMENT)
+            alive[block] = {"id": name, "lower": step - 1, "size": int(call["size"], 0), "alignment": alignment}
+            rows.append(alive[block])
+    for row in rows:
+        yield {"upper": step, **row}
+
+
+def of_tflm_log(text: str) -> Iterator[Row]:
+    """Yield the buffers of a plan in a log, once each; raises ValueError for two plans."""
+    rows: dict[int, Row] = {}
+    for found in _PLANNED.finditer(text):
+        fields = {name.removesuffix("_old"): int(value) for name, value in found.groupdict().items() if value}
+        times = {"lower": fields.pop("first"), "upper": fields.pop("last") + 1}
+        row = {**fields, **times, "alignment": ALIGNMENT}
+        if rows.setdefault(fields["id"], row) != row:
+            raise ValueError(f"buffer {fields['id']}: must be in the log with one place and lifetime")
+    yield from rows.values()
+
+
+KINDS = {"malloc": of_malloc, "tflm-log": of_tflm_log}
+
+
+def table(kind: str, text: str) -> str:
+    """Return a table of buffers as memplan reads it."""
+    rows = list(KINDS[kind](text))
+    names = ["id", "lower", "upper", "size", "alignment"] + ["offset"] * any("offset" in row for row in rows)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+if __name__ == "__main__":
+    _, chosen, source, target = sys.argv
+    Path(target).write_text(table(chosen, Path(source).read_text(errors="backslashreplace")))

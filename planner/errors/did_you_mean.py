@@ -1,0 +1,192 @@
+"""What a wrong word most likely means: what a table has for the words of others, or else the nearest right word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from json import dumps
+
+OtherWords = Mapping[str, str]
+"""From a right word, or a few about it, to the words that others have for it, with spaces between them."""
+
+KNOWN_FIELDS = {
+    "buffers": (
+        *("id", "size", "start", "end", "lifetimes", "alignment", "pools", "offset", "traffic", "hint", "alias_of"),
+        *("alias_offset", "relative", "no_cross", "offset_mod", "forbid_pools"),
+    ),
+    "pools": ("name", "size", "alignment", "base_address", "cost", "reserved", "bank_size", "device"),
+    "placements": ("id", "pool", "offset"),
+    "ops": ("in", "out", "work", "after", "may_overwrite", "regions", "name", "kind", "cost", "once"),
+    "body": ("op", "inputs", "outputs", "temporaries", "body", "has_effects", "call", "branches", "trips"),
+    "": ("format", "name", "interval", "buffers", "conflicts", "may_share", "bank", "together", "pools", "objective"),
+}
+_FIELDS: Mapping[str, OtherWords] = {
+    "buffers": {
+        "id": "name tensor tensor_id tensor_name buffer buffer_id key index",
+        "size": "bytes nbytes size_bytes byte_size length storage_size total_bytes size_hint_bytes mem_size",
+        "start": "lower first begin birth birth_time begin_time alloc_time def first_used first_time_created",
+        "end": "upper death death_time free_time stop until finish end_time",
+        'end, with "interval": "closed" in the problem if it is a time of the lifetime': "last",
+        "end, which is the first time after it": "last_used last_time_used last_use",
+        "start and end, or lifetimes, which is a list of pairs": "lifetime live_range interval",
+        "alignment": "align",
+        "offset": "address addr mem_offset pool_offset byte_offset pinned_offset fixed_offset",
+        "pools": "pool pool_name pool_id pool_candidates memory mem_id memory_id mem_space device device_id",
+        "alias_of": "alias view_of inplace_of shares_with base_buffer",
+        "size, in bytes: elements times the bytes of one": "shape dtype dims",
+        "conflicts of the problem, a list of pairs of ids": "conflicts conflicts_with",
+    },
+    "pools": {
+        "name": "id pool_name memory region",
+        "size": "capacity size_bytes bytes size_hint_bytes limit length max_size bytes_available",
+        "alignment": "align",
+        "base_address": "base address start_address origin addr base_addr offset",
+        "cost": "read_cost write_cost latency cycles weight",
+        "bank_size": "banks bank bank_bytes",
+        "device": "device_type device_id device_index target core gpu",
+        "reserved, a list of [offset, size]": "holes reserved_ranges forbidden",
+    },
+    "placements": {
+        "id": "tensor_id tensor name buffer buffer_id",
+        "pool": "pool_name mem_id memory device mem_space pool_id",
+        "offset": "address addr mem_offset byte_offset start",
+    },
+    "body": {
+        "inputs": "reads in input args operands uses",
+        "outputs": "writes out output results defs",
+        "temporaries": "scratch workspace temps",
+    },
+    "ops": {
+        "in": "inputs input reads args operands uses",
+        "out": "outputs output writes results makes",
+        "work": "scratch workspace temporaries",
+        "kind": "op type op_type",
+    },
+    "": {
+        "buffers": "tensors allocations buffer_info buffer_infos blocks specs values storages",
+        "pools": "memories devices device_memory_pools memory_pools workspace_memory_pools",
+        "size of a pool, in pools": "capacity size",
+        "alignment of a pool or of buffers": "alignment",
+        "ops of a graph, or functions of a program": "nodes operations operators",
+        "conflicts": "intervals edges interference conflict_pairs",
+        "objective": "goal minimize",
+        "options.time_limit_s": "time_limit time_limit_s",
+        **{f"options.{name}": name for name in ("solver", "profile", "seed", "accept", "deterministic")},
+    },
+}
+OPTIONS: OtherWords = {
+    "time-limit": "timeout limit seconds time deadline max-time budget-s",
+    "output": "out save to-file plan o output-file dest",
+    "capacity": "ram memory size arena arena-size max-size memory-size sram budget limit device",
+    "budget": "ram memory size arena capacity max-size limit",
+    "fit": "capacity ram memory arena size budget",
+    "alignment": "align aligned",
+    "format": "json csv table output-format as",
+    "solver": "algorithm method engine strategy allocator planner backend",
+    "accept": "gap mip-gap tolerance rel-gap good-enough",
+    "picture": "svg png plot draw image chart",
+    "page": "html report view",
+    "dim": "shape batch batch-size dims dimension symbol",
+    "to": "target format lang language",
+    "macs": "extra recompute overhead",
+    "deterministic": "reproducible no-random fixed",
+    "quiet": "silent no-progress",
+    "scratch": "workspace temp scratch-buffer",
+}
+"""Options, as flags without their dashes."""
+_EXAMPLES = {
+    "size": "bytes, as 4096",
+    "start": "the time step from which it is alive, as 0",
+    "end": "the first time step after it, as 3",
+    "alignment": "offsets are its multiples, as 16; left out, 1",
+    "offset": "bytes from the start of the pool, as 64; left out, it is chosen",
+    "id": 'a name, as "conv1"',
+    "name": 'a name, as "sram"',
+    "base_address": "the address of its first byte, 536870912 for 0x20000000",
+    "cost": "of a byte of traffic, as 4.0; left out, 0",
+    "to": "the id of another one",
+    "lifetimes": "a list of pairs, as [[0, 3]]",
+    **dict.fromkeys(("conflicts", "may_share"), 'a list of pairs of ids, as [["a", "b"]]'),
+    "together": 'a list of lists of ids, as [["a", "b"]]',
+    "reserved": "a list of pairs of an offset and a size, as [[0, 1024]]",
+    "interval": "whether the end is a time of the lifetime; left out, half-open: it is not",
+    "placements": 'a list, as [{"id": "a", "pool": "sram", "offset": 0}]',
+    **dict.fromkeys(("in", "out"), "a list of the positions of tensors, as [0]"),
+    "alias_of": "the id of the one that it lies in; left out, it has a place of its own",
+}
+"""What the fields of rows are to be given."""
+_SIZE = re.compile(r"([0-9]{1,18})(?:\.0*)? ?([KMG]?)(i?)(B|b|bytes?|)", re.ASCII)
+_OTHER_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}", re.ASCII)
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
+
+
+def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
+    """Return the right word that is most likely meant, None where none is near."""
+    plain = word[:60].lower()
+    by_table = (right for right, wrong in (others or {}).items() if plain in wrong.split(" "))
+    return next(by_table, None) or next(iter(get_close_matches(plain, list(words), n=1, cutoff=cutoff)), None)
+
+
+def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = None) -> str:
+    """Return ` (did you mean X?)`, and nothing where nothing is near."""
+    found = meant(word, words, others)
+    return "" if found is None else f" (did you mean {found}?)"
+
+
+def meant_field(of: str, word: str) -> str | None:
+    """Return the field of buffers, pools, placements or, for "", problems that is most likely meant."""
+    return meant(word, KNOWN_FIELDS[of], _FIELDS.get(of), cutoff=0.75)
+
+
+def unknown_field(location: Sequence[str | int]) -> str:
+    """Say that a field is not known, and which one is meant, if one is near."""
+    words = [step for step in location if isinstance(step, str)]
+    of = words[-2] if len(words) > 1 else ""
+    found = meant_field(of, words[-1]) if words and of in KNOWN_FIELDS else None
+    return "is not a known field" if found in {None, *words[-1:]} else f"is not a known field (did you mean {found}?)"
+
+
+def unknown_option(word: str, options: Collection[str]) -> str:
+    """Say that an option is not known, and which one is meant, or which there are."""
+    if word in ("fields", "omit"):
+        return "is not a known field (`fields` and `omit` stand in the query of its call, as ?fields=status,peak)"
+    fields = {field.replace("_", "-").removesuffix("-s").removesuffix("s"): field for field in options}
+    plain = word.lower().replace("_", "-").removesuffix("-s")
+    found = meant(plain, (), {fields[flag]: wrong for flag, wrong in OPTIONS.items() if flag in fields})
+    near = found or meant(word, options)
+    hint = f"did you mean {near}?" if near else f"the options are {', '.join(sorted(options))}"
+    return f"is not a known field ({hint})"
+
+
+def meant_value(location: Sequence[str | int], said: str) -> str:
+    """Say what the field of a row is to be given, where nothing that is said of its value shows that."""
+    field = next((step for step in reversed(location) if isinstance(step, str)), "")
+    if field not in _EXAMPLES or (field in ("name", "size") and len(location) < 3) or "did you mean" in said:
+        return ""
+    return f" ({_EXAMPLES[field].partition('; left out')[0] if said == 'is required' else _EXAMPLES[field]})"
+
+
+def meant_number(value: object) -> str:
+    """Say which number of bytes, or which number, a text most likely means; empty where that is not plain."""
+    if isinstance(value, float) and value.is_integer():
+        return f" (did you mean {value:.0f}?)"
+    if isinstance(value, str) and _OTHER_NUMBER.fullmatch(value.strip()):
+        return f" (did you mean {int(value.replace(',', '').replace('_', ''), 0)}?)"
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return ""
+    number = int(match[1]) * 1024 ** _POWERS[match[2]]
+    return f" (did you mean {number}{', without quotes' if not match[2] else ', in bytes'}?)"
+
+
+def meant_list(value: object, key: str = "name") -> str:
+    """Say how an object that stands where a list should is written as one; empty for what is no object or empty."""
+    if isinstance(value, str):
+        return f" (did you mean [{dumps(value[:40])}]?)"
+    if not isinstance(value, Mapping) or not value:
+        return ""
+    if all(isinstance(row, Mapping) for row in value.values()):
+        first = dumps(str(next(iter(value)))[:20])
+        return f' (did you mean [{{"{key}": {first}, ...}}, ...], a list in which each says its {key}?)'
+    return " (did you mean [{...}], a list of one?)"

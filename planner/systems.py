@@ -1,0 +1,117 @@
+"""The other systems: how files of each are read, which planners it has, and how a plan goes back to it.
+
+A system registers itself by one row: a module with `SYSTEM`, whose rows name further modules, as `module:function`,
+that are imported when they are used. `python -m lab.manual` makes the table of docs/capabilities.md from these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from memplan.planner.errors.extras import imported
+
+SYSTEMS: Mapping[str, str] = {
+    "c": "memplan.systems.c.system",
+    "tflite": "memplan.systems.tflite.system",
+    "onnx": "memplan.systems.onnx.system",
+    "executorch": "memplan.systems.executorch.system",
+    "cadence": "memplan.systems.cadence.system",
+    "xla": "memplan.systems.xla.system",
+    "iree": "memplan.systems.iree.system",
+    "stablehlo": "memplan.systems.stablehlo.system",
+    "tvm": "memplan.systems.tvm.system",
+    "torch": "memplan.systems.torch.system",
+    "vela": "memplan.systems.vela.system",
+}
+"""From a system to the module with its row. Files are recognised in this order."""
+ANY = frozenset({"capacity", "alignment", "cost"})
+"""Features that need no rule: a planner that ignores them may keep to them, and the verifier says if not."""
+
+
+@dataclass(frozen=True)
+class FileReader:
+    """A format of files.
+
+    name: the name of the format.
+    recognises: True for bytes that begin as this format does, and no other.
+    where: the module with `read(data, options)`, and with `symbols(data)` if the reader has symbols.
+    suffixes: the endings of the files' names.
+    package: a parser of others, which takes its time to import.
+    has_symbols: True if sizes are computed from dimensions that are symbols.
+    options: the options for reading that this format has and not every one.
+    planner: the planner that the runtime of these files has, where a file has no plan of its own.
+    """
+
+    name: str
+    recognises: Callable[[bytes], bool]
+    where: str
+    suffixes: tuple[str, ...] = ()
+    package: str | None = None
+    has_symbols: bool = False
+    options: frozenset[str] = frozenset()
+    planner: str | None = None
+
+
+@dataclass(frozen=True)
+class ReferencePlanner:
+    """Another system's planner.
+
+    name: the name that selects it, which begins with `reference:`.
+    summary: what it does, in some words.
+    source: repository, version, file and function that it was written after.
+    where: `module:function`, a `memplan.solvers.reference.tensors.Planner`.
+    can: the features of problems that it can express, in the words of `memplan.solvers.portfolio.registry`; others
+        are refused.
+    """
+
+    name: str
+    summary: str
+    source: str
+    where: str
+    can: frozenset[str] = ANY
+
+    def load(self) -> Any:
+        """Import the planner's function."""
+        return imported(self.where)
+
+
+@dataclass(frozen=True)
+class System:
+    """A system: what it reads, plans and writes.
+
+    name: the name in `SYSTEMS`.
+    title: its name for people.
+    readers: the formats of files that are read.
+    planners: its planners, written anew.
+    writers: from a target of `memplan export` to the function that writes a verified layout for it.
+    reorders: the function that writes a model with its operations in another order.
+    rewrites: the function that writes a model in parts, as cascades are.
+    """
+
+    name: str
+    title: str
+    readers: tuple[FileReader, ...] = ()
+    planners: tuple[ReferencePlanner, ...] = ()
+    writers: Mapping[str, str] = field(default_factory=dict)
+    reorders: str | None = None
+    rewrites: str | None = None
+
+
+@cache
+def systems() -> tuple[System, ...]:
+    """Return the rows of all systems, in their order."""
+    return tuple(import_module(where).SYSTEM for where in SYSTEMS.values())
+
+
+def system_of(reader: str | None) -> System | None:
+    """Return the system that a format of files belongs to."""
+    return next((each for each in systems() if any(row.name == reader for row in each.readers)), None)
+
+
+def begins_with(*beginnings: bytes) -> Callable[[bytes], bool]:
+    """Return a test for bytes that begin so."""
+    return lambda data: data.startswith(beginnings)

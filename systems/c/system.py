@@ -1,0 +1,17 @@
+"""C and linkers: plans as sources, headers and scripts; and a plain list, for programs of one's own."""
+
+from __future__ import annotations
+
+from memplan.planner.systems import System
+
+SYSTEM = System(
+    name="c",
+    title="C and linkers",
+    writers={
+        "c": "memplan.systems.c.arena:write_c",
+        "malloc-c": "memplan.systems.c.malloc:write_malloc_c",
+        "ld": "memplan.systems.c.linker:write_ld",
+        "armlink": "memplan.systems.c.linker:write_scatter",
+        "triples": "memplan.systems.lists:write_triples",
+    },
+)

@@ -1,0 +1,31 @@
+"""ONNX: models, whose order of nodes is free; onnxruntime takes no offsets."""
+
+from __future__ import annotations
+
+from memplan.planner.formats.other_files import begins_with_description
+from memplan.planner.systems import FileReader, System
+
+
+def is_onnx(data: bytes) -> bool:
+    """Return True if the bytes begin as ONNX files do: an IR version, and a producer or an opset."""
+    # An ONNX model begins with its ir_version (field 1, a varint), then a text, or the opsets.
+    is_begun = len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
+    return is_begun and not begins_with_description(data)
+
+
+SYSTEM = System(
+    name="onnx",
+    title="ONNX",
+    readers=(
+        FileReader(
+            name="onnx",
+            recognises=is_onnx,
+            where="memplan.systems.onnx.reader",
+            suffixes=(".onnx",),
+            package="onnx",
+            has_symbols=True,
+            options=frozenset({"shape"}),
+        ),
+    ),
+    reorders="memplan.systems.onnx.reordered:with_orders",
+)

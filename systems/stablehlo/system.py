@@ -1,0 +1,20 @@
+"""StableHLO: programs as MLIR."""
+
+from __future__ import annotations
+
+import re
+
+from memplan.planner.systems import FileReader, System
+from memplan.systems.recognition import NEAR, begins_as_mlir
+
+
+def is_stablehlo(data: bytes) -> bool:
+    """Return True if the bytes begin as MLIR does, and an operation of StableHLO is near."""
+    return begins_as_mlir(data) and re.search(rb"[ \"]stablehlo\.\w", data[:NEAR]) is not None
+
+
+SYSTEM = System(
+    name="stablehlo",
+    title="StableHLO",
+    readers=(FileReader("stablehlo", is_stablehlo, "memplan.systems.stablehlo.reader", has_symbols=True),),
+)

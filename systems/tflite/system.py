@@ -1,0 +1,46 @@
+"""TensorFlow Lite, and its runtime for microcontrollers, TFLite Micro."""
+
+from __future__ import annotations
+
+from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
+
+IDENTIFIER = b"TFL3"
+
+
+def is_tflite(data: bytes) -> bool:
+    """Return True if the bytes are a FlatBuffer with TFLite's identifier."""
+    # FlatBuffers have the identifier of their schema behind the first offset.
+    return data[4:8] == IDENTIFIER
+
+
+SYSTEM = System(
+    name="tflite",
+    title="TensorFlow Lite",
+    readers=(
+        FileReader(
+            name="tflite",
+            recognises=is_tflite,
+            where="memplan.systems.tflite.reader",
+            suffixes=(".tflite", ".lite"),
+            has_symbols=True,
+            options=frozenset({"scratch"}),
+            planner="reference:tflite-micro-greedy",
+        ),
+    ),
+    planners=(
+        ReferencePlanner(
+            "reference:tflite-micro-greedy",
+            "largest first, into the lowest gap (TFLite Micro)",
+            "tensorflow/tflite-micro 17bebc092249, "
+            "tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc: GreedyMemoryPlanner",
+            "memplan.systems.tflite.planner:greedy",
+            ANY | {"pins"},
+        ),
+    ),
+    writers={
+        "tflm": "memplan.systems.tflite.tflm:write_tflm",
+        "buffer-plan": "memplan.systems.tflite.tflm:write_buffer_plan",
+    },
+    reorders="memplan.systems.tflite.reordered:with_orders",
+    rewrites="memplan.capabilities.cascade.in_parts.tflite:TfliteRewriting",
+)

@@ -1,0 +1,52 @@
+"""Points of a cascade as lists of operations on parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memplan.capabilities.cascade.access.access_graph import barrier_of
+from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.capabilities.cascade.in_parts.write import rewritable
+from memplan.capabilities.cascade.regions.unrolled import unrolled
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.rewriting import coarser, rewritings
+from memplan.capabilities.cascade.search.solve import cascade
+from memplan.planner.errors import FormatError, OperationsError
+from memplan.systems.model_graph import read_model_graph
+from tests.support.networks import Network
+from tests.support.tflite_networks import vgg
+
+
+def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> None:
+    net = Network("whole")
+    net.global_pool(net.conv(net.conv(net.input(24, 20, 2), 4), 16))
+    access = access_graph(net.graph())
+    whole = barrier_of(access, 2, "is not written in parts")
+    result = cascade(replace(access, operations=(*access.operations[:2], whole)), CascadeOptions(channels=False))
+    image, last = 24 * 20, result.points[-1]
+    # What is made in rows, and what it is joined to for the pool.
+    assert unrolled(last.cascade).live_peak == 2 * 16 * image
+    assert min(form.peak for form in rewritings([last])) == result.layers_peak == (4 + 16) * image
+
+
+def test_columns_that_are_made_in_tiles_are_one_where_operations_cost() -> None:
+    net = Network("tiles")
+    net.conv(net.conv(net.input(32, 32, 2), 16), 2)
+    result = cascade(net.graph(), CascadeOptions(stripe=(2, 2), channels=False))
+    forms = [unrolled(form) for form in coarser(result.points[-1].cascade)]
+    assert [len(form.steps) for form in forms] == sorted(len(form.steps) for form in forms)
+    assert min(len(form.steps) for form in forms) < len(forms[-1].steps) / 16
+    assert forms[-1].steps == unrolled(result.points[-1].cascade).steps
+
+
+def test_what_cannot_be_unrolled_or_written_is_told() -> None:
+    graph = read_model_graph(vgg(32, 4)).graph
+    streamed = cascade(graph, CascadeOptions(input="streamed"))
+    with pytest.raises(OperationsError, match="resident"):
+        unrolled(streamed.points[-1].cascade)
+    with pytest.raises(OperationsError, match="points: must have one"):
+        list(rewritings([]))
+    with pytest.raises(FormatError, match=r"written in parts \(tflite\), got none"):
+        rewritable(b'{"ops": []}', None, graph)

@@ -1,0 +1,21 @@
+"""Packers with blocks of a given width, packed flat or beside a tree: that changes their speed, never the offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import column
+from memplan.solvers.kernels.packing.pack import PackRules
+from memplan.solvers.packing.packer import Packer
+
+
+class PackerOfBlocks(Packer):
+    """A packer whose rules have another width, in live sets, and are flat or not."""
+
+    def __init__(self, instance: Instance, width: int, is_flat: bool, glued: Iterable[tuple[int, int]] = ()) -> None:
+        super().__init__(instance, column([0]), glued)
+        self.width, self.is_flat = width, is_flat
+
+    def _rules_of(self, q: int) -> PackRules:
+        return super()._rules_of(q)._replace(width=self.width, is_flat=self.is_flat)
