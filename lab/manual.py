@@ -34,8 +34,8 @@ command, `?fields=status,peak` over HTTP (of a job, where its result or plan is 
 """
 _SYSTEMS = """## Other systems
 
-What is read of each (the formats, and how the names of their files end), which of its planners `--solver` takes, and
-what is written for it: targets of `memplan export`, and models in another order or in parts.
+What is read of each, which of its planners `--solver` takes, and what is written for it: targets of `memplan export`,
+and models in another order or in parts.
 
 | system | files | planners | written |
 |---|---|---|---|"""
@@ -60,16 +60,13 @@ def _map() -> str:
 
 def _system(system: System) -> str:
     """Return the row of a system: what is read of it, how it plans, and what is written for it."""
-    read = (
-        f"{reader.name}{f' ({needed})' if (needed := ', '.join(reader.suffixes)) else ''}" for reader in system.readers
-    )
     planners = (f"`{planner.name}`" for planner in system.planners)
     again = [
         *(f"`--to {target}`" for target in system.writers),
         *(["`order --write`"] if system.reorders else []),
         *(["`cascade --write`"] if system.rewrites else []),
     ]
-    return f"| {system.title} | {', '.join(read)} | {', '.join(planners)} | {', '.join(again)} |"
+    return f"| {system.title} | {system.files} | {', '.join(planners)} | {', '.join(again)} |"
 
 
 def _about(capability: Capability[Any], name: str) -> str:

@@ -44,6 +44,7 @@ class FileReader:
     has_symbols: True if sizes are computed from dimensions that are symbols.
     options: the options for reading that this format has and not every one.
     planner: the planner that the runtime of these files has, where a file has no plan of its own.
+    program: `module:function` that reads the operations of a file, where `read` gives its lifetimes only.
     """
 
     name: str
@@ -54,18 +55,20 @@ class FileReader:
     has_symbols: bool = False
     options: frozenset[str] = frozenset()
     planner: str | None = None
+    program: str | None = None
 
 
 @dataclass(frozen=True)
 class ReferencePlanner:
     """Another system's planner.
 
-    name: the name that selects it, which begins with `reference:`.
+    name: the name for `--solver`, which begins with `reference:`.
     summary: what it does, in some words.
     source: repository, version, file and function that it was written after.
     where: `module:function`, a `memplan.solvers.reference.tensors.Planner`.
     can: the features of problems that it can express, in the words of `memplan.solvers.portfolio.registry`; others
         are refused.
+    other_names: what others call it, with spaces between.
     """
 
     name: str
@@ -73,6 +76,7 @@ class ReferencePlanner:
     source: str
     where: str
     can: frozenset[str] = ANY
+    other_names: str = ""
 
     def load(self) -> Any:
         """Import the planner's function."""
@@ -85,18 +89,22 @@ class System:
 
     name: the name in `SYSTEMS`.
     title: its name for people.
-    readers: the formats of files that are read.
+    files: the files that are read, in words.
+    readers: the formats of these files.
     planners: its planners, written anew.
     writers: from a target of `memplan export` to the function that writes a verified layout for it.
+    other_targets: from a target to what others call it, with spaces between.
     reorders: the function that writes a model with its operations in another order.
     rewrites: the function that writes a model in parts, as cascades are.
     """
 
     name: str
     title: str
+    files: str = ""
     readers: tuple[FileReader, ...] = ()
     planners: tuple[ReferencePlanner, ...] = ()
     writers: Mapping[str, str] = field(default_factory=dict)
+    other_targets: Mapping[str, str] = field(default_factory=dict)
     reorders: str | None = None
     rewrites: str | None = None
 
@@ -110,8 +118,3 @@ def systems() -> tuple[System, ...]:
 def system_of(reader: str | None) -> System | None:
     """Return the system that a format of files belongs to."""
     return next((each for each in systems() if any(row.name == reader for row in each.readers)), None)
-
-
-def begins_with(*beginnings: bytes) -> Callable[[bytes], bool]:
-    """Return a test for bytes that begin so."""
-    return lambda data: data.startswith(beginnings)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OperationsError
+from memplan.planner.errors.extras import imported
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.formats.other_documents import refuse_unless_graph
 from memplan.planner.operations.graph import OperationGraph, graph_from
@@ -15,8 +16,6 @@ from memplan.planner.operations.program_graph import ProgramGraph, program_graph
 from memplan.systems.border import stranger_bytes
 from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.reading import IMPORTERS, detect, read_model
-from memplan.systems.xla.module import read_module
-from memplan.systems.xla.system import is_xla_text
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,11 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
     order.
     """
     options = options or ModelOptions()
-    if detect(data, name) == "xla" and not is_xla_text(data):
+    if (known := detect(data, name)) is not None:
+        where = IMPORTERS[known].program
         with stranger_bytes():
-            module = read_module(data, options)
-        return graph_of_imported(module)
-    if detect(data, name) is not None:
-        found = graph_of_imported(read_model(data, name, options))
-        return replace(found, data=data)
+            model = read_model(data, name, options) if where is None else imported(where)(data, options)
+        return replace(graph_of_imported(model), data=data)
     if formats.detect(data, name) != "json":
         got = "a table of lifetimes, which tells no operations and which `memplan plan FILE` reads"
         raise FormatError(f"must be a model or a graph of operations in JSON, got {got}")
@@ -69,10 +66,10 @@ def is_graph(data: bytes) -> bool:
     return isinstance(value, Mapping) and "ops" in value and "buffers" not in value
 
 
-def graph_of_imported(imported: Imported) -> ModelGraph:
+def graph_of_imported(model: Imported) -> ModelGraph:
     """Return the graph of a model that was read; raises OperationsError for one that has lifetimes only."""
-    if imported.operations is None:
+    if model.operations is None:
         raise OperationsError("model: must tell operations, not lifetimes only")
     with stranger_bytes():
-        found = program_graph(imported.operations, imported.facts)
-    return ModelGraph(found.graph, found, imported)
+        found = program_graph(model.operations, model.facts)
+    return ModelGraph(found.graph, found, model)

@@ -13,6 +13,7 @@ from typing import Any
 from memplan.api.cli.flags import dashed
 from memplan.capabilities import MODULES
 from memplan.planner.errors.did_you_mean import OPTIONS, OtherWords, meant
+from memplan.planner.systems import systems
 
 _VALUES: OtherWords = {
     "speed": "o3 o2 o1 ofast fast performance latency traffic",
@@ -20,12 +21,6 @@ _VALUES: OtherWords = {
     "balanced": "default normal auto o0",
     "json": "yaml yml toml xml html",
     "table": "text txt human pretty md markdown",
-    "ld": "gnu gcc linker lds",
-    "armlink": "scatter sct keil arm",
-    "tflm": "tflite tflite-micro micro",
-    "mlf": "tvm microtvm usmp",
-    "executorch": "exir pte",
-    "c": "h header cpp c++ arduino stm32 zephyr esp-idf rust",
     "flash": "rom",
     "placed": "plan arena offsets",
     "alive": "live liveness peak",
@@ -50,7 +45,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
             yield f"`memplan {arguments[0]} --help` says which options there are"
     elif found := _CHOICE.search(message):
         choices = re.findall(r"'([^']*)'", found[2])
-        here = {choice: _VALUES.get(choice, "") for choice in choices}
+        values = {**_VALUES, **{target: words for each in systems() for target, words in each.other_targets.items()}}
+        here = {choice: values.get(choice, "") for choice in choices}
         value, default = meant(found[1], choices, here), getattr(getattr(error, "param", None), "default", None)
         if value is not None:
             yield f"did you mean {value}?"

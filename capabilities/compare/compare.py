@@ -253,6 +253,12 @@ def lines(comparison: ModelComparison) -> Iterator[str]:
         yield f"warning: {warning}"
 
 
+_EXAMPLE = (
+    "eyJzZWdtZW50cyI6W10sImRldmljZV90cmFjZXMiOltbeyJhY3Rpb24iOiJhbGxvYyIsImFkZHIiOjAsInNpemUiOjUxMn0seyJh"
+    "Y3Rpb24iOiJhbGxvYyIsImFkZHIiOjUxMiwic2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImZyZWVfY29tcGxldGVkIiwiYWRkciI6MCwi"
+    "c2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImFsbG9jIiwiYWRkciI6MTAyNCwic2l6ZSI6NTEyfV1dfQ=="
+)
+"""A snapshot of PyTorch: of three buffers, two of which could share their bytes."""
 CAPABILITY = Capability(
     compare,
     inputs=(FILE,),
@@ -261,7 +267,7 @@ CAPABILITY = Capability(
     exits={0: "there is a plan", 1: "none was found"},
     status=lambda found: (found.memplan_with_views or found.memplan).status,
     example={
-        "file": "aWQsbG93ZXIsdXBwZXIsc2l6ZSxvZmZzZXQKMCwwLDAsNjQsMAoxLDAsMywxMDAsNjQKMiwxLDMsMzIsMAo=",
-        "options": {"name": "network.in.csv"},
+        "file": _EXAMPLE,
+        "options": {"name": "snapshot.json"},
     },
 )

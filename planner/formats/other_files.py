@@ -12,13 +12,8 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from memplan.planner.errors import FormatError
+from memplan.planner.systems import systems
 
-READ = (
-    "problems and plans of memplan (.json, .csv), and models and dumps of TensorFlow Lite (.tflite), ONNX (.onnx), "
-    "ExecuTorch (.pte), PyTorch (.pt2, and memory snapshots), XLA (.hlo.pb, or text of its buffer assignment), "
-    "StableHLO (.mlir), IREE (.mlir, after it packed), TVM (.graph, .relax), and Cadence"
-)
-"""All that is read, in words."""
 _NEAR = 1 << 12
 _EXPORT = "export the model from Python, with torch.onnx.export, and give the .onnx"
 _CONVERT = "convert it with tf.lite.TFLiteConverter, and give the .tflite"
@@ -147,7 +142,9 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
 
 def refuse_unknown(data: bytes) -> NoReturn:
     """Raise FormatError, which lists what is read, for a file that nothing knows."""
-    raise FormatError(f"must be of a known format, got {data[:20]!r}; known are {READ}")
+    known = ", ".join(f"{each.title} ({each.files})" for each in systems() if each.files)
+    read = f"problems and plans of memplan (.json, .csv), and models and dumps of {known}"
+    raise FormatError(f"must be of a known format, got {data[:20]!r}; known are {read}")
 
 
 def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:

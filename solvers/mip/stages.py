@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from math import ceil, inf
 from typing import Literal
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
@@ -22,6 +21,7 @@ from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
 from memplan.solvers.mip.start import start_of
 from memplan.solvers.packing.place import drop
+from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 
 RESERVE_S = 0.3
@@ -79,95 +79,48 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
     if rows > MAX_ROWS:
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
         return
-    settled: Score = ()
-    while len(settled) < len(search.bound) and not search.is_over:
-        value = _Stage(instance, search, name, engine, settled).settle()
-        if value is None:
-            return
-        settled = (*settled, value)
+    goals = Goals(instance, search, Costs.of(instance) if instance.objective == "cost" else None)
+    goals.pursue(_Pursuit(instance, search, name, engine, goals).least)
 
 
 @dataclass(frozen=True, eq=False)
-class _Stage:
-    """One entry of the score, after those before it are `settled`. It counts units of bytes, or steps of cost."""
+class _Pursuit:
+    """The goals of an instance, each minimised by an engine while those before it keep what is proved."""
 
     instance: Instance
     search: Search
     name: str
     engine: MipEngine
-    settled: Score
+    goals: Goals
 
-    def settle(self) -> float | None:
-        """Return the entry's least value, or None where that stays open."""
-        floor = self._floor()
-        if not self._is_met(floor):
-            floor = self._minimise(floor)
-        best = self.search.best
-        return best.score[len(self.settled)] if best is not None and self._is_met(floor) else None
+    def least(self, goal: int) -> int | None:
+        """Return the least value of a goal, once it is reached and, as the engine says, proved; else None."""
+        floor, most = self.goals.known_floor(), self.goals.reached(goal)
+        if most is None or most > floor:
+            floor = self._minimise(goal, floor, most)
+        reached = self.goals.reached(goal)
+        return reached if reached is not None and reached <= floor else None
 
-    def _minimise(self, floor: int) -> int:
+    def _minimise(self, goal: int, floor: int, most: int | None) -> int:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""
-        best = self._best()
-        said = self._solve_for(floor, best)
+        said = self._solve_for(goal, floor, most)
         if said.status == "open" and not self.search.deterministic:
             self.search.run_out_of_time()
         if said.status == "infeasible":
-            if best is None and not self.settled:
+            if most is None and not self.goals.proved:
                 self.search.claim_infeasible(self.name)
             return floor
         if said.bound > floor:
             floor = int(said.bound)
-            self._claim(floor)
+            self.search.offer_bound(self.goals.score(floor), self.name)
         return floor
 
-    @cached_property
-    def _costs(self) -> Costs:
-        return Costs.of(self.instance)
-
-    @property
-    def _is_cost(self) -> bool:
-        return self.instance.objective == "cost" and not self.settled
-
-    @property
-    def _pool(self) -> int:
-        """The pool whose peak this entry is: the last pool's comes first."""
-        return len(self.search.bound) - 1 - len(self.settled)
-
-    @property
-    def _key(self) -> Key:
-        return ("cost",) if self._is_cost else ("peak", self._pool)
-
-    def _floor(self) -> int:
-        """Return what the entry cannot be below: the bound's entry, where those before it are the bound's too."""
-        k = len(self.settled)
-        return int(self.search.bound[k]) if not self._is_cost and self.settled == self.search.bound[:k] else 0
-
-    def _best(self) -> int | None:
-        """Return the entry of the incumbent, if that has the settled entries."""
-        k, best = len(self.settled), self.search.best
-        if best is None or best.score[:k] != self.settled:
-            return None
-        return self._costs.steps_of(best.score[k]) if self._is_cost else int(best.score[k])
-
-    def _is_met(self, floor: int) -> bool:
-        best = self._best()
-        return best is not None and best <= floor
-
-    def _claim(self, floor: int) -> None:
-        """Say that the entry cannot be below `floor`."""
-        value: float = self._costs.of_steps(floor) if self._is_cost else floor
-        best = self.search.best
-        if self._is_cost and best is not None and self._is_met(floor):
-            value = best.score[0]
-        rest = [0] * (len(self.search.bound) - len(self.settled) - 1)
-        self.search.offer_bound((*self.settled, value, *rest), self.name)
-
-    def _solve_for(self, floor: int, most: int | None) -> Outcome:
+    def _solve_for(self, goal: int, floor: int, most: int | None) -> Outcome:
         """Let the engine look for the least entry between `floor` and `most`; its bound is a whole one."""
-        boxes = Boxes(self.instance, self._limits(most))
+        boxes = Boxes(self.instance, self._limits(goal, most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")
-        program = self._program(boxes, floor, most)
+        program = self._program(boxes, goal, floor, most)
         if (program.lower > program.upper).any():
             return Outcome("infeasible")
         effort = self._effort(program)
@@ -177,11 +130,12 @@ class _Stage:
         said = self.engine(EngineRun(program, start, effort, partial(self._take, boxes, program), self.search.log))
         return Outcome(said.status, _whole(said.bound, program.value_of_one))
 
-    def _program(self, boxes: Boxes, floor: int, most: int | None) -> IntegerProgram:
+    def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None) -> IntegerProgram:
         floors = [0] * len(boxes.limit)
-        if not self._is_cost:
-            floors[self._pool] = floor
-        question = MipQuestion(boxes.limit, tuple(floors), self._key, self._cost_range(floor, most))
+        if goal != COST:
+            floors[goal] = floor
+        key: Key = ("cost",) if goal == COST else ("peak", goal)
+        question = MipQuestion(boxes.limit, tuple(floors), key, self._cost_range(goal, floor, most))
         cost_scale = _scale(question.cost[1]) if question.cost else 1
         return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
 
@@ -194,23 +148,23 @@ class _Stage:
         if offset is not None:
             self.search.offer(pool, offset, self.name)
 
-    def _limits(self, most: int | None) -> tuple[int, ...]:
-        """Return the ends of the pools: as settled, `most`, or else those of sensible plans."""
+    def _limits(self, goal: int, most: int | None) -> tuple[int, ...]:
+        """Return the ends of the pools: as proved, `most`, or else those of sensible plans."""
         best = self.search.best
         limits = sensible_limits(self.instance, None if best is None else best.score)
-        peaks = self.settled[1:] if self.instance.objective == "cost" else self.settled
-        for k, peak in enumerate(peaks):
-            limits[len(limits) - 1 - k] = int(peak)
-        if most is not None and not self._is_cost:
-            limits[self._pool] = most
+        for q, end in zip(self.goals.order, self.goals.proved, strict=False):
+            if q != COST:
+                limits[q] = end
+        if most is not None and goal != COST:
+            limits[goal] = most
         return tuple(limits)
 
-    def _cost_range(self, floor: int, most: int | None) -> tuple[int, int] | None:
-        if self.instance.objective != "cost":
+    def _cost_range(self, goal: int, floor: int, most: int | None) -> tuple[int, int] | None:
+        if self.goals.costs is None:
             return None
-        if self._is_cost:
-            return floor, self._costs.most if most is None else most
-        return 0, self._costs.steps_of(self.settled[0])
+        if goal == COST:
+            return floor, self.goals.costs.most if most is None else most
+        return 0, self.goals.proved[0]
 
     def _effort(self, program: IntegerProgram) -> EngineEffort:
         """Return what is left: by the clock, or in nodes where no clock may decide."""

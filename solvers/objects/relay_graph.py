@@ -1,4 +1,4 @@
-"""Tensors as Relay's memory planner sees them: bytes in one dimension, or textures in two."""
+"""Types of tensors, as Relay's memory planner sees them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from itertools import chain
 from memplan.solvers.objects.relay_graph import TensorType
 
 MATCH_RANGE = 16
-"""A storage is reused for what is between a 16th and 16 times its size."""
+"""A storage is reused for what is between a 16th and 16 times its size; 0: nothing is reused."""
 MAX_RATIO = 5
 """A texture is reused where neither side is more than so many times the other's, in whole numbers."""
 
@@ -31,7 +31,8 @@ class Token:
 class FreeTokens:
     """Free storages of one dimension, in the order of their sizes, of equal ones first freed first."""
 
-    def __init__(self) -> None:
+    def __init__(self, match_range: int = MATCH_RANGE) -> None:
+        self.match_range = match_range
         self._entries: list[tuple[int, int, Token]] = []
         self._freed = 0
 
@@ -41,7 +42,10 @@ class FreeTokens:
         The smallest that is large enough comes first, of equal ones the first freed; else the largest of the smaller
         ones, of equal ones the last freed, which grows.
         """
-        begin, middle, end = map(self._below, (size // MATCH_RANGE, size, size * MATCH_RANGE + 1))
+        if self.match_range == 0:
+            return None
+        begin, middle = self._below(size // self.match_range), self._below(size)
+        end = self._below(size * self.match_range + 1)
         for k in chain(range(middle, end), reversed(range(begin, middle))):
             token = self._entries[k][2]
             if token.type.device == device:

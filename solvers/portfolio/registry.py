@@ -144,14 +144,7 @@ _OTHER_WORDS = {
     "local-search": "simulated-annealing genetic tabu",
     "exact": "branch-and-bound minimalloc telamalloc optimal",
     "auto": "default best portfolio",
-    "reference:tvm-greedy-by-size": "greedy-by-size tvm-greedy-by-size usmp tvm",
-    "reference:tvm-greedy-by-conflicts": "greedy-by-conflicts tvm-greedy-by-conflicts",
-    "reference:tvm-hill-climb": "hill-climb tvm-hill-climb",
-    "reference:relay-storage-tokens": "graphplanmemory relay storage-tokens",
-    "reference:tflite-micro-greedy": "tflm tflite tflite-micro",
-    "reference:executorch-greedy": "executorch exir",
-    "reference:xla-best-fit": "xla best-fit-by-size",
-    "reference:vela-hill-climb": "vela ethos-u",
+    **{planner.name: planner.other_names for planner in table.PLANNERS},
 }
 
 

@@ -52,7 +52,7 @@ def own_planner(name: str, limit_s: float) -> OwnPlanner | None:
         return None
     if not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise OptionError(f"solver: must be MODULE:FUNCTION for a planner of your own, got {shown(name)}")
-    return OwnPlanner(name, "a planner of your own", name, name, EVERYTHING, limit_s)
+    return OwnPlanner(name, "a planner of your own", name, name, EVERYTHING, limit_s=limit_s)
 
 
 def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> Placed:

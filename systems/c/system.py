@@ -14,4 +14,9 @@ SYSTEM = System(
         "armlink": "memplan.systems.c.linker:write_scatter",
         "triples": "memplan.systems.lists:write_triples",
     },
+    other_targets={
+        "c": "h header cpp c++ arduino stm32 zephyr esp-idf rust",
+        "ld": "gnu gcc linker lds",
+        "armlink": "scatter sct keil arm",
+    },
 )

@@ -20,6 +20,7 @@ def is_cadence(data: bytes) -> bool:
 SYSTEM = System(
     name="cadence",
     title="Cadence",
+    files="memories as JSON",
     readers=(FileReader("cadence", is_cadence, "memplan.systems.cadence.reader"),),
     planners=(
         ReferencePlanner(

@@ -15,6 +15,7 @@ def is_executorch(data: bytes) -> bool:
 SYSTEM = System(
     name="executorch",
     title="ExecuTorch",
+    files=".pte",
     readers=(FileReader("executorch", is_executorch, "memplan.systems.executorch.reader", suffixes=(".pte",)),),
     planners=(
         ReferencePlanner(
@@ -23,6 +24,7 @@ SYSTEM = System(
             f"{VERSION}, exir/memory_planning.py: greedy, pick_shared_obj, materialize_buffer",
             "memplan.systems.executorch.planner:greedy",
             ANY | {"pools"},
+            "executorch exir",
         ),
         ReferencePlanner(
             "reference:executorch-naive",
@@ -36,4 +38,5 @@ SYSTEM = System(
         "executorch": "memplan.systems.lists:write_executorch",
         "pte": "memplan.systems.executorch.pte:write_pte",
     },
+    other_targets={"executorch": "exir"},
 )

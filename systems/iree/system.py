@@ -14,5 +14,6 @@ def is_iree(data: bytes) -> bool:
 SYSTEM = System(
     name="iree",
     title="IREE",
+    files=".mlir, after it packed",
     readers=(FileReader("iree", is_iree, "memplan.systems.iree.reader", suffixes=(".mlir",)),),
 )

@@ -16,6 +16,7 @@ def is_onnx(data: bytes) -> bool:
 SYSTEM = System(
     name="onnx",
     title="ONNX",
+    files=".onnx",
     readers=(
         FileReader(
             name="onnx",

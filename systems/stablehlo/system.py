@@ -16,5 +16,6 @@ def is_stablehlo(data: bytes) -> bool:
 SYSTEM = System(
     name="stablehlo",
     title="StableHLO",
+    files=".mlir",
     readers=(FileReader("stablehlo", is_stablehlo, "memplan.systems.stablehlo.reader", has_symbols=True),),
 )

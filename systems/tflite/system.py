@@ -16,6 +16,7 @@ def is_tflite(data: bytes) -> bool:
 SYSTEM = System(
     name="tflite",
     title="TensorFlow Lite",
+    files=".tflite, .lite",
     readers=(
         FileReader(
             name="tflite",
@@ -35,12 +36,14 @@ SYSTEM = System(
             "tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc: GreedyMemoryPlanner",
             "memplan.systems.tflite.planner:greedy",
             ANY | {"pins"},
+            "tflm tflite tflite-micro",
         ),
     ),
     writers={
         "tflm": "memplan.systems.tflite.tflm:write_tflm",
         "buffer-plan": "memplan.systems.tflite.tflm:write_buffer_plan",
     },
+    other_targets={"tflm": "tflite tflite-micro micro"},
     reorders="memplan.systems.tflite.reordered:with_orders",
     rewrites="memplan.capabilities.cascade.in_parts.tflite:TfliteRewriting",
 )

@@ -27,6 +27,7 @@ def is_archive(data: bytes) -> bool:
 SYSTEM = System(
     name="torch",
     title="PyTorch",
+    files=".pt2, and memory snapshots",
     readers=(
         FileReader("torch-export", is_archive, "memplan.systems.torch.archive", suffixes=(".pt2",), has_symbols=True),
         FileReader("torch-snapshot", is_snapshot, "memplan.systems.torch.snapshot"),

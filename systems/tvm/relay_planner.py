@@ -1,9 +1,8 @@
 """Relay's storage tokens for problems: every buffer begins where its storage begins.
 
-Source: apache/tvm, src/relay/backend/graph_plan_memory.cc (v0.14: StorageAllocaInit, StorageAllocator), first in pull
-request 2120, which plans operations and counts the uses of each tensor. Here a buffer is requested when it starts, and
-its storage released when it ends. Where buffers end and others start at one time, the releases come first; both in the
-problem's order. What is never alive lies at 0, and needs no storage.
+Source: as in `tokens`, for operations; here a buffer is requested when it starts, and its storage released when it
+ends. Where buffers end and others start at one time, the releases come first; both in the problem's order. What
+is never alive lies at 0, and needs no storage.
 """
 
 from __future__ import annotations

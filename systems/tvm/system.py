@@ -24,13 +24,13 @@ def is_relax(data: bytes) -> bool:
     return is_begun and (b"@R.function" in data or b"@T.prim_func" in data)
 
 
-def _usmp(name: str, summary: str, source: str) -> tuple[ReferencePlanner, ReferencePlanner]:
+def _usmp(name: str, summary: str, source: str, more: str = "") -> tuple[ReferencePlanner, ReferencePlanner]:
     """Return the rows of a planner of USMP: as it is, and rounding to the buffer's own alignment."""
     source, function = f"{_USMP}/{source}", f"memplan.systems.tvm.usmp.planners:{name.replace('-', '_')}"
     own, rounded = "the same, rounded to the buffer's own alignment", f"{source}, but for the rounding"
     can = ANY | {"pools", "conflicts", "holes"}
     return (
-        ReferencePlanner(f"reference:tvm-{name}", summary, source, function, can),
+        ReferencePlanner(f"reference:tvm-{name}", summary, source, function, can, f"{name} tvm-{name}{more}"),
         ReferencePlanner(f"reference:tvm-{name}-own-alignment", own, rounded, f"{function}_own_alignment", can),
     )
 
@@ -38,6 +38,7 @@ def _usmp(name: str, summary: str, source: str) -> tuple[ReferencePlanner, Refer
 SYSTEM = System(
     name="tvm",
     title="TVM",
+    files=".graph, .relax",
     readers=(
         FileReader("tvm", is_tvm_graph, "memplan.systems.tvm.reader", suffixes=(".graph",)),
         FileReader("relax", is_relax, "memplan.systems.tvm.relax", suffixes=(".relax",), has_symbols=True),
@@ -47,6 +48,7 @@ SYSTEM = System(
             "greedy-by-size",
             "largest first, above all its conflicts, rounded to their alignment (TVM USMP)",
             "greedy.cc: GreedySize",
+            " usmp tvm",
         ),
         *_usmp(
             "greedy-by-conflicts",
@@ -63,7 +65,9 @@ SYSTEM = System(
             "whole storages handed on, each buffer at the start of one (TVM Relay, graph executor)",
             "apache/tvm v0.14.0, src/relay/backend/graph_plan_memory.cc and token_allocator.cc: TokenAllocator1D",
             "memplan.systems.tvm.relay_planner:storage_tokens",
+            other_names="graphplanmemory relay storage-tokens",
         ),
     ),
     writers={"mlf": "memplan.systems.lists:write_mlf"},
+    other_targets={"mlf": "tvm microtvm usmp"},
 )

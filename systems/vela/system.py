@@ -13,6 +13,7 @@ SYSTEM = System(
             "first fit, in an order learnt from the highest buffer (Vela, the compiler for Ethos-U)",
             "ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py: HillClimbAllocator",
             "memplan.systems.vela.planner:hill_climb",
+            other_names="vela ethos-u",
         ),
     ),
 )

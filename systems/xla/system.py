@@ -26,7 +26,16 @@ def is_xla_text(data: bytes) -> bool:
 SYSTEM = System(
     name="xla",
     title="XLA",
-    readers=(FileReader("xla", is_xla, "memplan.systems.xla.reader", suffixes=(".hlo.pb",)),),
+    files=".hlo.pb, or text of its buffer assignment",
+    readers=(
+        FileReader(
+            "xla",
+            is_xla,
+            "memplan.systems.xla.reader",
+            suffixes=(".hlo.pb",),
+            program="memplan.systems.xla.module:read_module",
+        ),
+    ),
     planners=(
         ReferencePlanner(
             "reference:xla-best-fit-by-size",
@@ -45,6 +54,7 @@ SYSTEM = System(
             "the smaller of both, as the compiler takes it (XLA)",
             f"{_SOURCE}: ChooseBestHeapAlgorithm; xla/service/buffer_assignment.cc",
             "memplan.systems.xla.planner:best_fit",
+            other_names="xla best-fit-by-size",
         ),
     ),
 )

@@ -23,7 +23,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
 from memplan.planner.operations.operations import operations_from
 from memplan.solvers.portfolio.solve import solve
-from tests.support import image_models, networks, onnx_models, public_problems
+from tests.support import networks, onnx_models, public_problems, tflite_networks
 from tests.support.server import Running
 
 ROOT = Path(__file__).parents[2]
@@ -180,7 +180,7 @@ def _together_files() -> None:
 
 OWN_FILES: dict[str, Callable[[], object]] = {
     # A model that has what can be taken apart.
-    "cascades.md": lambda: Path("model.onnx").write_bytes(image_models.vgg(320, 0.125)),
+    "cascades.md": lambda: Path("model.tflite").write_bytes(tflite_networks.mobilenet_v2(64, 8)),
     "objects.md": lambda: Path("textures.json").write_text(blocks("objects.md", "json")[0]),
     "shapes.md": _shapes_files,
     "together.md": _together_files,

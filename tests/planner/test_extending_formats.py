@@ -103,9 +103,10 @@ IMPORTER = '''"""Dumps of a toy compiler: a line of id, first and last step, and
 
 from memplan.systems.dump import problem_of, refuse_dims
 from memplan.systems.imported import Imported, ModelOptions
-from memplan.planner.systems import FileReader, System, begins_with
+from memplan.planner.systems import FileReader, System
 
-READER = FileReader("toy", begins_with(b"TOY"), "memplan.systems.reading.toy", suffixes=(".toy",))
+IS_TOY = lambda data: data.startswith(b"TOY")
+READER = FileReader("toy", IS_TOY, "memplan.systems.reading.toy", suffixes=(".toy",))
 SYSTEM = System(name="toy", title="toy", readers=(READER,))
 
 

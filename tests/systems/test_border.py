@@ -9,7 +9,7 @@ import pytest
 import memplan
 from memplan.api.cli.main import main
 from memplan.planner.errors import FormatError
-from memplan.planner.systems import FileReader, begins_with
+from memplan.planner.systems import FileReader
 from memplan.systems.reading import IMPORTERS
 from tests.support.failing_reader import FAULTS
 
@@ -26,7 +26,7 @@ SENTENCES = {
 def test_a_fault_of_a_reader_is_an_error_of_the_file(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    failing = FileReader("failing", begins_with(b"fault:"), "tests.support.failing_reader")
+    failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "tests.support.failing_reader")
     monkeypatch.setitem(IMPORTERS, "failing", failing)
     file = tmp_path / "model"
     file.write_bytes(fault + later)

@@ -101,8 +101,8 @@ def test_8_hints_are_honoured_where_a_plan_is_kept(capfd: Captured) -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "hint": 4 * (3 - k)} for k in range(4)]
     problem = written("hints.json", json.dumps({"buffers": rows}))
     old = written("old.json", json.dumps({"placements": [{"id": 0, "pool": "default", "offset": 12}]}))
-    plan, _ = planned(capfd, problem, "--keep", old)
-    assert [row["offset"] for row in plan["placements"]] == [12, 8, 4, 0]
+    assert main(["replan", problem, old, "--format", "json"]) == 0
+    assert [row["offset"] for row in json.loads(capfd.readouterr().out)["placements"]] == [12, 8, 4, 0]
 
 
 def test_9_what_does_not_fit_is_told_with_the_size_that_would_do(capfd: Captured) -> None:

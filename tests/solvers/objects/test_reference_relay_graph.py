@@ -1,4 +1,4 @@
-"""Tensors as Relay's planner sees them: sizes, textures, and what makes no sense."""
+"""Operations as Relay's planner sees them: sizes, textures, and what makes no sense."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from lab.relay_storages import Bundle, Item, Operation, RelayCall, RelayParameter, Reshape, Storage, plan_storages
 from memplan.planner.errors import ProblemError
 from memplan.solvers.objects.relay_graph import TensorType
-from memplan.solvers.objects.relay_tokens import FreeTextures, Token
+
+BUFFER = TensorType((1,), "uint8")
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,9 @@ def texture(*shape: int, dtype: str = "float16", scope: str = "global.texture") 
     return TensorType(shape, dtype, scope, "adreno")
 
 
+SQUARE = texture(10, 10, 4)
+
+
 @pytest.mark.parametrize(
     ("kind", "sides"),
     [
@@ -42,10 +47,15 @@ def texture(*shape: int, dtype: str = "float16", scope: str = "global.texture") 
     ],
 )
 def test_textures_are_flattened_to_width_and_height(kind: TensorType, sides: tuple[int, int]) -> None:
-    assert kind.texture() == sides
+    assert plan_storages([RelayParameter("x", kind)], ["x"]).storages == (Storage(0, "adreno", kind.scope, sides),)
 
 
-SQUARE = texture(10, 10, 4)
+def textures(*types: TensorType) -> list[tuple[int, ...]]:
+    """Return the ids of a chain of calls: the third may have the storage of the first, and so on."""
+    operations: list[Operation] = [RelayParameter("t", TensorType((1,), "uint8"))]
+    operations += [RelayCall(f"t{i}", ("t" if i == 0 else f"t{i - 1}",), (kind,)) for i, kind in enumerate(types)]
+    plan = plan_storages(operations, [operations[-1].name])
+    return [plan.ids[operation.name] for operation in operations[1:]]
 
 
 @pytest.mark.parametrize(
@@ -60,13 +70,57 @@ SQUARE = texture(10, 10, 4)
         (texture(10, 60, 4), False),
         (texture(10, 10, 4, dtype="float32"), False),
         (texture(10, 10, 4, scope="global.texture-weight"), False),
+        (TensorType((10, 10, 4), "float16"), False),
     ],
 )
 def test_textures_never_mix_scopes_or_types_nor_sides_more_than_five_times(other: TensorType, is_reused: bool) -> None:
-    free, first = FreeTextures(), Token(SQUARE, storage=0)
-    free.add(first)
-    free.put(first)
-    assert (free.take(Token(other, storage=1)) is not None) == is_reused
+    first, _, third = textures(SQUARE, BUFFER, other)
+    assert (first == third) == is_reused
+
+
+def test_a_texture_grows_where_none_is_large_enough_and_is_then_not_free_again() -> None:
+    operations: list[Operation] = [RelayParameter("t", BUFFER)]
+    kinds = (SQUARE, BUFFER, texture(12, 9, 4), BUFFER, SQUARE)
+    operations += [RelayCall(f"t{i}", ("t" if i == 0 else f"t{i - 1}",), (kind,)) for i, kind in enumerate(kinds)]
+    plan = plan_storages(operations, ["t4"])
+    first, grown, last = (plan.ids[name][0] for name in ("t0", "t2", "t4"))
+    assert first == grown != last
+    assert plan.storages[first].texture == (10, 12)
+
+
+def test_a_texture_that_need_not_grow_is_preferred_and_of_those_the_closest() -> None:
+    makers: list[Operation] = [RelayParameter("t", BUFFER)]
+    sizes = {"wide": texture(10, 20, 4), "close": texture(11, 11, 4), "small": texture(9, 9, 4)}
+    calls = [RelayCall(name, ("t",), (kind,)) for name, kind in sizes.items()]
+    end = [RelayCall("end", tuple(sizes), (BUFFER,)), RelayCall("next", ("end",), (SQUARE,))]
+    plan = plan_storages([*makers, *calls, *end], ["next"])
+    assert plan.ids["next"] == plan.ids["close"]
+
+
+@pytest.mark.parametrize(
+    ("operations", "results", "sentence"),
+    [
+        ([RelayCall("a", ("b",), ())], [], 'operations[0]: must take values of operations before it, got "b"'),
+        ([RelayParameter("a", BUFFER)] * 2, [], 'operations[1].name: must be unique, got "a" again'),
+        ([RelayParameter("a", BUFFER)], ["b"], 'results[0]: must name an operation, got "b"'),
+        (
+            [RelayParameter("a", BUFFER), Item("b", "a", 1)],
+            [],
+            "operations[1].index: must be at least 0 and below 1, got 1",
+        ),
+        (
+            [RelayParameter("a", BUFFER), Bundle("b", ("a", "a")), Reshape("c", "b", BUFFER)],
+            [],
+            "operations[2].input: must be one tensor, got 2",
+        ),
+    ],
+)
+def test_operations_that_make_no_sense_are_named(
+    operations: list[Operation], results: list[str], sentence: str
+) -> None:
+    with pytest.raises(ProblemError) as caught:
+        plan_storages(operations, results)
+    assert caught.value.sentences == (sentence,)
 
 
 @pytest.mark.parametrize(

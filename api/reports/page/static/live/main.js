@@ -69,7 +69,7 @@ class Live {
     const recent = h("div", { class: "recent" });
     fill(this.view, h("div", { class: "welcome" }, h("div", { class: "target" },
       h("h2", {}, "Drop a problem, a plan, a model or a dump"),
-      h("p", {}, "JSON or CSV of memplan and MiniMalloc; TFLite, ONNX, ExecuTorch, HLO, IREE, TVM; logs and traces."),
+      h("p", {}, "JSON or CSV of memplan and MiniMalloc; TFLite, ONNX, ExecuTorch, HLO, IREE, TVM."),
       h("p", { class: "quiet" }, "Problems and plans are read here; other files by this service, in a process of their own."),
       h("button", { class: "primary", onclick: () => this.chooser.click() }, "Open a file…"), " ",
       h("button", { onclick: () => this.guarded(() => this.example()) }, "Try an example")), recent));
