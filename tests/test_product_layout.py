@@ -32,8 +32,11 @@ MANY_IMPORTS = {
     "capabilities/cascade/cascade.py",
     "capabilities/cascade/writing.py",
     # One question has several parts, each of a search of its own.
+    "capabilities/check/check.py",
     "capabilities/explain/explain.py",
     "capabilities/order/order.py",
+    "capabilities/sweep/sweep.py",
+    "capabilities/verify/verify.py",
     # Studies put searches, bounds, verifier and engines together, which are rooms of their own.
     "api/bench/worker.py",
     "solvers/certificates/certify.py",
