@@ -11,18 +11,18 @@ from pydantic_core import to_jsonable_python
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
 from memplan.capabilities.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
-from memplan.capabilities.explain.peaks import PoolPeak, pool_peaks
 from memplan.capabilities.explain.reasons import explain as study
-from memplan.capabilities.explain.reasons.options import EXPLAIN_S
 from memplan.capabilities.explain.reasons.options import ExplainOptions as StudyOptions
 from memplan.capabilities.explain.repairs import repair
 from memplan.capabilities.explain.repairs.values import KINDS, ChangeKind, Repairs
 from memplan.capabilities.explain.what_if.values import WhatIf
 from memplan.capabilities.explain.what_if.what_if import MORE, WhatIfOptions, what_if
 from memplan.capabilities.inputs import EXAMPLE, GRAPH, PROBLEM
+from memplan.capabilities.plan.planning import REASON_S
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import with_capacities
+from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
 from memplan.planner.errors import InputError, shown
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Explanation, Plan
@@ -39,7 +39,7 @@ from memplan.systems.reading import detect
 class ExplainOptions(SearchOptions):
     """Options of an explanation."""
 
-    explain_s: Seconds = Field(EXPLAIN_S, description="Of these, the seconds for the reason.")
+    explain_s: Seconds = Field(REASON_S, description="Of these, the seconds for the reason.")
     study_s: Seconds = Field(5.0, description="Of these, the seconds for repairs, and as many for what-if.")
     repairs: Annotated[int, Field(ge=0, le=100)] = Field(
         0, description="Look for so many repairs, too: the fewest changes with which it fits."

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from memplan.capabilities import MODULES
 from memplan.capabilities.capability import Control
-from memplan.capabilities.explain.reasons.options import EXPLAIN_S
 from memplan.capabilities.question import Question
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError, shown
@@ -24,7 +24,8 @@ from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import checked, table
 
-REASON_S = EXPLAIN_S
+REASON_S = 2.0
+"""The seconds that the reason may take where nothing fits."""
 LEAST_REASON_S = 0.05
 """With fewer seconds left, the reason is the one that the solve found."""
 
@@ -69,7 +70,9 @@ def with_reason(problem: Problem, plan: Plan, running: Control, reason_s: float 
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
-    # Imported here: most problems fit.
+    if "explain" not in MODULES:
+        return plan  # with what the search saw
+    # Imported here: most problems fit, and a plan stands on no other question.
     from memplan.capabilities.explain.reasons import explain
     from memplan.capabilities.explain.reasons.options import ExplainOptions
 

@@ -8,13 +8,13 @@ from typing import TypeVar, get_args
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.explain.peaks import PoolPeak, pool_peaks
 from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN
 from memplan.capabilities.plan.any_plan import ANY_PLAN, PROBLEM_OF_PLAN
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.verify.again import Again, lines_of_again, solved_again
 from memplan.capabilities.verify.better import BesideBest, beside_best, lines_beside_best
+from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
 from memplan.planner.audit import verify as violations_of
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.lint.foreign import lint_plan

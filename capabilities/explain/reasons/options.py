@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from memplan.capabilities.plan.planning import REASON_S
 from memplan.planner.model.plan import Explanation
 from memplan.solvers.portfolio.limits import Limits
 
 Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
 OnStage = Callable[[Stage, Explanation], None]
-EXPLAIN_S = 2.0
-"""The seconds that an explanation may take beyond the solve, by default."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,6 @@ class ExplainOptions(Limits):
     looked for.
     """
 
-    time_limit_s: float = EXPLAIN_S
+    time_limit_s: float = REASON_S
     on_stage: OnStage | None = None
     with_enough: bool = True

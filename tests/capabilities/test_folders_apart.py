@@ -1,0 +1,91 @@
+"""Each question and each system is a folder with one row: without it, the rest plans, verifies and serves."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.systems import SYSTEMS
+from tests.support.house_copies import ROOT, copy_packages, run_beside
+
+pytestmark = pytest.mark.slow
+
+QUESTIONS = sorted(path.parent.name for path in (ROOT / "capabilities").glob("*/__init__.py"))
+FOLDERS = (*(f"capabilities/{name}" for name in QUESTIONS), *(f"systems/{name}" for name in SYSTEMS))
+STAY = {"capabilities/plan", "capabilities/verify"}
+"""The questions that the rest is tried with; `verify` stands on `plan`, and neither on any other."""
+SERVED = """
+import json
+import sys
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+from memplan.api.cli.main import main
+from memplan.api.http.app import create_app
+from memplan.api.settings import Settings
+from memplan.capabilities import MODULES
+from memplan.capabilities.registry import CAPABILITIES
+
+folder, root = Path(sys.argv[1]), Path(sys.argv[2])
+assert all(CAPABILITIES[name].name == name for name in MODULES)
+model, plan = str(root / "examples" / "mobilenet_v2.csv"), str(folder / "plan.json")
+assert main(["plan", model, "-q", "-o", plan]) == 0
+assert main(["verify", model, plan]) == 0
+assert main(["plan", model, "-q", "--capacity", "1MB"]) == 1
+with TestClient(create_app(Settings(data_folder=folder / "data", workers=0))) as client:
+    problem = {"buffers": [{"id": 0, "size": 8, "start": 0, "end": 2}]}
+    found = client.post("/v1/plan", json=problem).json()
+    assert (found["status"], found["peak"]) == ("optimal", 8)
+    assert client.post("/v1/verify", json={"problem": problem, "plan": found}).json()["valid"]
+    paths = client.get("/openapi.json").json()["paths"]
+    assert {f"/v1/{name}" for name in MODULES} <= paths.keys()
+print("served")
+"""
+
+
+def standing_on(folder: str) -> set[str]:
+    """Return the folders, `capabilities/NAME` or `systems/NAME`, that import a folder, or one that does; and itself."""
+    found, grown = set[str](), {folder}
+    while grown - found:
+        found |= grown
+        grown = {each for each in FOLDERS if found & set(imports_of(each))} | found
+    return found
+
+
+def imports_of(folder: str) -> Iterator[str]:
+    """Yield the folders that the modules of a folder import as they are imported."""
+    for path in (ROOT / folder).rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        inside = {id(node) for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) for node in ast.walk(each)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and id(node) not in inside:
+                found = "/".join(f"{node.module}.".removeprefix("memplan.").split(".")[:2])
+                if found != folder and found in FOLDERS:
+                    yield found
+
+
+def without_rows(file: Path, beginnings: set[str]) -> None:
+    """Remove the rows of a table of modules that name one of some folders."""
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if not any(f': "{each}.' in line for each in beginnings)))
+
+
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in STAY])
+def test_the_rest_plans_verifies_and_serves_without_a_folder(folder: str, tmp_path: Path) -> None:
+    gone = standing_on(folder)
+    assert not gone & STAY
+    copy_packages(tmp_path)
+    for each in gone:
+        shutil.rmtree(tmp_path / each)
+    names = [each.split("/") for each in gone]
+    without_rows(tmp_path / "capabilities/__init__.py", {name for kind, name in names if kind == "capabilities"})
+    without_rows(
+        tmp_path / "planner/systems.py", {f"memplan.systems.{name}" for kind, name in names if kind == "systems"}
+    )
+    done = run_beside(tmp_path, SERVED, str(tmp_path), str(ROOT))
+    assert done.stdout.endswith("served\n"), done.stderr
