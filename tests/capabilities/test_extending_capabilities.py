@@ -1,4 +1,4 @@
-"""The guides in docs/extending.md, followed: a toy capability and a toy option for models, in a copy of memplan."""
+"""The guides in docs/adding.md, followed: a toy capability and a toy option for models, in a copy of memplan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.house_copies import copy_packages, run_beside
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs/extending.md").read_text()
+GUIDE = (ROOT / "docs/adding.md").read_text()
 COUNT = '''"""The capability `count`: the buffers of a problem, counted one by one."""
 
 from pydantic import Field

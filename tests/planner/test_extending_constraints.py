@@ -1,4 +1,4 @@
-"""The guide in docs/extending.md, followed: two toy kinds on single offsets, added to a copy of the packages, hold."""
+"""The guide in docs/adding.md, followed: two toy kinds on single offsets, added to a copy of the packages, hold."""
 
 from __future__ import annotations
 

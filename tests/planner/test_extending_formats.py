@@ -1,4 +1,4 @@
-"""The guide in docs/extending.md, followed: a toy format and a toy importer, added to a copy of the packages."""
+"""The guide in docs/adding.md, followed: a toy format and a toy importer, added to a copy of the packages."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ print("used")
     ],
 )
 def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
-    guide = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
     section = guide.split(f"## How to add {title}\n")[1].split("\n## ")[0]
     listed = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
     assert set(listed) == files

@@ -1,4 +1,4 @@
-"""The guide in docs/extending.md, followed for a toy kind on pairs: two buffers keep a distance, at every door."""
+"""The guide in docs/adding.md, followed for a toy kind on pairs: two buffers keep a distance, at every door."""
 
 from __future__ import annotations
 

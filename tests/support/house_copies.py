@@ -1,4 +1,4 @@
-"""Copies of the packages, to which the guides of docs/extending.md are applied, and programs that run beside one."""
+"""Copies of the packages, to which the guides of docs/adding.md are applied, and programs that run beside one."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def extend(folder: Path, patch: Patch) -> None:
 
 
 def guide(section: str) -> set[str]:
-    """Return the files that a section of docs/extending.md lists."""
-    text = (ROOT / "docs/extending.md").read_text().split(f"## {section}\n")[1].split("\n## ")[0]
+    """Return the files that a section of docs/adding.md lists."""
+    text = (ROOT / "docs/adding.md").read_text().split(f"## {section}\n")[1].split("\n## ")[0]
     return set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))

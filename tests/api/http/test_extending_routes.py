@@ -1,4 +1,4 @@
-"""The guide in docs/extending.md, followed: a toy route, added to a copy of the packages, answers as others do."""
+"""The guide in docs/adding.md, followed: a toy route, added to a copy of the packages, answers as others do."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ print("answered")
 
 
 def test_the_guide_lists_the_files_of_a_route_and_they_are_few() -> None:
-    section = (ROOT / "docs/extending.md").read_text().split("## How to add a route")[1].split("\n## ")[0]
+    section = (ROOT / "docs/adding.md").read_text().split("## How to add a route")[1].split("\n## ")[0]
     listed = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
     assert {"api/http/routes/NAME.py", "api/http/app.py"} <= listed
     assert len(listed) <= MOST_FILES
