@@ -13,7 +13,6 @@ MODULES = {
     "schedule": "schedule.schedule",
     "cascade": "cascade.cascade",
     "liveness": "liveness.liveness",
-    "shadow": "liveness.shadow",
     "compare": "compare.compare",
     "convert": "convert.convert",
     "deploy": "convert.deploy",

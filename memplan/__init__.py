@@ -143,7 +143,6 @@ if TYPE_CHECKING:
     from memplan.capabilities.liveness.liveness import LivenessOptions as LivenessOptions
     from memplan.capabilities.liveness.liveness import liveness as liveness
     from memplan.capabilities.liveness.shadow import Shadow as Shadow
-    from memplan.capabilities.liveness.shadow import shadow as shadow
     from memplan.capabilities.order.order import OrderAnswer as OrderAnswer
     from memplan.capabilities.order.order import OrderOptions as OrderOptions
     from memplan.capabilities.order.order import order as order

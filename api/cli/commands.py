@@ -42,7 +42,6 @@ PANELS = {
         "cascade",
         "schedule",
         "liveness",
-        "shadow",
         "shapes",
         "limits",
         "verify-shapes",

@@ -10,8 +10,10 @@ from memplan.capabilities.capability import Capability, CapabilityOptions, Contr
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import OPERATIONS
 from memplan.capabilities.liveness.comparison import PlannedPeak, compare_readings
+from memplan.capabilities.liveness.shadow import PLAN_OF_OPERATIONS, Shadow, shadow
 from memplan.capabilities.sizes import size_text
 from memplan.planner.liveness import Analysis, Reading, analyse
+from memplan.planner.model.plan import Plan
 from memplan.planner.operations.operations import Operations
 
 _BRIEF = 2_000
@@ -30,28 +32,41 @@ class LivenessOptions(Reading, CapabilityOptions):
 
 
 class LivenessAnswer(Analysis):
-    """The analysis of operations; `peaks` where ways to read them were compared."""
+    """The analysis of operations; `peaks` where ways to read them were compared, `shadow` where there is a plan."""
 
     peaks: tuple[PlannedPeak, ...] | None = None
+    shadow: Shadow | None = Field(None, exclude_if=lambda shadow: shadow is None)
 
 
 def liveness(
-    operations: Operations, options: LivenessOptions = LivenessOptions(), control: Control = Control()
+    operations: Operations,
+    plan: Plan | None = None,
+    options: LivenessOptions = LivenessOptions(),
+    control: Control = Control(),
 ) -> LivenessAnswer:
     """Find when the buffers of a program are alive, from its operations: a problem to plan, and facts about it.
 
-    Nothing is solved, unless the peaks of the ways to read lifetimes are to be compared.
+    Nothing is solved, unless the peaks of the ways to read lifetimes are to be compared. With a plan, the operations
+    run on its addresses, in every way, which finds what is overwritten before it is read: wrong lifetimes, which the
+    verifier believes.
     """
     running = control.begun(options)
     found = analyse(operations, options.reading)
     peaks = None
     if options.compare:
         peaks = compare_readings(operations, options.reading, cancelled=running.cancelled, deadline=running.deadline)
-    return LivenessAnswer.model_construct(**{name: getattr(found, name) for name in Analysis.model_fields}, peaks=peaks)
+    return LivenessAnswer.model_construct(
+        **{name: getattr(found, name) for name in Analysis.model_fields},
+        peaks=peaks,
+        shadow=None if plan is None else shadow(operations, plan),
+    )
 
 
 def lines(found: LivenessAnswer) -> Iterator[str]:
     """Yield the most important of it for people."""
+    if found.shadow is not None:
+        yield from found.shadow.lines()
+        return
     for warning in found.warnings:
         yield f"warning: {warning.rule}: {warning.message}"
     space = found.workspace
@@ -77,8 +92,10 @@ def _is_brief(extent: Extent, options: LivenessOptions) -> bool:
 
 CAPABILITY = Capability(
     liveness,
-    inputs=(OPERATIONS,),
+    inputs=(OPERATIONS, PLAN_OF_OPERATIONS),
     lines=lines,
+    exit_status=lambda found: 3 if found.shadow is not None and not found.shadow.intact else 0,
+    exits={0: "there are lifetimes, and nothing is overwritten", 3: "something is overwritten"},
     is_brief=_is_brief,
     example={
         "operations": {

@@ -92,7 +92,10 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
             found[name, f"{count:,} operations"] = lambda count=count, more=more: {"graph": graph(of(count)), **more}  # type: ignore[misc]
     found["liveness", "100,000 statements"] = lambda: {"operations": statements(of(100_000))}
     found["liveness", "compared"] = lambda: {"operations": statements(of(20_000)), "options": {"compare": True}}
-    found["shadow", "20,000 statements"] = lambda: {"operations": statements(of(20_000)), "plan": placements(10)}
+    found["liveness", "20,000 statements and a plan"] = lambda: {
+        "operations": statements(of(20_000)),
+        "plan": placements(10),
+    }
     found["import", "200,000 rows"] = lambda: of_file(of(200_000))
     found["compare", "100,000 rows"] = lambda: of_file(of(100_000))
     found["sweep", "changes of 500,000"] = lambda: {"problem": problem(3), "changes": [[{"a": 1}] * of(500_000)]}

@@ -12,7 +12,7 @@ from memplan.capabilities.convert.convert import graph_of, operations_of
 from memplan.capabilities.sizes import size_text
 
 _OUT = "The file to write, or - for standard output; without one, the answer."
-_OPERATIONS = "Write a model's operations, for liveness and shadow to read."
+_OPERATIONS = "Write a model's operations, for liveness to read."
 _GRAPH = "Write a model's graph of operations, for order to read."
 
 

@@ -1,4 +1,4 @@
-"""`memplan liveness` and `memplan shadow`: what they write where, and their exit status."""
+"""`memplan liveness`, with a plan or without: what they write where, and their exit status."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ def test_a_problem_is_planned_and_its_plan_run(operations: str, tmp_path: Path, 
     assert main(["liveness", operations, "-o", problem, "--quiet"]) == 0
     assert main(["plan", problem, "-o", plan, "--quiet"]) == 0
     assert capfd.readouterr() == ("", "")
-    assert main(["shadow", operations, plan]) == 0
-    assert capfd.readouterr() == ('{"intact":true,"clobbered":[]}\n', "")
+    assert main(["liveness", operations, "--plan", plan]) == 0
+    out, err = capfd.readouterr()
+    assert (json.loads(out)["shadow"], err) == ({"intact": True, "clobbered": []}, "memplan: intact\n")
 
 
 def test_a_table_is_written_on_request(operations: str, tmp_path: Path) -> None:
@@ -89,9 +90,9 @@ def test_a_plan_that_overwrites_something_is_told_and_exits_with_3(
     plan.write_text(
         "id,lower,upper,size,offset\nmain/x,0,1,10,5\nmain/y,3,4,10,0\nmain/0:f/t,0,2,100,10\nmain/0:f/u,2,4,80,20\n"
     )
-    assert main(["shadow", operations, str(plan)]) == 3
+    assert main(["liveness", operations, "--plan", str(plan), "--quiet"]) == 3
     out, err = capfd.readouterr()
-    answer = json.loads(out)
+    answer = json.loads(out)["shadow"]
     assert not answer["intact"]
     assert answer["clobbered"][0] == {
         "buffer": "main/x",
@@ -102,7 +103,7 @@ def test_a_plan_that_overwrites_something_is_told_and_exits_with_3(
         "bytes": [10, 15],
     }
     assert err == ""
-    assert main(["shadow", operations, str(plan), "--format", "table"]) == 3
+    assert main(["liveness", operations, "--plan", str(plan), "--format", "table"]) == 3
     assert (
         capfd.readouterr().out
         == "main/0:f/0 needs main/x, but main/0:f/0 wrote main/0:f/t over bytes 10 to 15 of default\n"
@@ -122,7 +123,7 @@ def test_wrong_operations_are_told_with_the_name_of_their_file(
 ) -> None:
     path = tmp_path / "wrong.json"
     path.write_text(content)
-    for arguments in (["liveness", str(path)], ["shadow", str(path), "plan.json"]):
+    for arguments in (["liveness", str(path)], ["liveness", str(path), "--plan", "plan.json"]):
         assert main(arguments) == 2
         told, said = capfd.readouterr()
         assert (told, said.startswith(f"memplan: error: {path}: {sentence}")) == ("", True)
@@ -134,7 +135,7 @@ def test_a_wrong_time_limit_is_an_error(operations: str, capfd: Captured) -> Non
 
 
 def test_only_one_of_operations_and_plan_is_standard_input(capfd: Captured) -> None:
-    assert main(["shadow", "-", "-"]) == 2
+    assert main(["liveness", "-", "--plan", "-"]) == 2
     assert capfd.readouterr().err.endswith("files: only one of them must be standard input, got - twice\n")
 
 

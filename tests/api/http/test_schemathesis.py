@@ -41,7 +41,6 @@ CALLS = [
     ("POST", "/v1/compare", GenerationMode.NEGATIVE),
     ("POST", "/v1/convert", GenerationMode.NEGATIVE),
     ("POST", "/v1/export", GenerationMode.NEGATIVE),
-    ("POST", "/v1/shadow", GenerationMode.NEGATIVE),
     ("POST", "/v1/sweep", GenerationMode.NEGATIVE),
     ("POST", "/v1/jobs", GenerationMode.POSITIVE),
     ("POST", "/v1/jobs", GenerationMode.NEGATIVE),
