@@ -1,7 +1,7 @@
 """The other systems: how files of each are read, which planners it has, and how a plan goes back to it.
 
 A system registers itself by one row: a module with `SYSTEM`, whose rows name further modules, as `module:function`,
-that are imported when they are used. `python -m lab.manual` makes the table of docs/capabilities.md from these rows.
+that are imported when they are used. `python -m lab.manual` makes the table of docs/reference.md from these rows.
 """
 
 from __future__ import annotations
