@@ -28,7 +28,8 @@ class Subject:
 class Input(Generic[T]):
     """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
 
-    `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with the inputs before it;
+    `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with
+    the inputs before it, None where it is not in there;
     `from_text` reads what an option of the command says instead, all that it is given. Each raises InputError.
     `to_json` writes it for a service. `absent` gives the value where the command has no file for it, from what other
     files say; without, a file that is not `required` may be left out. Where it is `named_by_flag`, the command has a
@@ -43,7 +44,7 @@ class Input(Generic[T]):
     from_json: Callable[[Any], T]
     to_json: Callable[[T], Any]
     help: str
-    from_file: Callable[[Reader, bytes, str, Question], T] | None = None
+    from_file: Callable[[Reader, bytes, str, Question], T | None] | None = None
     from_text: Callable[[tuple[str, ...], Question], T] | None = None
     absent: Callable[[Reader, Question], T | None] | None = None
     subject: Callable[[T], Subject] | None = None

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from memplan.planner.together import Application
 
 M = TypeVar("M")
+NONE = "none"
+"""The word where no models may run together."""
 MODEL_SUFFIXES = tuple(suffix for importer in importers.IMPORTERS.values() for suffix in importer.suffixes)
 """The endings of the names of models and dumps."""
 
@@ -49,17 +51,18 @@ class ReadOptions(ProblemOptions, ModelOptions):
 class TogetherOptions(WireValue):
     """The options for several files: which of their models may run together."""
 
-    in_turns: bool = Field(False, description="Of several files, no model runs while another one does.")
-    together: Texts = Field((), description="Of several files, models that may run together, by their names: asr,kws.")
+    together: Texts = Field(
+        (), description="Of several files, models that may run together, by their names: asr,kws; or none of them."
+    )
 
     def check(self, files: Sequence[str]) -> None:
         """Raise OptionError where it is not said how several files run, or is for one."""
-        if len(files) == 1 and (self.in_turns or self.together):
-            raise OptionError(f"in-turns, together: must be given for several files only, got {files[0]}")
-        if len(files) > 1 and self.in_turns == bool(self.together):
-            line = f"`memplan {join(['plan', *files, '--in-turns'])}`"
+        if len(files) == 1 and self.together:
+            raise OptionError(f"together: must be given for several files only, got {files[0]}")
+        if len(files) > 1 and not self.together:
+            line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
             raise OptionError(
-                f"in-turns, together: one must be given for several files, got {', '.join(files)}: {line}, or"
+                f"together: must be given for several files, got {', '.join(files)}: {line}, or"
                 " --together with the names of those that may run together; an application in JSON says more"
             )
 
@@ -73,7 +76,8 @@ def joined(problems: Sequence[tuple[str, Problem]], options: TogetherOptions) ->
     for path, problem in problems:
         stem = Path(path).stem
         models[next(each for k in count(1) if (each := stem if k == 1 else f"{stem}#{k}") not in models)] = problem
-    return Application(models=models, together=tuple(tuple(text.split(",")) for text in options.together))
+    groups = (text for text in options.together if text != NONE)
+    return Application(models=models, together=tuple(tuple(text.split(",")) for text in groups))
 
 
 def validated(model: type[M], given: Mapping[str, Any]) -> M:
@@ -106,9 +110,9 @@ def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
 class Reader:
     """Reads the files of one question, and keeps what they say beside it.
 
-    `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed; of a file
-    with a plan inside, `own_plan` is that plan, or only `own_peak` is known; of a file that is one, `own_graph` is the
-    graph of operations; of several files, `application` is what they are together.
+    `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Where it
+    `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known. Of a file that is one,
+    `own_graph` is the graph of operations; of several files, `application` is what they are together.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -116,6 +120,7 @@ class Reader:
     data: bytes = b""
     name: str | None = None
     warnings: list[Finding] = field(default_factory=list)
+    seeks_plan: bool = False
     own_plan: Plan | None = None
     own_peak: int | None = None
     own_graph: OperationGraph | None = None

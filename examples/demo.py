@@ -44,7 +44,7 @@ def main(folder: Path, time_limit_s: float) -> int:
             problem = read_problem(file)
             for solver in SOLVERS:
                 plan = client.plan(problem, Options(solver=solver, time_limit_s=time_limit_s))
-                wrong += bool(verify(problem, plan))
+                wrong += not verify(problem, plan).valid
                 print(ROW.format(name, solver, *row(plan)), flush=True)
                 if solver == "auto" and plan.peak is not None:
                     (folder / f"{file.stem}.svg").write_bytes(draw(problem, plan, "svg"))

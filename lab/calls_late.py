@@ -162,11 +162,11 @@ async def _fair(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
     heavy_key, light_key = asked.keys
     one_change = [[{"buffer": 0, "fields": {"size": 9}}]]
     bodies = [
-        ("/v1/repairs", written({"problem": bank(440)}, 0.2)),
+        ("/v1/explain", written({"problem": bank(440), "options": {"repairs": 3}}, 0.2)),
         ("/v1/order", written({"graph": graph(2_000)}, 0.2)),
         (
-            "/v1/scenarios",
-            written({"problem": problem(100_000), "grid": one_change}, 0.2),
+            "/v1/sweep",
+            written({"problem": problem(100_000), "changes": one_change}, 0.2),
         ),
         ("/v1/explain", written({"problem": bank(1_400)}, 0.2)),
     ]

@@ -37,14 +37,14 @@ def commands(file: Path, plan: Path, folder: Path) -> Iterator[list[str]]:
     """Yield the command lines of a file; those on plans have one that was made before."""
     name, out = str(file), str(folder / f"out{file.suffix}")
     is_model = detect(file.read_bytes(), file.name) is not None
-    for command in ("plan", "explain", "repairs", "check", "certificate"):
+    for command in ("plan", "explain", "check", "certify"):
         yield [command, name]
     for command in ("order", "cascade"):
         yield [command, name]
     yield ["plan", name, "--reorder"]
     yield ["cascade", name, "--check"]
     if plan.exists():
-        yield from ([command, name, str(plan)] for command in ("replan", "audit"))
+        yield from ([*words, str(plan)] for words in (("plan", name, "--keep"), ("verify", name)))
     if is_model:
         yield ["compare", name]
     if file.suffix in _WRITTEN:

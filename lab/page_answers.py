@@ -1,4 +1,4 @@
-"""Answers of the page of a plan, beside the verifier, `audit` and `explain`: `python -m lab.page_answers 60 [SEED]`.
+"""Answers of the page of a plan, beside the verifier, `verify` and `explain`: `python -m lab.page_answers 60 [SEED]`.
 
 Draws problems with every constraint kind, and loose plans of them, as `lab.places` does, and opens their pages in
 Debian's Chromium. Read from the page, as text: the badge, also of a plan that was spoiled; how low each buffer could
@@ -20,8 +20,10 @@ from typing import Any
 
 from lab.places import Offsets, lives, loose, moved, plan_of, roots
 from lab.support.cases import run_cases
-from memplan import AuditOptions, ExplainOptions, Plan, Problem, audit, explain, inspect
+from memplan import ExplainOptions, Plan, Problem, explain
 from memplan.api.reports.page.file_page import plan_page
+from memplan.capabilities.verify.better import beside_best
+from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.audit import verify
 from tests.support.browser import Tab, chromium, tab, wait_until
 from tests.support.families import families
@@ -60,7 +62,7 @@ def faults(shown: Tab, seed: int, tally: Counter[str]) -> Iterator[str]:
 
 def differences(shown: Tab, problem: Problem, plan: Plan, rng: random.Random) -> Iterator[str | None]:
     """Yield for each answer of a valid plan's page, and for the badge of a spoiled one, what is wrong, or None."""
-    said = inspect(problem, plan)
+    said = verdict_on(problem, plan)
     sizes = [
         sorted({max(1, size + by) for size in (pool.used, pool.live, pool.lower_bound or 1) for by in (-1, 0)})
         for pool in said.pools
@@ -69,7 +71,7 @@ def differences(shown: Tab, problem: Problem, plan: Plan, rng: random.Random) ->
     yield None if read["badge"] == "verified" else f"badge of a valid plan: {read['badge']}"
     rows: Offsets = {row.id: (row.pool, row.offset) for row in plan.placements}
     yield from _floors(problem, rows, read["why"])
-    audited = {pool.name: pool for pool in audit(problem, plan, AuditOptions(time_limit_s=_LIMIT_S)).pools}
+    audited = {pool.name: pool for pool in beside_best(problem, plan, time_limit_s=_LIMIT_S).pools}
     for q, pool in enumerate(problem.pools):
         shows = read["pools"][q]
         used, best = audited[pool.name].used, audited[pool.name].best
@@ -146,7 +148,7 @@ def fits(problem: Problem, plan: Plan, q: int, size: int, answer: str) -> str | 
         here = {row.id: row.pool for row in plan.placements}
         rows = [row | {"pools": [here[row["id"]]]} for row in smaller.model_dump()["buffers"]]
         smaller = Problem.model_validate(smaller.model_dump() | {"buffers": rows})
-    found = explain(smaller, ExplainOptions(time_limit_s=_LIMIT_S, explain_s=0.1)).status
+    found = explain(smaller, options=ExplainOptions(time_limit_s=_LIMIT_S, explain_s=0.1)).status
     return None if found == "infeasible" and not is_valid else f"{wrong}; explain: {found}"
 
 

@@ -1,7 +1,7 @@
-"""Lowest offsets and peaks of `inspect`, compared with the verifier: `python -m lab.places 60 [SEED]`.
+"""Lowest offsets and peaks of `verify`, compared with the verifier: `python -m lab.places 60 [SEED]`.
 
 Draws problems with every constraint kind and loose plans of them. For each buffer the least offset that the verifier
-accepts, with all others where they are, must be the lowest that `inspect` reports; for each pool the largest end, the
+accepts, with all others where they are, must be the lowest that `verify` reports; for each pool the largest end, the
 live bytes and what they would be without a buffer are counted again, time step by time step.
 `tests/planner/verify/test_places.py` goes through some of the cases.
 """
@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from lab.support.cases import run_cases
-from memplan import Inspection, Plan, Problem, inspect, solve
+from memplan import Plan, Problem, Verdict, solve
+from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.audit import verify
 from tests.support.families import families
 from tests.support.tied_problems import draw_tied_problem
@@ -27,11 +28,11 @@ _SOLVE_S = 0.3
 
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield what `inspect` says otherwise of the loose plan of a drawn problem."""
+    """Yield what `verify` says otherwise of the loose plan of a drawn problem."""
     problem, plan = loose(seed)
     if plan is None:
         return
-    said = inspect(problem, plan)
+    said = verdict_on(problem, plan)
     assert said.places is not None
     tally["buffers"] += len(problem.buffers)
     tally["could lie lower"] += sum(
@@ -74,8 +75,8 @@ def plan_of(rows: Offsets) -> Plan:
     return Plan.model_validate({"status": "feasible", "placements": placements})
 
 
-def differences(problem: Problem, plan: Plan, said: Inspection) -> Iterator[str]:
-    """Yield what `inspect` says of a valid plan that the verifier, or counting, says otherwise."""
+def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
+    """Yield what `verify` says of a valid plan that the verifier, or counting, says otherwise."""
     rows: Offsets = {row.id: (row.pool, row.offset) for row in plan.placements}
     ids = problem.buffers.ids
     if said.places is None or not said.valid:

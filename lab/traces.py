@@ -6,7 +6,7 @@ realloc makes of it. A block that is allocated again is another buffer (`0x10#2`
 what is never freed is alive to the end. Blocks are aligned to 16 bytes, as malloc's are.
 
 A log has what `GreedyMemoryPlanner::PrintMemoryPlan` prints, in its words of now or of before, among other lines; its
-times include the last one, and its offsets stay in the table, for `memplan audit`.
+times include the last one, and its offsets stay in the table, for `memplan verify`.
 """
 
 from __future__ import annotations

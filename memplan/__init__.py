@@ -9,7 +9,7 @@ problem = Problem(
 )
 plan = solve(problem, time_limit_s=2)
 print(plan.status, plan.peak, plan.placement("conv2").offset)
-assert verify(problem, plan) == ()
+assert verify(problem, plan).valid
 ```
 
 A name is imported when it is first asked for: importing memplan loads nothing else.
@@ -23,20 +23,15 @@ from memplan.capabilities import MODULES, python_name
 _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MODULES.items()} | {
     "Control": "capabilities.capability",
     "Application": "planner.together",
-    "Audit": "capabilities.verify.audit",
-    "AuditOptions": "capabilities.verify.audit",
-    "CertificateOptions": "capabilities.certify.certify",
+    "CertifyOptions": "capabilities.certify.certify",
     "CheckOptions": "capabilities.check.check",
     "PlanOptions": "capabilities.plan.plan",
-    "ReplanOptions": "capabilities.plan.replan",
-    "ReplayOptions": "capabilities.verify.replay.replay",
     "SweepOptions": "capabilities.sweep.sweep",
-    "Scenarios": "capabilities.sweep.scenarios",
-    "ScenariosOptions": "capabilities.sweep.scenarios",
+    "Change": "capabilities.sweep.changes",
+    "Sweep": "capabilities.sweep.sweep",
     "ExplainOptions": "capabilities.explain.explain",
-    "Repairs": "capabilities.explain.repairs.answer",
-    "RepairsOptions": "capabilities.explain.repairs.answer",
-    "WhatIfOptions": "capabilities.explain.what_if.answer",
+    "ExplainAnswer": "capabilities.explain.explain",
+    "Repairs": "capabilities.explain.repairs.values",
     "CascadeAnswer": "capabilities.cascade.answer",
     "CascadeOptions": "capabilities.cascade.cascade",
     "CompareOptions": "capabilities.compare.compare",
@@ -48,7 +43,6 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "Exported": "capabilities.convert.export",
     "ImportAnswer": "capabilities.convert.import_",
     "ImportCallOptions": "capabilities.convert.import_",
-    "Inspection": "capabilities.verify.inspect",
     "HeapsAnswer": "capabilities.plan.heaps",
     "HeapsOptions": "capabilities.plan.heaps",
     "LivenessAnswer": "capabilities.liveness.liveness",
@@ -96,10 +90,11 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "SolveControl": "solvers.portfolio.options",
     "SymbolicProblem": "planner.symbols.problem",
     "Target": "capabilities.schedule.model.target",
+    "Verdict": "capabilities.verify.verify",
+    "VerifyOptions": "capabilities.verify.verify",
     "Violation": "planner.verify.violation",
     "WhatIf": "capabilities.explain.what_if.values",
     "__version__": "planner",
-    "certify": "solvers.certificates.certify",
     "certify_order": "capabilities.order.search.certificate",
     "infeasible_core": "solvers.certificates.certify",
     "order_and_place": "capabilities.order.placement.joint",
@@ -110,7 +105,6 @@ _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MO
     "recompute_frontier": "capabilities.order.recompute.frontier",
     "select_fields": "capabilities.selection",
     "solve": "capabilities.plan.plan",
-    "verify": "planner.audit",
     "write_plan": "files",
     "write_problem": "files",
 }
@@ -121,11 +115,10 @@ if TYPE_CHECKING:
     from memplan.capabilities.cascade.answer import CascadeAnswer as CascadeAnswer
     from memplan.capabilities.cascade.cascade import CascadeOptions as CascadeOptions
     from memplan.capabilities.cascade.cascade import cascade as cascade
-    from memplan.capabilities.certify.certify import CertificateOptions as CertificateOptions
-    from memplan.capabilities.certify.certify import certificate as certificate
+    from memplan.capabilities.certify.certify import CertifyOptions as CertifyOptions
+    from memplan.capabilities.certify.certify import certify as certify
     from memplan.capabilities.check.check import CheckOptions as CheckOptions
     from memplan.capabilities.check.check import check as check
-    from memplan.capabilities.check.diff import diff as diff
     from memplan.capabilities.compare.compare import CompareOptions as CompareOptions
     from memplan.capabilities.compare.compare import ModelComparison as ModelComparison
     from memplan.capabilities.compare.compare import compare as compare
@@ -141,13 +134,10 @@ if TYPE_CHECKING:
     from memplan.capabilities.convert.import_ import ImportAnswer as ImportAnswer
     from memplan.capabilities.convert.import_ import ImportCallOptions as ImportCallOptions
     from memplan.capabilities.convert.import_ import import_ as import_
+    from memplan.capabilities.explain.explain import ExplainAnswer as ExplainAnswer
     from memplan.capabilities.explain.explain import ExplainOptions as ExplainOptions
     from memplan.capabilities.explain.explain import explain as explain
-    from memplan.capabilities.explain.repairs.answer import Repairs as Repairs
-    from memplan.capabilities.explain.repairs.answer import RepairsOptions as RepairsOptions
-    from memplan.capabilities.explain.repairs.answer import repairs as repairs
-    from memplan.capabilities.explain.what_if.answer import WhatIfOptions as WhatIfOptions
-    from memplan.capabilities.explain.what_if.answer import what_if as what_if
+    from memplan.capabilities.explain.repairs.values import Repairs as Repairs
     from memplan.capabilities.explain.what_if.values import WhatIf as WhatIf
     from memplan.capabilities.liveness.liveness import LivenessAnswer as LivenessAnswer
     from memplan.capabilities.liveness.liveness import LivenessOptions as LivenessOptions
@@ -174,8 +164,6 @@ if TYPE_CHECKING:
     from memplan.capabilities.plan.plan import PlanOptions as PlanOptions
     from memplan.capabilities.plan.plan import plan as plan
     from memplan.capabilities.plan.plan import solve as solve
-    from memplan.capabilities.plan.replan import ReplanOptions as ReplanOptions
-    from memplan.capabilities.plan.replan import replan as replan
     from memplan.capabilities.schedule.answer import ScheduleAnswer as ScheduleAnswer
     from memplan.capabilities.schedule.model.contest import ScheduleProblem as ScheduleProblem
     from memplan.capabilities.schedule.model.target import Target as Target
@@ -188,25 +176,19 @@ if TYPE_CHECKING:
     from memplan.capabilities.shapes.shapes import shapes as shapes
     from memplan.capabilities.shapes.verify_shapes import SymbolicOffsets as SymbolicOffsets
     from memplan.capabilities.shapes.verify_shapes import VerifiedShapes as VerifiedShapes
-    from memplan.capabilities.sweep.scenarios import Scenarios as Scenarios
-    from memplan.capabilities.sweep.scenarios import ScenariosOptions as ScenariosOptions
-    from memplan.capabilities.sweep.scenarios import scenarios as scenarios
+    from memplan.capabilities.sweep.changes import Change as Change
+    from memplan.capabilities.sweep.sweep import Sweep as Sweep
     from memplan.capabilities.sweep.sweep import SweepOptions as SweepOptions
     from memplan.capabilities.sweep.sweep import sweep as sweep
-    from memplan.capabilities.verify.audit import Audit as Audit
-    from memplan.capabilities.verify.audit import AuditOptions as AuditOptions
-    from memplan.capabilities.verify.audit import audit as audit
-    from memplan.capabilities.verify.inspect import Inspection as Inspection
-    from memplan.capabilities.verify.inspect import inspect as inspect
-    from memplan.capabilities.verify.replay.replay import ReplayOptions as ReplayOptions
-    from memplan.capabilities.verify.replay.replay import replay as replay
+    from memplan.capabilities.verify.verify import Verdict as Verdict
+    from memplan.capabilities.verify.verify import VerifyOptions as VerifyOptions
+    from memplan.capabilities.verify.verify import verify as verify
     from memplan.files import read_graph as read_graph
     from memplan.files import read_plan as read_plan
     from memplan.files import read_problem as read_problem
     from memplan.files import write_plan as write_plan
     from memplan.files import write_problem as write_problem
     from memplan.planner import __version__ as __version__
-    from memplan.planner.audit import verify as verify
     from memplan.planner.errors import FileError as FileError
     from memplan.planner.errors import FormatError as FormatError
     from memplan.planner.errors import InputError as InputError
@@ -231,7 +213,6 @@ if TYPE_CHECKING:
     from memplan.planner.together import Application as Application
     from memplan.planner.verify.violation import Violation as Violation
     from memplan.solvers.certificates.certify import Certificate as Certificate
-    from memplan.solvers.certificates.certify import certify as certify
     from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.search.result import Progress as Progress

@@ -122,7 +122,9 @@ def lay_out(
     violations = verify(problem, plan)
     if violations:
         said = [f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]]
-        raise PlanError(*said, "plan: must be valid; `memplan replan` keeps what is right, and moves the rest")
+        raise PlanError(
+            *said, "plan: must be valid; `memplan plan --keep PLAN` keeps what is right, and moves the rest"
+        )
     buffers = _buffers(problem, plan)
     names = identifiers([pool.name for pool in problem.pools])
     pools = tuple(

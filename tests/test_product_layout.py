@@ -31,12 +31,14 @@ MANY_IMPORTS = {
     # Models, graphs and access maps are read, searched, planned and listed in one answer.
     "capabilities/cascade/cascade.py",
     "capabilities/cascade/writing.py",
+    # One question has several parts, each of a search of its own.
+    "capabilities/explain/explain.py",
+    "capabilities/order/order.py",
     # Studies put searches, bounds, verifier and engines together, which are rooms of their own.
     "api/bench/worker.py",
     "solvers/certificates/certify.py",
     "capabilities/explain/reasons/reasoning.py",
     "capabilities/plan/replanning/replan.py",
-    "capabilities/verify/replay/bundle.py",
     "capabilities/explain/what_if/one_pool.py",
 }
 

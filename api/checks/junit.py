@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from memplan.capabilities.check.check import RULES, Check, Failure, Rule
+from memplan.capabilities.check.check import Check
+from memplan.capabilities.check.pools import RULES, Failure, Rule
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

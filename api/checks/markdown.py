@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memplan.capabilities.check.check import Check, CheckedPool
+from memplan.capabilities.check.check import Check
+from memplan.capabilities.check.pools import CheckedPool
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import shown
 

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from pydantic_core import to_json
 
-from memplan.capabilities.check.check import RULES, Check, CheckedPool, Failure
+from memplan.capabilities.check.check import Check
+from memplan.capabilities.check.pools import RULES, CheckedPool, Failure
 from memplan.planner import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -45,7 +45,9 @@ class CommandLine:
         return f"`memplan {shlex.join([self.capability.name, *self._words(self.parameters, {**self.given, **files})])}`"
 
     def _completed(self, found: re.Match[str]) -> str:
-        name, more = found[1], shlex.split(found[2])
+        name = found[1]
+        # The plan of this command line, where its name stands.
+        more = [self.given.get("plan") or word if word == "PLAN" else word for word in shlex.split(found[2])]
         target, given = CAPABILITIES.get(name), dict(self.given)
         if target is None:
             return found[0]

@@ -60,26 +60,20 @@ CertificateFile = Annotated[
     typer.Option("--certificate", metavar="FILE", help="Write what proves the plan here; checkers/ checks it."),
 ]
 Reorder = Annotated[bool, typer.Option("--reorder", help="Plan operations in the order that needs the fewest bytes.")]
-OrderFile = Annotated[
-    str | None, typer.Option("--order-file", metavar="ORDER", help="With --reorder: write the order here, as JSON.")
-]
-ReorderedProblem = Annotated[
-    str | None,
-    typer.Option("--problem-file", metavar="PROBLEM", help="With --reorder: write the problem in that order here."),
-]
-BundleFile = Annotated[
-    str | None,
-    typer.Option("--bundle", metavar="FILE", help="Write problem, options, versions and answer, for `memplan replay`."),
-]
 PartsFolder = Annotated[
     str | None,
-    typer.Option("--parts", metavar="FOLDER", help="Write the part of each of several files here: MODEL.plan.json."),
+    typer.Option(
+        "--parts",
+        metavar="FOLDER",
+        help="Write here, of several files, MODEL.plan.json; with --reorder, order.json and problem.json.",
+    ),
 ]
 ServerUrl = Annotated[
     str | None,
     typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Ask this service, with the key in MEMPLAN_KEY, if any."),
 ]
 
+SavePlan = Annotated[str | None, typer.Option(metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")]
 SaveBaseline = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write problem and plan here, whatever the check says.")
 ]

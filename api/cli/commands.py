@@ -12,7 +12,6 @@ from memplan.capabilities import MODULES
 from memplan.planner import __version__
 
 COMMANDS = {
-    "look": "plans.look",
     "solvers": "solvers.solver_list",
     "model": "files.model",
     "schema": "files.schema",
@@ -29,13 +28,30 @@ LOCALS = {
     **{
         name: f"local.{name}"
         for name in (
-            *("audit", "cascade", "certificate", "check", "convert", "deploy", "diff", "explain", "export", "liveness"),
-            *("order", "plan", "replan", "replay", "schedule", "shapes", "sweep", "verify"),
+            *("cascade", "certify", "check", "convert", "deploy", "export", "liveness"),
+            *("order", "plan", "schedule", "shapes", "sweep", "verify"),
         )
     },
     **dict.fromkeys(("compare", "import"), "local.foreign"),
 }
 """From a capability to the module of this package that has what its command alone has, as `LOCAL`."""
+PANELS = {
+    "Networks": (
+        "order",
+        "recompute",
+        "cascade",
+        "schedule",
+        "liveness",
+        "shadow",
+        "shapes",
+        "limits",
+        "verify-shapes",
+    ),
+    "Files": ("convert", "import", "export", "deploy", "compare", "model", "schema"),
+    "Solvers": ("solvers", "bench", "doctor", "warm-up"),
+    "Service": ("serve", "scheduler", "worker", "keys"),
+}
+"""The panels of the list of commands; all others are in the first, on plans."""
 _NAMES = (*(name for name in MODULES if name not in COMMANDS), *COMMANDS)
 
 
@@ -48,7 +64,7 @@ def app(arguments: Sequence[str]) -> typer.Typer:
         help="Plan memory: a pool and an offset for every buffer, with a proof or an honest gap.",
         no_args_is_help=True,
         add_completion=False,
-        rich_markup_mode=None,
+        rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -56,10 +72,15 @@ def app(arguments: Sequence[str]) -> typer.Typer:
     for name in arguments[:1] if arguments and arguments[0] in _NAMES else _NAMES:
         command = made(name)
         if isinstance(command, typer.Typer):
-            found.add_typer(command, name=name)
+            found.add_typer(command, name=name, rich_help_panel=_panel_of(name))
         else:
-            found.command(name)(command)
+            found.command(name, rich_help_panel=_panel_of(name))(command)
     return found
+
+
+def _panel_of(name: str) -> str:
+    """Return the panel of the list of commands that a command stands in."""
+    return next((panel for panel, names in PANELS.items() if name in names), "Plan")
 
 
 def made(name: str) -> Any:

@@ -34,12 +34,12 @@ _SPELLED = {
 """The flags that do not follow from the name of their field."""
 _METAVARS = {
     "accept": "fit|GAP%",
+    "alignments": "SIZE,SIZE",
     "barriers": "NAME",
     "budgets": "[NAME=]SIZE",
     "capacity": "[NAME=]SIZE[@ADDRESS]",
     "copies": "[NAME=]NUMBER",
     "dims": "NAME=SIZE",
-    "eps": "PERCENT%",
     "extra_cost": "PERCENT%",
     "macs": "+PERCENT%",
     "max_slowdown": "PERCENT",
@@ -48,13 +48,39 @@ _METAVARS = {
     "pin": "NAME=[POOL:]OFFSET",
     "pools": "NAME=SIZE",
     "reserve": "[POOL=]SIZE[@OFFSET]",
-    "scratch": "OPERATOR=BYTES",
+    "scratch": "OPERATOR=SIZE",
     "shape": "NAME=SIZE,SIZE,...",
     "symbol": "NAME=LOW..[HIGH][:DIVISOR]",
     "stripe": "ROWS[xCOLUMNS]",
     "sweep": "NAME=VALUE,VALUE",
+    "together": "NAMES",
     "tolerance": "SIZE|PERCENT%",
 }
+
+
+PANELS = {
+    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "inclusive", "heap_limit"),
+    "Search": (
+        *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile", "minimise", "max_slowdown"),
+        *("explain_s", "keep", "tolerance", "least", "reorder"),
+    ),
+    "Output": (
+        *("output", "display", "format", "fields", "omit", "picture_file", "page_file", "opens", "certificate_file"),
+        *("save_plan", "save_baseline", "report", "quiet"),
+    ),
+    "Models": ("dims", "shape", "views", "scratch"),
+    "Several files": ("together", "parts_folder"),
+}
+"""The panels of the options of a command, by the names of their fields; all others stand by themselves."""
+
+
+def paneled(parameters: Sequence[inspect.Parameter]) -> Sequence[inspect.Parameter]:
+    """Return the parameters of a command with the panels that its help shows them in."""
+    for parameter in parameters:
+        panel = next((panel for panel, names in PANELS.items() if parameter.name in names), None)
+        for about in getattr(parameter.annotation, "__metadata__", ()):
+            about.rich_help_panel = panel
+    return parameters
 
 
 def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -151,7 +177,7 @@ def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
     elif _takes_text(about):
         kind, default = str, None
     elif kind is int and _is_bytes(about):
-        described |= {"parser": _bytes, "metavar": "BYTES"}
+        described |= {"parser": _bytes, "metavar": "SIZE"}
     elif origin is not Literal and kind not in (int, float, bool):
         kind = str
     annotated = kind if default is not None and kind is not list[str] else kind | None

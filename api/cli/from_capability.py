@@ -13,7 +13,17 @@ import typer
 
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.arguments import ListFormat, Quiet, ServerUrl
-from memplan.api.cli.flags import SELECTION, Selection, dashed, flags_of, keyword, options_given, selected, signed
+from memplan.api.cli.flags import (
+    SELECTION,
+    Selection,
+    dashed,
+    flags_of,
+    keyword,
+    options_given,
+    paneled,
+    selected,
+    signed,
+)
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, TimeGiven
 from memplan.api.cli.reading import parameters_of_inputs, read_files
@@ -124,7 +134,7 @@ def command_of(capability: Capability[Any], local: Local | None = None) -> Calla
 
     command.__name__ = capability.name
     command.__doc__ = f"{capability.help}\n\n{_exit_sentence(capability)}"
-    return signed(command, unique)
+    return signed(command, paneled(unique))
 
 
 def run(line: CommandLine, local: Local) -> int:

@@ -84,7 +84,8 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
                 raise OptionError(f"{spelled(each.name)[0].removeprefix('--')}: is required ({each.help})")
         elif each.from_file is not None:
             try:
-                question[each.name] = _read_file(each, reader, said, question)
+                if (value := _read_file(each, reader, said, question)) is not None:
+                    question[each.name] = value
             except FileError as error:
                 if f"save_{each.name}" not in given:
                     raise

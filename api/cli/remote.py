@@ -64,7 +64,7 @@ async def _asked(
 async def _asking(
     client: AsyncClient, capability: Capability[Any], question: Question, options: CapabilityOptions
 ) -> Any:
-    if capability.name == _PLAN:  # large problems are written at once
+    if capability.name == _PLAN and question.keys() == {"problem"}:  # large problems are written at once
         return await client.plan(question["problem"], Options.model_construct(**options.model_dump()))
     return await client.answer(capability, question, options)
 

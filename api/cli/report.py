@@ -63,7 +63,7 @@ def _members(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
 def advice(problem: Problem, plan: Plan) -> Iterator[str]:
     """Say what a reader may do about a plan that is missing, or not proved to be the best."""
     if plan.status == "infeasible":
-        yield "`memplan explain` names what is in the way, `memplan repairs` what would help"
+        yield "`memplan explain --repairs 3` names what is in the way, and what would help"
     elif plan.status == "unknown" and plan.stop_reason == "time_limit":
         yield "a longer --time-limit may find a plan"
     elif plan.status == "feasible" and plan.gap:

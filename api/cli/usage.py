@@ -1,4 +1,4 @@
-"""What is said beside click's own words where a command line is wrong: the flag, the value or the command meant."""
+"""Hints beside click's own messages for a wrong command line: the flag, the value or the command that was meant."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from memplan.solvers.portfolio.registry import EVERYTHING, SOLVERS
 from memplan.solvers.reference.table import PLANNERS, PREFIX
 
 OF_OTHERS = PREFIX
-"""What the names of other systems' planners begin with."""
+"""The prefix of the names of other systems' planners."""
 
 
 class SolverFacts(Answer):

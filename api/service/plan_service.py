@@ -78,7 +78,8 @@ class PlanService:
             if not request.may_be_refused:  # else whoever answers the call counts it
                 self._metrics.answered_by(request.deadline)
         answer = (result or nothing_known(problem)).answer(options.deterministic, request.deadline.passed_s)
-        return answer.model_copy(update={"findings": problem.findings}) if problem.findings else answer
+        more = {"findings": problem.findings, "options": options.recorded()}
+        return answer.model_copy(update={name: value for name, value in more.items() if value})
 
     async def _found(
         self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None

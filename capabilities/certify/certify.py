@@ -1,4 +1,4 @@
-"""The capability `certificate`: what proves a plan, to be checked without memplan."""
+"""The capability `certify`: what proves a plan, to be checked without memplan."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
-from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, certify, with_certificate
+from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, with_certificate
+from memplan.solvers.certificates.certify import certify as certificate_of
 from memplan.solvers.portfolio.solve import solve
 
 _MOST_TOLD = 10
 
 
-class CertificateOptions(SearchOptions):
+class CertifyOptions(SearchOptions):
     """Options of a certificate."""
 
     proof_s: Seconds = Field(TIME_LIMIT_S, description="Of these, the seconds for the proof.")
@@ -47,10 +48,10 @@ class CertificateAnswer(Answer):
     plan: Plan
 
 
-def certificate(
+def certify(
     problem: Problem,
     plan: Plan | None = None,
-    options: CertificateOptions = CertificateOptions(),
+    options: CertifyOptions = CertifyOptions(),
     control: Control = Control(),
 ) -> CertificateAnswer:
     """Certify a plan: what proves that it is the best, or that nothing fits, to be checked without memplan.
@@ -71,7 +72,7 @@ def certificate(
             control=running.searching(keeping_s=proof_s),
         )
     left_s = min(options.proof_s, running.left_s)
-    found = certify(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
+    found = certificate_of(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
     return CertificateAnswer.of(found, sha256=found.facts().sha256, plan=plan)
 
 
@@ -79,7 +80,7 @@ def certified(
     problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
 ) -> tuple[Plan, Certificate]:
     """Return a plan with what it says of its certificate, to be written to a file, and the certificate."""
-    found = certify(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
+    found = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
     return with_certificate(plan, found, file if found.text else None), found
 
 
@@ -108,7 +109,7 @@ def _refuted(question: Question, answer: CertificateAnswer) -> str | None:
 
 
 CAPABILITY = Capability(
-    certificate,
+    certify,
     inputs=(PROBLEM, replace(PLAN, required=False, help="A plan of it, JSON or CSV; without one, it is planned.")),
     lines=lines,
     exit_status=lambda found: 1 if found.reason is not None else 0,

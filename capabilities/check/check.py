@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions
 from memplan.capabilities.check.budgets import Tolerance, plan_within, read_budgets
-from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, PlanAndProblem
+from memplan.capabilities.check.difference import Difference, difference_of, lines_of_difference
+from memplan.capabilities.check.pools import CheckedPool, Failure, checked_pools, failures_of
+from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM, PlanAndProblem
 from memplan.capabilities.plan.baseline import (
     Baseline,
     as_baseline,
     baseline_problem,
     checked_baseline,
+    planned_in,
     read_baseline_field,
     read_baseline_parts,
 )
 from memplan.capabilities.plan.planning import planned
-from memplan.capabilities.question import Input
-from memplan.planner.errors import OptionError, PlanError, shown
+from memplan.capabilities.question import Input, Question
+from memplan.capabilities.reading import Reader
+from memplan.planner.errors import OptionError, PlanError
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Disturbance, Findings, Plan, Status
 from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.model.rows import as_tuple
-from memplan.planner.peak_growth import Cause, LiveSet, Occupancy, growths, occupancies
+from memplan.planner.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import SolveOptions
-
-Rule = Literal["no-plan", "over-budget", "grown"]
-RULES: Mapping[Rule, str] = {
-    "no-plan": "A plan is found that fits the pools.",
-    "over-budget": "No pool uses more than its budget.",
-    "grown": "No pool uses more than the baseline does, beyond the tolerance.",
-}
-_NAMED = 5
-"""The most buffers that a sentence names."""
 
 
 class CheckOptions(SearchOptions):
@@ -50,46 +45,11 @@ class CheckOptions(SearchOptions):
     tolerance: str = Field("0", description="How much a pool may use beyond the baseline: a size, or 2%.")
     profile: Profile | None = Field(None, description="What several pools are for; by default balanced.")
     subject: str | None = Field(None, description="The name in reports; by default that of the problem.")
+    differences: bool = Field(
+        False, description="Say what came, went, changed and moved against the baseline, too, and why."
+    )
+    unmoved: bool = Field(False, description="Fail where a buffer comes, goes or moves against the baseline.")
     with_plan: bool = Field(False, description="Answer with the plan, too.")
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A rule that is broken, by which pool if it is one, and the sentence that says so."""
-
-    rule: Rule
-    pool: str | None
-    message: str
-
-
-class CheckedPool(Answer):
-    """The use of a pool in bytes, its budget and its use in the baseline; None for numbers that are not known or given.
-
-    `growth` is the difference of both; `causes` are what `live_set`, that of its peak, has more than there was before.
-    """
-
-    name: str
-    used: int
-    lower_bound: int | None
-    size: int | None
-    budget: int | None
-    over_budget: int | None
-    before: int | None
-    growth: int | None
-    allowed_growth: int | None
-    live_set: LiveSet
-    live_bytes_before: int | None
-    causes: tuple[Cause, ...] | None
-
-    @property
-    def grown(self) -> int:
-        """The bytes above what was used before; 0 where it did not grow, or nothing is known of before."""
-        return max(0, self.growth or 0)
-
-    @property
-    def is_beyond_tolerance(self) -> bool:
-        """True if it grew more than is allowed."""
-        return self.grown > (self.allowed_growth or 0)
 
 
 class PlacementChanges(Answer):
@@ -114,12 +74,13 @@ class Check(Answer):
     failures: tuple[Failure, ...]
     pools: tuple[CheckedPool, ...]
     placements: PlacementChanges | None
+    difference: Difference | None = Field(None, exclude_if=lambda found: found is None)
     wall_time_s: float | None = None
     plan: Plan | None = None
 
 
 def check(
-    problem: Problem,
+    problem: Problem | None = None,
     plan: Plan | None = None,
     baseline: Plan | Baseline | None = None,
     baseline_problem: Problem | None = None,
@@ -128,76 +89,75 @@ def check(
 ) -> Check:
     """Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.
 
-    Where no plan is given, one is made.
+    Where no plan is given, one is made. Of plans without their problems, only places are compared.
     """
     running = control.begun(options)
     tolerance = Tolerance.read(options.tolerance)
-    problem, budgets = read_budgets(options.budgets, problem)
-    if baseline is None and baseline_problem is not None:
-        raise OptionError("baseline-problem: must come with a baseline")
-    then = None if baseline is None else checked_baseline(as_baseline(baseline, baseline_problem), problem)
-    if plan is None:
+    budgets: Mapping[str, int] = {}
+    if problem is not None:
+        problem, budgets = read_budgets(options.budgets, problem)
+    elif options.budgets or plan is None:
+        raise OptionError(f"problem: is required for {'budgets' if options.budgets else 'a plan to be made'}")
+    if baseline is None and (baseline_problem is not None or options.differences or options.unmoved):
+        option = "baseline-problem" if baseline_problem is not None else "differences, unmoved"
+        raise OptionError(f"{option}: must come with a baseline")
+    then = None if baseline is None else _checked_baseline(as_baseline(baseline, baseline_problem), problem, options)
+    if plan is None and problem is not None:
         chosen = SolveOptions(**options.fields("time_limit_s", "deterministic", "profile"))
         plan = plan_within(problem, budgets, partial(planned, options=chosen, running=running))
-    elif violations := verify(problem, plan):
+    elif problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid: {violations[0].rule}: {violations[0].message}")
+    assert plan is not None, "it is given or made"
     found = checked(problem, plan, budgets, then, tolerance)
+    if then is not None and (options.differences or options.unmoved):
+        found = _with_difference(found, difference_of(then, Baseline(plan, problem)), options)
     named = found if options.subject is None else found.model_copy(update={"subject": options.subject})
     return named.model_copy(update={"plan": plan}) if options.with_plan else named
 
 
+def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:
+    """Return a baseline that is right; where only places are compared, it need say no more than these."""
+    return found if now is None or options.differences else checked_baseline(found, now)
+
+
+def _with_difference(found: Check, difference: Difference, options: CheckOptions) -> Check:
+    failures = found.failures
+    if options.unmoved and (difference.moved or difference.added or difference.removed):
+        counts = f"{len(difference.moved):,} moved, {len(difference.added):,} came, {len(difference.removed):,} went"
+        failures = (*failures, Failure(rule="moved", pool=None, message=f"buffers must stay where they were: {counts}"))
+    told = difference if options.differences else None
+    return found.model_copy(update={"difference": told, "failures": failures, "passed": not failures})
+
+
 def checked(
-    problem: Problem, plan: Plan, budgets: Mapping[str, int], baseline: Baseline | None, tolerance: Tolerance
+    problem: Problem | None,
+    plan: Plan,
+    budgets: Mapping[str, int],
+    baseline: Baseline | None,
+    tolerance: Tolerance,
 ) -> Check:
-    """Check a plan that is valid for the problem."""
+    """Check a plan that is valid for the problem, as far as that is known."""
     pools: tuple[CheckedPool, ...] = ()
     failures: list[Failure] = []
     changes = None
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
         why = plan.explanation.message if plan.explanation else "no plan was found in time"
-        failures = [Failure("no-plan", plan.explanation.pool if plan.explanation else None, why)]
+        pool = plan.explanation.pool if plan.explanation else None
+        failures = [Failure(rule="no-plan", pool=pool, message=why)]
     else:
-        now = occupancies(problem, plan)
-        pools = tuple(_pools(problem, plan, now, budgets, baseline, tolerance))
-        failures = [failure for pool in pools for failure in _failures(pool, now[pool.name])]
+        if problem is not None:
+            now = occupancies(problem, plan)
+            pools = tuple(checked_pools(problem, plan, now, budgets, baseline, tolerance))
+            failures = [failure for pool in pools for failure in failures_of(pool, now[pool.name])]
         changes = None if baseline is None else _changes(plan.placements, baseline.plan.placements)
     return Check.of(
         plan,
         passed=not failures,
-        subject=problem.name or "problem",
+        subject=(problem.name if problem is not None else None) or "problem",
         failures=tuple(failures),
         pools=pools,
         placements=changes,
     )
-
-
-def _pools(
-    problem: Problem,
-    plan: Plan,
-    now: Mapping[str, Occupancy],
-    budgets: Mapping[str, int],
-    baseline: Baseline | None,
-    tolerance: Tolerance,
-) -> Iterator[CheckedPool]:
-    bounds = {use.name: use.lower_bound for use in plan.pools}
-    growth = {} if baseline is None or baseline.occupancies is None else growths(now, baseline.occupancies)
-    for pool in problem.pools:
-        used, budget, grown = now[pool.name].used, budgets.get(pool.name), growth.get(pool.name)
-        before = None if baseline is None else baseline.used.get(pool.name, 0)
-        yield CheckedPool(
-            name=pool.name,
-            used=used,
-            lower_bound=bounds.get(pool.name),
-            size=pool.size,
-            budget=budget,
-            over_budget=None if budget is None else max(0, used - budget),
-            before=before,
-            growth=None if before is None else used - before,
-            allowed_growth=None if before is None else tolerance.allowed(before),
-            live_set=now[pool.name].live_set,
-            live_bytes_before=None if grown is None else grown.bytes_before,
-            causes=None if grown is None else grown.causes,
-        )
 
 
 def _changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
@@ -213,50 +173,6 @@ def _places(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
     return {name: (table.pool_names[pool], offset) for name, pool, offset in rows}
 
 
-def _failures(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
-    found = []
-    if pool.over_budget:
-        least = "" if pool.lower_bound is None else f"; it needs at least {pool.lower_bound:,}"
-        message = (
-            f"pool {shown(pool.name)}: uses {pool.used:,} bytes, {pool.over_budget:,} above its budget of "
-            f"{pool.budget:,}{least}. {_alive(pool.live_set, lies.sizes)}"
-        )
-        found.append(Failure("over-budget", pool.name, message))
-    if pool.is_beyond_tolerance:
-        message = (
-            f"pool {shown(pool.name)}: uses {pool.used:,} bytes, {pool.grown:,} more than the {pool.before:,} of the "
-            f"baseline, where {pool.allowed_growth:,} are allowed. {why_grown(pool)}"
-        )
-        found.append(Failure("grown", pool.name, message))
-    return found
-
-
-def _alive(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
-    where = "" if peak.time is None else f" at {peak.time}"
-    named = [f"{shown(name)} ({sizes[name]:,})" for name in peak.buffers[:_NAMED]]
-    return f"Alive{where}: {_listed(named, len(peak.buffers))}"
-
-
-def why_grown(pool: CheckedPool) -> str:
-    """Say in a sentence which buffers made the peak grow."""
-    if pool.causes is None:
-        return "The baseline says no sizes and lifetimes, so which buffers made it grow is not known"
-    more = [cause for cause in pool.causes if cause.bytes > 0]
-    if not more:
-        return "No more bytes are alive than before: the plan packs them less well"
-    return f"At the peak there are more of: {_listed([cause_text(cause) for cause in more[:_NAMED]], len(more))}"
-
-
-def cause_text(cause: Cause) -> str:
-    """Write a cause: the buffer, its bytes, and the reason."""
-    was = f", was {cause.before:,}" if cause.kind in ("grown", "shrunk") else ""
-    return f"{shown(cause.buffer)} ({cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}{was})"
-
-
-def _listed(named: list[str], count: int) -> str:
-    return ", ".join(named) + (f", and {count - len(named)} others" if count > len(named) else "")
-
-
 def lines(found: Check) -> Iterator[str]:
     """Yield the lines for people: what is odd, what fails, and the use of each pool."""
     for finding in found.findings:
@@ -269,6 +185,8 @@ def lines(found: Check) -> Iterator[str]:
         budget = "" if pool.budget is None else f" of {pool.budget:,}"
         change = "" if pool.growth is None else f" ({pool.growth:+,})"
         yield f"{pool.name}: {pool.used:,} bytes{budget}{change}"
+    if found.difference is not None:
+        yield from lines_of_difference(found.difference)
 
 
 _BASELINE = Input(
@@ -282,17 +200,45 @@ _BASELINE = Input(
     named_by_flag=True,
     reads_last=True,
 )
+
+
+def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem | None:
+    """Return the problem in a file; a plan in it, alone or beside its problem, is the reader's."""
+    if (found := planned_in(data)) is None:
+        return reader.problem(data, name)
+    reader.own_plan = found.plan
+    return found.problem
+
+
+_BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPLE_PLAN["placements"]]}
 CAPABILITY = Capability(
     check,
     inputs=(
-        PROBLEM,
-        replace(PLAN, help="Check this plan instead of making one.", required=False, named_by_flag=True),
+        replace(
+            PROBLEM,
+            help="A file: JSON, CSV or a model, a plan with its problem or alone, or - for standard input.",
+            from_file=_read_problem,
+            required=False,
+        ),
+        replace(
+            PLAN,
+            help="Check this plan instead of making one.",
+            absent=lambda reader, _question: reader.own_plan,
+            required=False,
+            named_by_flag=True,
+        ),
         _BASELINE,
         baseline_problem("baseline_problem", "a baseline"),
     ),
+    any_of=("problem", "plan"),
     lines=lines,
     exit_status=lambda found: 0 if found.passed else 1,
-    exits={0: "within", 1: "over budget, grown beyond the tolerance or no plan"},
+    exits={0: "within", 1: "over budget, grown beyond the tolerance, moved, or no plan"},
     status=lambda found: "passed" if found.passed else "failed",
-    example={"problem": EXAMPLE, "options": {"budgets": ["1KiB"], "subject": "model.json"}},
+    example={
+        "problem": EXAMPLE,
+        "plan": EXAMPLE_PLAN,
+        "baseline": {"problem": EXAMPLE, "plan": _BEFORE},
+        "options": {"budgets": ["1KiB"], "subject": "model.json", "differences": True},
+    },
 )

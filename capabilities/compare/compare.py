@@ -11,7 +11,7 @@ from memplan.capabilities.capability import Answer, Capability, Control, Seconds
 from memplan.capabilities.foreign import ForeignOptions
 from memplan.capabilities.inputs import FILE
 from memplan.capabilities.order.placement.programs import reorder_program
-from memplan.capabilities.verify.better import audit
+from memplan.capabilities.verify.better import beside_best
 from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError
 from memplan.planner.instance.compile import compile_problem
@@ -207,12 +207,13 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
 
 def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
     running = time.next()
-    found = audit(problem, plan, time_limit_s=running.left_s, control=running.searching())
-    moves = found.moves
+    found = beside_best(problem, plan, time_limit_s=running.left_s, control=running.searching())
+    moves = found.fewest_moves
     return OwnAudit.of(
         found,
+        valid=not verify(problem, plan),
         above_line=sum(len(pool.above_line) for pool in found.pools),
-        fewest_moves=None if moves is None else len(moves.moved),
+        fewest_moves=None if moves is None else moves.count,
         at_least=None if moves is None else moves.at_least,
         proved=moves is not None and moves.proved,
         not_tried=None if moves is None else moves.not_tried,

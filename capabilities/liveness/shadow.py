@@ -15,7 +15,7 @@ from memplan.planner.operations.operations import Operations
 
 
 class Shadow(Answer):
-    """Whether each buffer is what was written to it when it is needed, and those that are not."""
+    """The verdict of a shadow execution, and the buffers that are overwritten before they are read."""
 
     intact: bool
     clobbered: tuple[Clobber, ...]

@@ -1,4 +1,4 @@
-"""What capabilities about graphs of operations share: options about their order, and a way to read them."""
+"""The common parts of questions about graphs of operations: options about their order, and a way to read them."""
 
 from __future__ import annotations
 

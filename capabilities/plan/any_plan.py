@@ -25,7 +25,7 @@ from memplan.systems.imported import Imported, ModelOptions
 
 
 @dataclass(frozen=True)
-class _Audited:
+class _WithPlan:
     """A problem, the plan that came with it, if any, and warnings about how they were read."""
 
     problem: Problem
@@ -34,7 +34,7 @@ class _Audited:
     own_peak: int | None = None
 
 
-def read_audited(reader: Reader, data: bytes, name: str) -> Problem:
+def read_with_plan(reader: Reader, data: bytes, name: str) -> Problem:
     """Return the problem in a file; the plan inside of it, where there is one, is the reader's. Raises InputError."""
     if importers.detect(data, name) is not None:
         found = _of_model(data, name, reader.options)
@@ -63,7 +63,8 @@ def read_plan_of(data: bytes, problem: Problem, name: str) -> Plan:
         value = memplan_json.parse(data)
         if isinstance(value, dict) and value.keys() == {"problem", "plan"}:
             return Plan.model_validate(value["plan"])
-        rows = list(value.items()) if isinstance(value, dict) and "placements" not in value else value
+        is_of_offsets = isinstance(value, dict) and all(isinstance(offset, int) for offset in value.values())
+        rows = list(value.items()) if is_of_offsets else value
         if isinstance(rows, list):
             return Plan(placements=_offsets(rows, problem))
     return read_plan(data, problem, name)
@@ -86,43 +87,47 @@ def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
     return PlacementTable(tuple(ids), (problem.pools[0].name,), column([0] * len(ids)), column(offsets))
 
 
-def _of_model(data: bytes, name: str, options: ModelOptions) -> _Audited:
+def _of_model(data: bytes, name: str, options: ModelOptions) -> _WithPlan:
     """Read a model; its views are in place or apart, in whichever way its own plan is right, or less wrong."""
     found = importers.read_model(data, name, options)
     if found.own_plan is None or options.views == "separate" or not found.views.aliases:
-        return _with_plan(found)
+        return _planned(found)
     apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))
-    return _with_plan(min((found, apart), key=_wrong))
+    return _planned(min((found, apart), key=_wrong))
 
 
 def _wrong(imported: Imported) -> int:
     return 0 if imported.own_plan is None else len(verify(imported.problem, imported.own_plan))
 
 
-def _with_plan(imported: Imported) -> _Audited:
-    return _Audited(imported.problem, imported.own_plan, imported.warnings, imported.own_peak)
+def _planned(imported: Imported) -> _WithPlan:
+    return _WithPlan(imported.problem, imported.own_plan, imported.warnings, imported.own_peak)
 
 
-def _of_problem(data: bytes, name: str) -> _Audited:
+def _of_problem(data: bytes, name: str) -> _WithPlan:
     """Read a problem; offsets that pin all of a table are a plan."""
     if formats.detect(data, name) == "json":
         value = memplan_json.parse(data)
         if isinstance(value, dict) and value.keys() == {"problem", "plan"}:
-            return _Audited(Problem.model_validate(value["problem"]), Plan.model_validate(value["plan"]))
+            return _WithPlan(Problem.model_validate(value["problem"]), Plan.model_validate(value["plan"]))
     problem = formats.read_problem(data, name)
     offset = problem.buffers.offset
     if len(offset) == 0 or (offset == ABSENT).any() or len(problem.pools) > 1 or problem.buffers.aliases:
-        return _Audited(problem)
+        return _WithPlan(problem)
     message = "all buffers are pinned: the offsets are taken as the plan, and nothing as pinned"
     pool = column(np.zeros(len(offset)))
     plan = Plan(placements=PlacementTable(problem.buffers.ids, (problem.pools[0].name,), pool, column(offset)))
-    return _Audited(without_pins(problem), plan, (Finding("all-pinned", message, ()),))
+    return _WithPlan(without_pins(problem), plan, (Finding("all-pinned", message, ()),))
 
 
-AUDITED_PROBLEM = replace(
+def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem:
+    return read_with_plan(reader, data, name) if reader.seeks_plan else reader.problem(data, name)
+
+
+PROBLEM_OF_PLAN = replace(
     PROBLEM,
     help="A problem; a model, dump or table with a plan inside; or -.",
-    from_file=lambda reader, data, name, _: read_audited(reader, data, name),
+    from_file=_read_problem,
     metavar="PROBLEM|MODEL",
 )
 ANY_PLAN = replace(

@@ -67,6 +67,16 @@ def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None =
     return Baseline(plan, its)
 
 
+def planned_in(data: bytes) -> Baseline | None:
+    """Return the plan in a file of JSON, alone or with its problem; None where the file is neither."""
+    if not memplan_json.recognises(data) or not (b'"placements"' in data or b'"plan"' in data):
+        return None
+    value = memplan_json.parse(data)
+    if not isinstance(value, dict) or "buffers" in value or not value.keys() & {"placements", "plan"}:
+        return None
+    return _from_json(value, None)
+
+
 def without_pins(problem: Problem) -> Problem:
     """Return a problem in which no buffer is pinned: of a table whose offsets are a plan."""
     table = problem.buffers

@@ -58,7 +58,7 @@ def in_heaps(problem: Problem, size: int, solve: Solve) -> FoundHeaps:
     if (largest := int(table.size.max(initial=0))) > size:
         i = int(table.size.argmax())
         raise ProblemError(
-            f"heap_size: must be at least the largest buffer ({shown(table.ids[i])}: {largest}), got {size}"
+            f"heap_limit: must be at least the largest buffer ({shown(table.ids[i])}: {largest}), got {size}"
         )
     least_bytes = max((load for _, load in live_bytes(instance)), default=0)
     least = max([1, -(-least_bytes // size), *_bins(instance, size)])

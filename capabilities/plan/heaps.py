@@ -22,7 +22,7 @@ from memplan.solvers.portfolio.solve import solve
 class HeapsOptions(CapabilityOptions):
     """Options of heaps."""
 
-    heap_size: Annotated[int, Field(ge=1, le=MAX_BYTES)] | None = Field(
+    heap_limit: Annotated[int, Field(ge=1, le=MAX_BYTES)] | None = Field(
         None, description="The most bytes of a heap; by default the capacity of the pool."
     )
 
@@ -34,7 +34,7 @@ class HeapsAnswer(Answer):
     """
 
     status: Literal["optimal", "feasible"]
-    heap_size: int
+    heap_limit: int
     heaps: tuple[int, ...]
     least_heaps: int
     total: int
@@ -57,7 +57,7 @@ def heaps(problem: Problem, options: HeapsOptions = HeapsOptions(), control: Con
     used = found.used
     return HeapsAnswer(
         status="optimal" if (len(used), sum(used)) == (found.least_heaps, found.least_bytes) else "feasible",
-        heap_size=size,
+        heap_limit=size,
         heaps=tuple(used),
         least_heaps=found.least_heaps,
         total=sum(used),
@@ -68,10 +68,10 @@ def heaps(problem: Problem, options: HeapsOptions = HeapsOptions(), control: Con
 
 def _size(problem: Problem, options: HeapsOptions) -> int:
     if len(problem.pools) > 1:
-        raise OptionError(f"heap_size: must be for problems of one pool, got {len(problem.pools)} pools")
-    size = problem.pools[0].size if options.heap_size is None else options.heap_size
+        raise OptionError(f"heap_limit: must be for problems of one pool, got {len(problem.pools)} pools")
+    size = problem.pools[0].size if options.heap_limit is None else options.heap_limit
     if size is None:
-        raise OptionError("heap_size: is required where the pool has no size")
+        raise OptionError("heap_limit: is required where the pool has no size")
     return size
 
 
@@ -79,7 +79,7 @@ def lines(found: HeapsAnswer) -> Iterator[str]:
     """Yield the heaps for people."""
     count = len(found.heaps)
     fewest = "no fewer are enough" if count == found.least_heaps else f"at least {found.least_heaps:,} are needed"
-    yield f"{found.status}: {count:,} heaps of at most {found.heap_size:,} bytes, {fewest}"
+    yield f"{found.status}: {count:,} heaps of at most {found.heap_limit:,} bytes, {fewest}"
     over = "" if found.total == found.least_bytes else f", {found.total / max(1, found.least_bytes) - 1:.2%} above it"
     yield f"{found.total:,} bytes in all ({size_text(found.total)}), lower bound {found.least_bytes:,}{over}"
     for k, used in enumerate(found.heaps[:20]):
@@ -95,5 +95,5 @@ CAPABILITY = Capability(
     inputs=(PROBLEM,),
     lines=lines,
     check=_check,
-    example={"problem": EXAMPLE, "options": {"heap_size": 80, "time_limit_s": 5}},
+    example={"problem": EXAMPLE, "options": {"heap_limit": 80, "time_limit_s": 5}},
 )

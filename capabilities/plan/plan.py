@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from memplan.capabilities.capability import Capability, Control, SearchOptions
-from memplan.capabilities.inputs import PROBLEM
+from memplan.capabilities.inputs import PLAN, PROBLEM, read_plan_field
+from memplan.capabilities.plan.baseline import read_baseline_parts
 from memplan.capabilities.plan.planning import (
     PLAN_EXITS,
     REASON_S,
@@ -21,7 +22,10 @@ from memplan.capabilities.plan.planning import (
     with_reason,
     write_plan,
 )
+from memplan.capabilities.plan.replanning.questions import read_eps
+from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
 from memplan.capabilities.question import Question
+from memplan.planner.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.portfolio import solve as portfolio
@@ -36,18 +40,26 @@ class PlanOptions(SearchOptions, SolveOptions):
     explain_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = Field(
         REASON_S, description="Of these, the seconds for the reason where nothing fits; 0: what the search saw of it."
     )
+    tolerance: float | str = Field(
+        DEFAULT_EPS, description="With keep, how far above the best peak the plan may be: 2%, or 0.02."
+    )
+    least: Literal["buffers", "bytes"] = Field("buffers", description="With keep, what is to be small of what moves.")
 
 
 def plan(
     problem: Problem,
     start: Plan | None = None,
+    keep: Plan | None = None,
     options: PlanOptions = PlanOptions(),
     control: Control = Control(),
 ) -> Plan:
     """Plan a problem: a pool and an offset for every buffer, the best found in time, with a proof or an honest gap.
 
-    The plan is verified. That nothing fits is an answer, too, with the reason.
+    The plan is verified. That nothing fits is an answer, too, with the reason. With an old plan to `keep`, of this
+    problem or of a similar one, as many buffers as can be stay where it has them, at a peak near the best one.
     """
+    if keep is not None:
+        return _kept(problem, keep, options, control)
     running = control.begun(options)
 
     def report(progress: Progress) -> None:
@@ -61,6 +73,21 @@ def plan(
         )
 
     return planned(problem, options, running, reason_s=options.explain_s, start=start, on_progress=report)
+
+
+def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -> Plan:
+    """Plan again with few moves; of an old plan without placements, hints count as places."""
+    _check({}, options)
+    refuse_other_plan(problem, old)
+    running = control.begun(options)
+    return replan(
+        problem,
+        old if len(old.placements) else None,
+        eps=options.tolerance,
+        least=options.least,
+        options=SolveOptions.model_construct(**options.fields(*SolveOptions.model_fields)),
+        control=running.searching(),
+    )
 
 
 def solve(
@@ -114,16 +141,33 @@ def progress(event: Mapping[str, Any]) -> str:
 
 
 def _check(_question: Question, options: PlanOptions) -> None:
+    """Raise OptionError for options that are wrong in ways that their types do not tell."""
+    read_eps(options.tolerance)
     options.check()
 
 
+def read_kept(data: bytes, name: str) -> Plan:
+    """Return the plan in a file, alone or with its problem; raises InputError."""
+    return read_baseline_parts(data, name).plan
+
+
+KEEP = replace(
+    PLAN,
+    name="keep",
+    help="An old plan, JSON or CSV, or a baseline that holds problem and plan: move as few buffers as can be.",
+    from_file=lambda _reader, data, name, _question: read_kept(data, name),
+    from_json=lambda value: read_plan_field(value, "keep"),
+    required=False,
+    metavar="PLAN",
+    named_by_flag=True,
+)
 _BUFFERS = [
     {"id": "conv1", "size": 401408, "start": 0, "end": 3},
     {"id": "conv2", "size": 200704, "start": 2, "end": 5},
 ]
 CAPABILITY = Capability(
     plan,
-    inputs=(PROBLEM,),
+    inputs=(PROBLEM, KEEP),
     lines=plan_lines,
     exit_status=plan_status,
     exits=PLAN_EXITS,

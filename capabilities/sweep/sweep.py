@@ -1,14 +1,16 @@
-"""The capability `sweep`: the cost and the peaks for each combination of sizes of some pools."""
+"""The capability `sweep`: costs and peaks for each combination of sizes of pools, alignments and changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from math import prod
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
+from memplan.capabilities.adapting import aligned
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PROBLEM
@@ -16,15 +18,19 @@ from memplan.capabilities.plan.planning import planned
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.sizes import parse_size, size_text
 from memplan.capabilities.sweep import grid as study
+from memplan.capabilities.sweep.changes import CHANGES, MOST_COMBINATIONS, Change, refuse_unknown, with_changes
 from memplan.capabilities.sweep.grid import MOST_SIZES, SweepPoint, informed
+from memplan.capabilities.texts import refuse
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, WireValue, as_tuple
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
 from memplan.solvers.portfolio.options import SolveOptions
 
 SizesOf = Mapping[str, range | tuple[int, ...]]
 """The sizes of each pool that is swept, in bytes."""
+_REPORT_AFTER = 20
+"""The combinations between two reports of progress where there are many."""
 _FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
 
 
@@ -41,17 +47,40 @@ Sizes = Annotated[dict[Name, SizeRange | SizeList], Field(min_length=1)]
 _SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
 
 
+def _bytes(value: object) -> object:
+    """Return numbers of bytes that texts say, `16` or `16,64`, as numbers."""
+    given = [value] if isinstance(value, (int, str)) else value
+    if not isinstance(given, (list, tuple)):
+        return value
+    parts = [part for each in given for part in (each.split(",") if isinstance(each, str) else [each])]
+    try:
+        return tuple(parse_size(part) if isinstance(part, str) else part for part in parts)
+    except ValueError as error:
+        raise refuse(str(error)) from None
+
+
 class SweepOptions(SearchOptions, SolveOptions):
     """Options of a sweep: those of each plan, and its seconds."""
 
     each_s: Seconds = Field(1.0, description="Of these, the seconds for each combination.")
+    alignments: Annotated[tuple[Alignment, ...], BeforeValidator(_bytes)] = Field(
+        (), description="Align buffers to so many bytes, too: each of these is combined with the rest."
+    )
+    repetitions: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="Plan each so often, with other seeds, unless a plan is proved to be the best."
+    )
 
 
 class SweepRow(Answer):
-    """The sizes of the pools, the quality of the plan for them, and its use in bytes; `size` is there for one pool."""
+    """One combination, the quality of its plan, and its use in bytes; `size` is there where one pool is swept.
+
+    `alignment` and `changes` are those of the combination, where some are swept.
+    """
 
     size: int | None = None
     sizes: dict[str, int]
+    alignment: int | None = Field(None, exclude_if=lambda alignment: alignment is None)
+    changes: tuple[Change, ...] = Field((), exclude_if=lambda changes: not changes)
     status: Status
     stop_reason: StopReason | None
     cost: float | None
@@ -62,9 +91,15 @@ class SweepRow(Answer):
     solver: str | None
     reproducible: bool | None
 
+    def problem_of(self, problem: Problem) -> Problem:
+        """Return the problem that was planned of the one that is swept."""
+        changed = _changed(problem, self.alignment, self.changes)
+        return changed.with_capacity(self.sizes) if self.sizes else changed
+
 
 class Sweep(Answer):
-    """The number of combinations, and those planned in time, from the smallest up, the last pool going fastest.
+    """The number of combinations, and those planned in time: what goes fastest are sizes, the last pool's the most,
+    then changes, then alignments.
 
     `plans` are those of the points; None where the answer came from a service.
     """
@@ -75,36 +110,84 @@ class Sweep(Answer):
 
 
 def sweep(
-    problem: Problem, sizes: SizesOf, options: SweepOptions = SweepOptions(), control: Control = Control()
+    problem: Problem,
+    sizes: SizesOf | None = None,
+    changes: tuple[tuple[Change, ...], ...] = (),
+    options: SweepOptions = SweepOptions(),
+    control: Control = Control(),
 ) -> Sweep:
-    """Plan each combination of sizes of some pools: what each more byte of them is worth.
+    """Plan each combination of sizes of some pools, alignments and changes: what each more byte or change is worth.
 
-    No combination is worse than one whose pools are all as small or smaller. There are 1,000 of them at most.
+    No combination is worse than one whose pools are all as small or smaller. There are 1,000 sizes at most. Changes are
+    a list of lists, such as [[{"buffer": "a", "fields": {"size": 32}}, {"buffer": "a"}]], of which the second drops the
+    buffer; each combination has one change from each list, and there may be 10,000.
     """
-    running = control.begun(options)
-    combinations = prod(len(set(values)) for values in sizes.values())
-    points: list[SweepPoint] = []
+    running, sizes = control.begun(options), sizes or {}
+    combinations = _count(sizes, changes, options)
+    rows: list[SweepRow] = []
+    plans: list[Plan] = []
+    report_after = 1 if combinations <= MOST_SIZES else _REPORT_AFTER
 
     def plan_one(sized: Problem, start: Plan | None) -> Plan:
-        return planned(sized, options, running.within(options.each_s), reason_s=0, start=start)
+        return _planned(sized, start, options, running)
 
-    for point in study.sweep(problem, sizes, plan_one):
-        points.append(point)
-        running.report({"done": len(points), "combinations": combinations})
+    for alignment, chosen in product(options.alignments or (None,), product(*changes)):
+        changed, points = _changed(problem, alignment, chosen), list[SweepPoint]()
+        for point in study.sweep(changed, sizes, plan_one) if sizes else [SweepPoint((), plan_one(changed, None))]:
+            points.append(point)
+            if (done := len(rows) + len(points)) % report_after == 0:
+                running.report({"done": done, "combinations": combinations})
+            if _is_over(running):
+                break
+        found = informed(points) if sizes else points
+        plans += [point.plan for point in found]
+        rows += [_row(point, tuple(sizes), alignment, chosen) for point in found]
         if _is_over(running):
             break
-    found = informed(points)
-    rows = tuple(_row(point, tuple(sizes)) for point in found)
-    return Sweep(combinations=combinations, points=rows, plans=tuple(point.plan for point in found))
+    return Sweep(combinations=combinations, points=tuple(rows), plans=tuple(plans))
+
+
+def _count(sizes: SizesOf, changes: Sequence[Sequence[Change]], options: SweepOptions) -> int:
+    """Return the number of combinations; raises OptionError for none, or for too many."""
+    if not sizes and not changes and not options.alignments:
+        raise OptionError("sizes, changes, alignments: one of them is required, as --size 128KiB:1MiB:64KiB, got none")
+    count = prod(len(set(values)) for values in sizes.values()) * prod(map(len, changes))
+    count *= len(options.alignments) or 1
+    if count > MOST_COMBINATIONS:
+        raise OptionError(f"sweep: must have at most {MOST_COMBINATIONS} combinations, got {count}")
+    return count
+
+
+def _changed(problem: Problem, alignment: int | None, changes: Sequence[Change]) -> Problem:
+    changed = with_changes(problem, changes)
+    return changed if alignment is None else aligned(changed, alignment)
+
+
+def _planned(problem: Problem, start: Plan | None, options: SweepOptions, running: Control) -> Plan:
+    """Return the best plan of all repetitions, with seeds from that of the options on."""
+    best: Plan | None = None
+    for k in range(options.repetitions):
+        chosen = options.model_copy(update={"seed": options.seed + k})
+        plan = planned(problem, chosen, running.within(options.each_s), reason_s=0, start=start)
+        best = plan if best is None else min(best, plan, key=_rank)
+        if best.status in ("optimal", "infeasible"):
+            break
+    assert best is not None, "there is one repetition at least"
+    return best
+
+
+def _rank(plan: Plan) -> tuple[bool, float, float]:
+    return plan.peak is None, plan.cost or 0.0, float(plan.peak or 0)
 
 
 def _is_over(running: Control) -> bool:
     return running.deadline.left_s <= 0 or running.cancelled.is_set()
 
 
-def _row(point: SweepPoint, pools: Sequence[str]) -> SweepRow:
+def _row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes: tuple[Change, ...]) -> SweepRow:
     size = point.sizes[0] if len(pools) == 1 else None
-    return SweepRow.of(point.plan, size=size, sizes=dict(zip(pools, point.sizes, strict=True)))
+    sizes = dict(zip(pools, point.sizes, strict=True))
+    return SweepRow.of(point.plan, size=size, sizes=sizes, alignment=alignment, changes=changes)
 
 
 def lines(found: Sweep) -> Iterator[str]:
@@ -121,20 +204,33 @@ def lines(found: Sweep) -> Iterator[str]:
 def _cells(points: Sequence[SweepRow]) -> Iterator[list[str]]:
     is_priced = any(point.cost is not None for point in points)
     priced = ["cost", "at least"] if is_priced else []
+    first = points[0]
     yield [
-        *(f"size of {_in_line(pool)}" for pool in points[0].sizes),
+        *(f"size of {_in_line(pool)}" for pool in first.sizes),
+        *(["alignment"] if first.alignment else []),
+        *(["changes"] if first.changes else []),
         "status",
         *priced,
-        *(f"{_in_line(use.name)} used" for use in points[0].pools),
+        *(f"{_in_line(use.name)} used" for use in first.pools),
     ]
     for point in points:
         costs = (point.cost, point.cost_lower_bound) if is_priced else ()
         yield [
             *map(size_text, point.sizes.values()),
+            *([f"{point.alignment:,}"] if point.alignment else []),
+            *([", ".join(change.text for change in point.changes)] if point.changes else []),
             point.status,
             *("" if cost is None else f"{cost:,.12g}" for cost in costs),
             *("" if use.used is None else f"{use.used:,}" for use in point.pools),
         ]
+
+
+def _check(question: Question, options: SweepOptions) -> None:
+    """Refuse too many combinations, unknown names, and a first combination that is no problem; raises InputError."""
+    changes = question.get("changes", ())
+    _count(question.get("sizes", {}), changes, options)
+    refuse_unknown(question["problem"], [change for axis in changes for change in axis])
+    with_changes(question["problem"], [axis[0] for axis in changes])
 
 
 def _in_line(name: str) -> str:
@@ -224,18 +320,22 @@ SIZES = Input[SizesOf](
     "The sizes of a pool, as 128KiB:1MiB:64KiB; for several pools, repeat it.",
     from_text=read_sizes,
     extent=_sizes_extent,
+    required=False,
     metavar="[NAME=]FROM:TO:STEP",
 )
 _POOLS = [{"name": "sram", "size": 64}, {"name": "dram", "cost": 1}]
 CAPABILITY = Capability(
     sweep,
-    inputs=(PROBLEM, SIZES),
+    inputs=(PROBLEM, SIZES, CHANGES),
     lines=lines,
+    check=_check,
     exit_status=lambda found: 0 if any(point.status in ("optimal", "feasible") for point in found.points) else 1,
-    exits={0: "there is a plan for some size", 1: "nothing fits at any"},
+    exits={0: "there is a plan for some combination", 1: "nothing fits in any"},
     status=lambda _: "done",
     example={
         "problem": EXAMPLE | {"pools": _POOLS, "objective": "cost"},
         "sizes": {"sram": {"first": 0, "last": 128, "step": 64}},
+        "changes": [[{"buffer": "conv1", "fields": {"size": 32}}, {"buffer": "conv1"}]],
+        "options": {"alignments": [1, 16]},
     },
 )

@@ -1,29 +1,31 @@
-"""The audit of one plan: its violations, its distance from the best peak, the tower under it, and the fewest moves."""
+"""A plan beside the best one: its distance from the best peak, the tower under it, and the fewest moves there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
+from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.replanning.replan import replan
-from memplan.planner import audit as planner_audit
+from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import pairs_are_apart
-from memplan.planner.verify.violation import Violation
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 
-Id = int | str
+MOST_NAMED = 10
+"""The buffers that a line names; JSON has all."""
 
 
-@dataclass(frozen=True)
-class TowerBuffer:
+class TowerBuffer(Answer):
     """A buffer of a tower: where it lies, and the bytes between it and what it stands on, which nothing uses then."""
 
     id: Id
@@ -32,102 +34,85 @@ class TowerBuffer:
     idle_below: int
 
 
-@dataclass(frozen=True)
-class PoolAudit:
-    """One pool: what the plan uses of it and what the best plan known does, the buffers that end above the latter, the
-    highest first, and the tower under the highest buffer, from the top down.
+class PoolBeside(Answer):
+    """A pool: its use and the best known, the buffers that end above that, and what the highest buffer stands on.
+
+    Above the line the highest comes first; the tower goes from the top down, with `idle_in_tower` bytes unused in it.
     """
 
     name: str
     used: int
     best: int | None
-    above_line: tuple[Id, ...]
+    above_line: Ids
     tower: tuple[TowerBuffer, ...]
-
-    @property
-    def idle_in_tower(self) -> int:
-        """The bytes that the tower leaves unused."""
-        return sum(row.idle_below for row in self.tower)
+    idle_in_tower: int
 
 
-@dataclass(frozen=True)
-class MovesToBest:
+class FewestMoves(Answer):
     """The buffers that leave their places in a plan with the best peak; none has fewer if that is `proved`.
 
     `not_tried` is the reason why nothing looked for the fewest.
     """
 
-    moved: tuple[Id, ...]
+    count: int
+    moved: Ids
     at_least: int
     proved: bool
-    not_tried: str | None = None
+    not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
 
 
-@dataclass(frozen=True)
-class PlanAudit:
-    """The audit of a plan. `best` is the least peak found, `lower_bound` what no plan's is below; bytes.
+class BesideBest(Answer):
+    """A plan beside the best one, in bytes; `gap` is the distance of its peak above the bound, as a part of the bound.
 
-    `gap` is the distance of the plan's peak above the bound, as a part of it. What is not known is None: `peak` and
-    what follows from it where buffers are not placed, `best` and moves where no plan was found. `better` is the plan
-    with the best peak that keeps most places.
+    `best` is the least peak found, `status` that of its plan. What is not known is None: `peak` where buffers are not
+    placed, `best` and moves where no plan was found. `plan` is the one with the best peak that keeps most places.
     """
 
-    violations: tuple[Violation, ...]
     peak: int | None
     best: int | None
     lower_bound: int | None
+    gap: float | None
+    too_much_bytes: int | None
     status: str
-    pools: tuple[PoolAudit, ...] = ()
-    moves: MovesToBest | None = None
-    better: Plan | None = None
-
-    @property
-    def valid(self) -> bool:
-        """True where nothing is wrong with the plan."""
-        return not self.violations
-
-    @property
-    def gap(self) -> float | None:
-        """The distance of the peak above the bound, as a part of the bound."""
-        return None if self.peak is None or not self.lower_bound else self.peak / self.lower_bound - 1
-
-    @property
-    def too_much_bytes(self) -> int | None:
-        """The bytes of the peak beyond the best one."""
-        return None if self.peak is None or self.best is None else self.peak - self.best
+    pools: tuple[PoolBeside, ...]
+    fewest_moves: FewestMoves | None
+    plan: Plan | None = Field(None, exclude_if=lambda plan: plan is None)
 
 
-def audit(
+def beside_best(
     problem: Problem, plan: Plan, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, control: SolveControl | None = None
-) -> PlanAudit:
-    """Audit a plan of a problem: nothing that it claims is believed. Takes the time limit at the most.
+) -> BesideBest:
+    """Compare a plan with the best one: nothing that it claims is believed. Takes the time limit at the most.
 
     The peak is counted from its placements; where some buffers have none, it is not known.
     """
-    violations = planner_audit.verify(problem, plan)
     placed = PlacedBuffers.by(problem, plan.placements)
     has_bytes = problem.buffers.size > 0
     is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
     # Buffers of no bytes may lie anywhere, and use nothing.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
     used = [int(ends[placed.pool == q].max(initial=0)) for q in range(len(problem.pools))]
-    # At the very best peak: an audit counts the moves that reach it, not those that come near.
+    # At the very best peak: the moves that reach it are counted, not those that come near.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
-    best = {use.name: use.used for use in better.pools} if len(better.placements) else {}
-    pools = tuple(_pool(problem, placed, ends, q, used[q], best.get(pool.name)) for q, pool in enumerate(problem.pools))
-    return PlanAudit(
-        violations=violations,
-        peak=sum(used) if is_whole else None,
-        best=better.peak if better.kept is None else better.kept.peak_without_keeping,
+    known = {use.name: use.used for use in better.pools} if len(better.placements) else {}
+    peak = sum(used) if is_whole else None
+    best = better.peak if better.kept is None else better.kept.peak_without_keeping
+    return BesideBest(
+        peak=peak,
+        best=best,
         lower_bound=better.lower_bound,
+        gap=None if peak is None or not better.lower_bound else peak / better.lower_bound - 1,
+        too_much_bytes=None if peak is None or best is None else peak - best,
         status=better.status,
-        pools=pools,
-        moves=_moves(problem, plan, better),
-        better=better if len(better.placements) else None,
+        pools=tuple(
+            _pool(problem, placed, ends, q, used[q], known.get(pool.name)) for q, pool in enumerate(problem.pools)
+        ),
+        fewest_moves=_moves(problem, plan, better),
+        plan=better if len(better.placements) else None,
     )
 
 
-def _moves(problem: Problem, plan: Plan, better: Plan) -> MovesToBest | None:
+def _moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
     kept = better.kept
     if kept is None:
         return None
@@ -138,18 +123,31 @@ def _moves(problem: Problem, plan: Plan, better: Plan) -> MovesToBest | None:
         k = old.row_of.get(row.id)
         if k is not None and i not in table.aliases and table.size[i] > 0 and old[k] != row:
             moved.append(row.id)
-    return MovesToBest(tuple(moved), kept.least_moves, kept.proved, kept.not_tried)
+    return FewestMoves(
+        count=len(moved),
+        moved=tuple(moved),
+        at_least=kept.least_moves,
+        proved=kept.proved,
+        not_tried=kept.not_tried,
+    )
 
 
 def _pool(
     problem: Problem, placed: PlacedBuffers, ends: npt.NDArray[np.uint64], q: int, used: int, best: int | None
-) -> PoolAudit:
+) -> PoolBeside:
     root = placed.root == np.arange(len(placed.root))
     here = np.flatnonzero((placed.pool == q) & root & (problem.buffers.size > 0))
     order = here[np.argsort(-ends[here].astype(np.int64), kind="stable")]
     above = () if best is None else tuple(problem.buffers.ids[i] for i in order.tolist() if int(ends[i]) > best)
     tower = _tower(problem, placed, column(order)) if len(order) and (best is None or used > best) else ()
-    return PoolAudit(problem.pools[q].name, used, best, above, tower)
+    return PoolBeside(
+        name=problem.pools[q].name,
+        used=used,
+        best=best,
+        above_line=above,
+        tower=tower,
+        idle_in_tower=sum(row.idle_below for row in tower),
+    )
 
 
 def _tower(problem: Problem, placed: PlacedBuffers, order: I64) -> tuple[TowerBuffer, ...]:
@@ -162,7 +160,8 @@ def _tower(problem: Problem, placed: PlacedBuffers, order: I64) -> tuple[TowerBu
         under = [i for i in order.tolist() if end[i] <= low and i != top]
         below = next((i for i in under if _conflict(problem, placed, top, i)), None)
         idle = low - (end[below] if below is not None else 0)
-        found.append(TowerBuffer(problem.buffers.ids[top], low, int(problem.buffers.size[top]), idle))
+        size = int(problem.buffers.size[top])
+        found.append(TowerBuffer(id=problem.buffers.ids[top], offset=low, bytes=size, idle_below=idle))
         top = below
     return tuple(found)
 
@@ -177,3 +176,33 @@ def _conflict(problem: Problem, placed: PlacedBuffers, i: int, j: int) -> bool:
     placed = PlacedBuffers(problem, pool, offset)
     broken = chain(no_two_share_bytes(problem, placed), *pairs_are_apart(problem, placed))
     return next(broken, None) is not None
+
+
+def lines_beside_best(found: BesideBest) -> Iterator[str]:
+    """Yield the lines for people, one a fact."""
+    best = "unknown" if found.best is None else f"{found.best:,}"
+    bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
+    peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"
+    gap = "" if found.gap is None else f", gap {found.gap:.2%}"
+    yield f"peak {peak}; best {best}, lower bound {bound}{gap}"
+    if found.too_much_bytes:
+        yield f"{found.too_much_bytes:+,} bytes against the best plan found"
+    for pool in found.pools:
+        if pool.above_line:
+            yield f"{pool.name}: {len(pool.above_line):,} buffers end above {pool.best:,}: {_named(pool.above_line)}"
+        if pool.tower:
+            idle = f"{pool.idle_in_tower:,} idle bytes between them"
+            yield f"{pool.name}: the highest stands on {len(pool.tower) - 1:,} others, with {idle}"
+            for row in pool.tower[:MOST_NAMED]:
+                note = f", {row.idle_below:,} idle below" if row.idle_below else ""
+                yield f"  {shown(row.id)} at {row.offset:,}, {row.bytes:,} bytes{note}"
+    if (moves := found.fewest_moves) is not None and moves.moved:
+        rule = "no fewer do" if moves.proved else f"at least {moves.at_least:,} must"
+        yield f"{moves.count:,} moves reach the best peak ({rule}): {_named(moves.moved)}"
+        if moves.not_tried is not None:
+            yield f"not tried: {moves.not_tried}"
+
+
+def _named(ids: tuple[int | str, ...]) -> str:
+    more = f", and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
+    return ", ".join(shown(name) for name in ids[:MOST_NAMED]) + more

@@ -1,23 +1,33 @@
-"""The capability `verify`: whether a plan is valid for a problem, what is wrong with it, and what was not checked."""
+"""The capability `verify`: what is wrong with a plan of any origin, what decides its peaks, what was not checked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import get_args
+from collections.abc import Iterator, Mapping
+from typing import TypeVar, get_args
+
+from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
+from memplan.capabilities.explain.peaks import PoolPeak, pool_peaks
+from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN
+from memplan.capabilities.plan.any_plan import ANY_PLAN, PROBLEM_OF_PLAN
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
+from memplan.capabilities.verify.again import Again, lines_of_again, solved_again
+from memplan.capabilities.verify.better import BesideBest, beside_best, lines_beside_best
 from memplan.planner.audit import verify as violations_of
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.lint.foreign import lint_plan
 from memplan.planner.model.plan import Findings, Plan, ProofKind
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.places import MOST_PAIRS, places
 from memplan.planner.verify.violation import Violation
 from memplan.solvers.certificates import verdicts
 from memplan.solvers.certificates.verdicts import By, ProofText
+from memplan.solvers.portfolio.options import SolveControl
 
+A = TypeVar("A", BesideBest, Again)
 _BY_SEARCH = ("search", "engines")
 
 
@@ -28,12 +38,41 @@ class ClaimCheck(Answer):
     by: By | None
 
 
+class BufferPlaces(Answer):
+    """For each buffer of the problem, in its order: the lowest offset that keeps every rule while all others stay, the
+    position of the buffer that it stands on (-1: the bottom of the pool, -2: a reserved range), the bytes between, and
+    the position of the next buffer above it (-1: none). `lowest` is -1 where it was not found.
+    """
+
+    lowest: tuple[int, ...]
+    under: tuple[int, ...]
+    idle: tuple[int, ...]
+    over: tuple[int, ...]
+
+
+class VerifyOptions(CapabilityOptions):
+    """Options of a verdict."""
+
+    places: bool = Field(False, description="Say of each buffer how low it could lie, too, with all others in place.")
+    better: bool = Field(
+        False, description="Compare with the best plan, too: bytes too much, and the fewest moves that lead to it."
+    )
+    again: bool = Field(False, description="Solve once more by the options in the plan, too, and compare.")
+    with_plans: bool = Field(False, description="Answer with the plans of better and again, too.")
+
+    @property
+    def counts_work(self) -> bool:
+        """True where a plan is made again, which may take as long as it needs."""
+        return self.again
+
+
 class Verdict(Answer):
-    """The verdict on a plan of a problem: valid or not, and its violations.
+    """The verdict on a plan of a problem: valid or not, and its violations; of a valid one, the peak of each pool.
 
     `claims` are those of the plan, each with what checked it; none where it is not valid. `proved` is what the checker
     says of a certificate. `findings` are legal but surely not meant; `unrepeated` is the kind of its proof where that
-    is not made again.
+    is not made again. `places`, `better` and `again` are there where they were asked for, `places` unless too many
+    pairs of buffers would have to be compared for them.
     """
 
     valid: bool
@@ -43,20 +82,48 @@ class Verdict(Answer):
     unrepeated: ProofKind | None = None
     claims: tuple[ClaimCheck, ...] = ()
     proved: str | None = None
+    pools: tuple[PoolPeak, ...] = ()
+    places: BufferPlaces | None = Field(None, exclude_if=lambda found: found is None)
+    better: BesideBest | None = Field(None, exclude_if=lambda found: found is None)
+    again: Again | None = Field(None, exclude_if=lambda found: found is None)
 
 
 def verify(
     problem: Problem,
     plan: Plan,
     certificate: ProofText | str | None = None,
-    options: CapabilityOptions = CapabilityOptions(),
+    options: VerifyOptions = VerifyOptions(),
     control: Control = Control(),
 ) -> Verdict:
     """Verify a plan: every violation, with both buffers, the bytes and the time; and which of its claims were checked.
 
-    What the plan claims of itself must be so, too. A proof by search is not repeated; a certificate is checked.
+    What the plan claims of itself must be so, too. A proof by search is not repeated; a certificate is checked. Of a
+    valid plan, the answer says what decides the peak of each pool.
     """
-    del options, control  # it takes no time that a limit could end
+    found = verdict_on(problem, plan, certificate)
+    if not options.places:
+        found = found.model_copy(update={"places": None})
+    if not options.better and not options.again:
+        return found
+    running = control.begun(options)
+    if options.better:
+        left_s = running.left_s / 2 if options.again else running.left_s
+        searching = SolveControl(running.deadline.within(left_s), running.cancelled)
+        better = beside_best(problem, plan, time_limit_s=left_s, control=searching)
+        found = found.model_copy(update={"better": _without_plan(better, options)})
+    if options.again:
+        found = found.model_copy(update={"again": _without_plan(solved_again(problem, plan, running), options)})
+    return found
+
+
+def _without_plan(part: A, options: VerifyOptions) -> A:
+    return part if options.with_plans else part.model_copy(update={"plan": None})
+
+
+def verdict_on(
+    problem: Problem, plan: Plan, certificate: ProofText | str | None = None, most_pairs: int = MOST_PAIRS
+) -> Verdict:
+    """Verify a plan, with the places of its buffers where no more pairs of them must be compared."""
     violations, proved = violations_of(problem, plan), None
     proof = ProofText(certificate) if isinstance(certificate, str) else certificate
     if proof is not None:
@@ -66,6 +133,7 @@ def verify(
             violations += (Violation("false-claim", f"certificate: {proved.sentence}"),)
     claims = {} if violations else verdicts.checks(problem, plan, proof, proved)
     is_repeated = plan.proof is None or plan.proof.kind not in _BY_SEARCH or claims.get("status") == "certificate"
+    pools, lowest = ((), None) if violations else _peaks(problem, plan, claims, most_pairs)
     return Verdict(
         valid=not violations,
         violations=violations,
@@ -74,7 +142,29 @@ def verify(
         unrepeated=None if is_repeated or plan.proof is None else plan.proof.kind,
         claims=tuple(ClaimCheck(claim=claim, by=by) for claim, by in claims.items()),
         proved=None if proved is None else proved.sentence,
+        pools=pools,
+        places=lowest,
     )
+
+
+def _peaks(
+    problem: Problem, plan: Plan, claims: Mapping[str, By | None], most_pairs: int
+) -> tuple[tuple[PoolPeak, ...], BufferPlaces | None]:
+    """Return the peak of each pool in a valid plan, and how low its buffers could lie."""
+    if len(plan.placements) == 0:
+        return (), None
+    placed = PlacedBuffers.by(problem, plan.placements)
+    found = places(problem, placed, most_pairs)
+    bounds: dict[str, tuple[int | None, str | None]] = {
+        use.name: (use.lower_bound, claims.get(f"pools[{k}].lower_bound")) for k, use in enumerate(plan.pools)
+    }
+    if len(problem.pools) == 1 and plan.lower_bound is not None:
+        bounds[problem.pools[0].name] = (plan.lower_bound, claims.get("lower_bound"))
+    pools = tuple(pool_peaks(problem, placed, found, bounds))
+    if found is None:
+        return pools, None
+    columns = (tuple(getattr(found, name).tolist()) for name in BufferPlaces.model_fields)
+    return pools, BufferPlaces(**dict(zip(BufferPlaces.model_fields, columns, strict=True)))
 
 
 def lines(found: Verdict) -> Iterator[str]:
@@ -84,10 +174,20 @@ def lines(found: Verdict) -> Iterator[str]:
     for finding in found.findings:
         yield f"warning: {finding.rule}: {finding.message}"
     if not found.valid:
-        yield "`memplan replan` keeps what is right, and moves the rest"
-        return
+        yield "`memplan plan --keep PLAN` keeps what is right, and moves the rest"
+    else:
+        yield from _lines_of_valid(found)
+    if found.better is not None:
+        yield from lines_beside_best(found.better)
+    if found.again is not None:
+        yield from lines_of_again(found.again)
+
+
+def _lines_of_valid(found: Verdict) -> Iterator[str]:
     note = "" if found.unrepeated is None else "; its proof by search is not repeated"
     yield f"valid, {found.placements:,} placements{note}"
+    for pool in found.pools:
+        yield f"{pool.name if pool.name.isprintable() else shown(pool.name)}: {pool.sentence}"
     for by in get_args(By):
         if names := [each.claim for each in found.claims if each.by == by]:
             yield f"checked by the {by}: {', '.join(names)}"
@@ -124,14 +224,27 @@ CERTIFICATE = Input(
     named_by_flag=True,
     reads_last=True,
 )
+
+
+def _exit_status(found: Verdict) -> int:
+    if not found.valid:
+        return 3
+    return 0 if found.again is None else _OF_AGAIN[found.again.same]
+
+
+_OF_AGAIN = {"bytes": 0, "peak": 4, "nothing": 5}
 CAPABILITY = Capability(
     verify,
-    inputs=(PROBLEM, PLAN, CERTIFICATE),
+    inputs=(PROBLEM_OF_PLAN, ANY_PLAN, CERTIFICATE),
     lines=lines,
-    exit_status=lambda found: 0 if found.valid else 3,
-    exits={0: "the plan is valid", 3: "it is not"},
+    exit_status=_exit_status,
+    exits={0: "the plan is valid", 3: "it is not", 4: "again: another plan of the same peak", 5: "again: another peak"},
     # Whether a plan is right is seen faster than a worker is found, and callers verify plans of any size.
-    is_brief=lambda _subject, _options: True,
+    is_brief=lambda _subject, options: not (options.better or options.again),
     most_bytes=128 * 2**20,
-    example={"problem": EXAMPLE, "plan": EXAMPLE_PLAN},
+    example={
+        "problem": EXAMPLE,
+        "plan": EXAMPLE_PLAN | {"options": {"deterministic": True}},
+        "options": {"places": True, "better": True, "again": True},
+    },
 )

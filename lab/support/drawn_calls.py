@@ -14,7 +14,7 @@ from tests.support.feature_pairs import FEATURES, Case
 
 _PLANS = 0.3
 """The part of the calls that are plans, whose way is one of its own."""
-_EXAMPLES = frozenset({"deploy", "objects", "replay", "shapes"})
+_EXAMPLES = frozenset({"deploy", "objects", "shapes"})
 """The capabilities whose inputs are of a kind of their own."""
 
 
@@ -43,8 +43,8 @@ def _content(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
         return example(name), "its example"
     if first == "file":
         return of_file(count), f"{count} rows"
-    if first == "graph" or (name == "repairs" and draw.random() < 0.3):
-        more = {"capacity": 2**20} if name == "repairs" else {}
+    if first == "graph" or (name == "explain" and draw.random() < 0.3):
+        more = {"capacity": 2**20} if name == "explain" else {}
         return {"graph": graph(max(2, count // 3))} | more, f"{count // 3} operations"
     if first == "operations":
         return example(name) | {"operations": statements(count)}, f"{count} statements"

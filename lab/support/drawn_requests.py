@@ -47,7 +47,7 @@ _NAMES = (
 )
 _VALUES = (
     *("0.1", "0.05", "auto", "greedy", "exact", "cp-sat", "tflm", "optimal", "gap<=0.1", "1", "-1", "0", "true", "nan"),
-    *("json", "csv", "plan", "order", "queued", "64", "p=64", "1e400", "9" * 5000, "%00", "%ff", "", "+"),
+    *("json", "csv", "plan", "order", "verify", "queued", "64", "p=64", "1e400", "9" * 5000, "%00", "%ff", "", "+"),
 )
 _MEDIA = ("application/json", "text/csv", "application/x-ndjson", "application/octet-stream", "text/plain", "*/*", "x")
 _PARAMETERS = ("", ";charset=utf-8", ";charset=utf-7", ";charset*=%00''x", ';a="', ";;;", '; q="\\"";b', "; boundary=x")

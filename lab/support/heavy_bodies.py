@@ -57,21 +57,15 @@ def of_problem(name: str, content: Data) -> Data:
     """Return the body of a call about a problem."""
     count = len(content["buffers"])
     more: Mapping[str, Data] = {
-        **{call: {"plan": placements(count)} for call in ("verify", "audit", "replan")},
+        "verify": {"plan": placements(count)},
         "export": {"plan": placements(count), "options": {"to": "c"}},
-        "scenarios": {"grid": [[{"buffer": 0, "fields": {"size": 8 + k}} for k in range(4)]]},
         "sweep": {"sizes": {"sram": {"first": 1 << 20, "last": 1 << 22, "step": 1 << 19}}},
         "check": {"options": {"budgets": ["1MiB"]}},
     }
-    if name == "diff":
-        return {side: {"problem": content, "plan": placements(count)} for side in ("old", "new")}
     return {"problem": content} | more.get(name, {})
 
 
-_OF_PROBLEMS = (
-    *("plan", "explain", "repairs", "what-if", "certificate", "verify", "audit", "replan", "scenarios", "sweep"),
-    *("check", "convert", "export", "diff"),
-)
+_OF_PROBLEMS = (*("plan", "explain", "certify", "verify", "sweep", "check", "convert", "export"),)
 _SIZES: Mapping[str, Callable[[str], Data]] = {
     "20,000 buffers": lambda name: of_problem(name, problem(20_000)),
     "100,000 buffers": lambda name: of_problem(name, problem(100_000)),
@@ -93,15 +87,15 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
         if rows == 1.0 or not words.startswith("100")
     }
     for count in (2_000, 30_000):
-        for name in ("order", "cascade", "repairs"):
-            more = {"capacity": 1 << 20} if name == "repairs" else {}
+        for name in ("order", "cascade", "explain"):
+            more = {"capacity": 1 << 20} if name == "explain" else {}
             found[name, f"{count:,} operations"] = lambda count=count, more=more: {"graph": graph(of(count)), **more}  # type: ignore[misc]
     found["liveness", "100,000 statements"] = lambda: {"operations": statements(of(100_000))}
     found["liveness", "compared"] = lambda: {"operations": statements(of(20_000)), "options": {"compare": True}}
     found["shadow", "20,000 statements"] = lambda: {"operations": statements(of(20_000)), "plan": placements(10)}
     found["import", "200,000 rows"] = lambda: of_file(of(200_000))
     found["compare", "100,000 rows"] = lambda: of_file(of(100_000))
-    found["scenarios", "a grid of 500,000"] = lambda: {"problem": problem(3), "grid": [[{"a": 1}] * of(500_000)]}
+    found["sweep", "changes of 500,000"] = lambda: {"problem": problem(3), "changes": [[{"a": 1}] * of(500_000)]}
     found["sweep", "500,000 names"] = lambda: {
         "problem": problem(3),
         "sizes": {f"p{k}": [1] for k in range(of(500_000))},

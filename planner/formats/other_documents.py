@@ -25,7 +25,7 @@ def refuse_unless_plan(value: object) -> None:
     """Raise FormatError for a document that is surely meant as something else than a plan."""
     if isinstance(value, Mapping) and "placements" not in value:
         is_list = bool(value) and all(isinstance(offset, int) for offset in value.values())
-        offsets = "a list of offsets, which `memplan audit PROBLEM FILE` reads" if is_list else _kind(value)
+        offsets = "a list of offsets, which `memplan verify PROBLEM FILE` reads" if is_list else _kind(value)
         kind = "a problem, which `memplan plan FILE` plans" if "buffers" in value else offsets
         if kind is not None:
             raise FormatError(f"must be a plan, which has placements, got {kind}")
@@ -55,13 +55,11 @@ def _kind(value: Mapping[str, Any]) -> str | None:
     if "symbols" in value and "buffers" in value:
         return "a problem whose sizes are expressions, which `memplan shapes` plans for all values"
     if "placements" in value:
-        return "a plan, which `memplan verify PROBLEM FILE` checks and `memplan look PROBLEM FILE` shows"
+        return "a plan, which `memplan verify PROBLEM FILE` checks, and shows with --open"
     if "functions" in value:
         return "operations, which `memplan liveness FILE` and `memplan plan FILE` read"
     if "ops" in value:
         return "a graph of operations, which `memplan order FILE` and `memplan plan FILE --reorder` read"
-    if str(value.get("format")).startswith("memplan-replay/"):
-        return "a bundle, which `memplan replay FILE` reads"
     if "problem" in value:
         return "a request to the service, whose problem is in the field problem"
     return None

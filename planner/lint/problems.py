@@ -40,7 +40,8 @@ def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
     free[list(table.aliases)] = False
     n_pinned = int(((table.offset != ABSENT) & (table.size > 0)).sum())
     if n_pinned > _MOST_TABLES and not free.any():
-        message = f"all {len(table)} buffers are pinned, so nothing is left to plan; `memplan audit` takes such a plan"
+        way = "`memplan verify --better` takes such a plan"
+        message = f"all {len(table)} buffers are pinned, so nothing is left to plan; {way}"
         yield Finding("all-pinned", message, ())
 
 

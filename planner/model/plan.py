@@ -193,7 +193,8 @@ class Plan(PlanValue):
     `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
     `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
-    the work done, decided. Of any search it says that an engine failed. `findings` are those of lint about the problem.
+    the work done, decided, and `options` are those of the search. Of any search it says that an engine failed.
+    `findings` are those of lint about the problem.
     """
 
     status: Status = "feasible"
@@ -216,6 +217,7 @@ class Plan(PlanValue):
     kept: KeptPlaces | None = None
     reproducible: bool | None = None
     disturbed_by: Disturbance | None = None
+    options: dict[str, Any] | None = None
     findings: Findings = ()
     wall_time_s: float | None = None
     problem_hash: str | None = None

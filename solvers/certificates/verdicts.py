@@ -20,7 +20,7 @@ from memplan.solvers.certificates.goals import kind_of, used_of
 _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
 By = Literal["placements", "witness", "certificate"]
-MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "wall_time_s", "version", "findings")
+MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "options", "wall_time_s", "version", "findings")
 """What a plan says of how it was made."""
 _BY_PLACEMENTS = ("peak", "cost", "shared", "bank_clashes", "problem_hash")
 _MOST_LIFETIMES = 4_000

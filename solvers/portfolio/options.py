@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from sys import float_info
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -141,6 +141,12 @@ class SolveOptions(WireValue):
                 f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(self.time_limit_s)}"
             )
         self._accepted()
+
+    def recorded(self) -> dict[str, Any] | None:
+        """Return the options that a plan of a deterministic search says it was made with; None for another search."""
+        if not self.deterministic:
+            return None
+        return self.model_dump(mode="json", include=set(SolveOptions.model_fields), exclude_defaults=True)
 
     def target(self) -> Accept | None:
         """Return when a plan is good enough, None where only a proof is; raises OptionError as `check` does."""

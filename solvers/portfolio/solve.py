@@ -62,7 +62,7 @@ def solve(
             raise OptionError("deterministic: must not be given with a planner of your own, which may do as it likes")
         search, control = solve_objective, replace(control, planner=planner)
     answer = search(problem, options, control).answer(deterministic)
-    return with_problem(answer.model_copy(update=findings), problem)
+    return with_problem(answer.model_copy(update={**findings, "options": options.recorded()}), problem)
 
 
 def solve_request(problem: Problem, options: SolveOptions, control: SolveControl = _UNSTEERED) -> SolveResult:

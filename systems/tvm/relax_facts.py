@@ -1,4 +1,4 @@
-"""What a Relax program says of its tensors and calls beside bytes and order."""
+"""The facts of a Relax program's tensors and calls, beside bytes and order."""
 
 from __future__ import annotations
 

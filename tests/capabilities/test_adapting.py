@@ -134,10 +134,10 @@ def test_every_entrance_adapts_alike(table: str) -> None:
     assert found.with_capacity({"ram": 32768, "flash": 65536}) == weights
 
 
-def test_a_bundle_replays_what_was_adapted(table: str, tmp_path: Path, capfd: Captured) -> None:
-    bundle = str(tmp_path / "bundle.json")
+def test_a_plan_of_what_was_adapted_is_made_again(table: str, tmp_path: Path, capfd: Captured) -> None:
+    made = str(tmp_path / "plan.json")
     options = ["--pin", "b=128", "--copies", "a=2", "--alignment", "32", "--deterministic"]
-    planned(capfd, table, *options, "--bundle", bundle)
-    assert main(["replay", bundle]) == 0
-    assert json.loads(capfd.readouterr().out)["same"] == "bytes"
+    assert main(["plan", table, *options, "-o", made]) == 0
+    assert main(["verify", table, made, *options[:-1], "--again", "-q"]) == 0
+    assert json.loads(capfd.readouterr().out)["again"]["same"] == "bytes"
     assert isinstance(memplan.read_problem(table, alignment=32), Problem)

@@ -26,8 +26,6 @@ Captured = pytest.CaptureFixture[str]
 TEXTS = {"sizes": ["sram=0:128:64"]}
 """The inputs that the command takes as texts, as the examples have them."""
 TIMES = {"wall_time_s"}
-FACES = {"verify"}
-"""The capabilities whose function in `memplan` answers in a way of its own: with the violations alone."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +57,7 @@ def arguments_of(capability: Capability[Any], body: dict[str, Any], folder: Path
             path = folder / f"{each.name}.json"
             content = question[each.name] if each.takes_bytes else json.dumps(body[each.name]).encode()
             path.write_bytes(content)
-            arguments.append(str(path))
+            arguments += [spelled(each.name)[0], str(path)] if each.named_by_flag else [str(path)]
         elif each.name in question:
             arguments += [part for text in TEXTS[each.name] for part in (spelled(each.name)[0], text)]
     for name, value in body["options"].items():
@@ -80,7 +78,7 @@ def test_every_entrance_gives_the_same_answer(name: str, server: Running, tmp_pa
     capability = CAPABILITIES[name]
     body = body_of(capability)
     question, options = read_question(capability, body), read_body_options(capability, body, {})
-    function = capability.function if name in FACES else getattr(memplan, capability.function.__name__)
+    function = getattr(memplan, capability.function.__name__)
     python = without_times(capability.write(function(**question, options=options)))
 
     answer = server.client.post(capability.path, json=body)

@@ -24,10 +24,9 @@ BANK = {
 }
 NO_PLAN: dict[str, Any] = {"placements": []}
 ABOUT_PROBLEMS: dict[str, dict[str, Any]] = {
-    **{name: {} for name in ("explain", "repairs", "what-if", "certificate", "check", "convert")},
-    **{name: {"plan": NO_PLAN} for name in ("verify", "inspect", "audit", "replan", "export")},
-    "scenarios": {"grid": [[{"buffer": 0}]]},
-    "sweep": {"sizes": {"a": [8]}},
+    **{name: {} for name in ("explain", "certify", "check", "convert")},
+    **{name: {"plan": NO_PLAN} for name in ("verify", "export")},
+    "sweep": {"sizes": {"a": [8]}, "changes": [[{"buffer": 0}]]},
 }
 LEAF = {"buffers": [{"id": "x", "size": 8}], "body": [{"op": "a", "body": [{"op": "b"}]}]}
 PROGRAM = {
@@ -55,17 +54,15 @@ def test_pairs_of_a_bank_are_refused_before_the_problem_is_compiled(name: str) -
     assert found.sentences[0].endswith("must make at most 100000 pairs on this server, got 979300")
 
 
-def test_the_problems_of_bundles_and_of_both_sides_are_counted() -> None:
-    bundle = json.loads(json.dumps(CAPABILITIES["replay"].example))
-    bundle["bundle"]["problem"]["content"] = json.dumps(BANK)
-    for name, content in (("replay", bundle), ("diff", {"old": NO_PLAN, "new": {"problem": BANK, "plan": NO_PLAN}})):
-        assert isinstance(wrong_with(name, content), TooLargeError)
+def test_the_problem_of_a_baseline_is_counted() -> None:
+    content = {"plan": NO_PLAN, "baseline": {"problem": BANK, "plan": NO_PLAN}}
+    assert isinstance(wrong_with("check", content), TooLargeError)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("scenarios", {"grid": [[{"a": 1}] * 10_001]}, "grid: must have at most 10000 changes, got 10001"),
+        ("sweep", {"changes": [[{"a": 1}] * 10_001]}, "changes: must be at most 10000, got 10001"),
         ("sweep", {"sizes": {f"p{k}": [1] for k in range(1_001)}}, "sizes: must have at most 1000 pools, got 1001"),
         ("sweep", {"sizes": {"a": [1] * 1_001}}, "sizes: must have at most 1000 sizes, got 1001"),
     ],

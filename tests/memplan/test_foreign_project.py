@@ -22,7 +22,7 @@ from memplan import Buffer, Problem, read_problem, solve, verify, write_problem
 problem = Problem(buffers=[Buffer(id=k, size=64 * k, start=k, end=k + 3) for k in range(1, 40)])
 problem = read_problem(write_problem(problem))
 plan = solve(problem, time_limit_s=2)
-assert plan.status == "optimal" and verify(problem, plan) == ()
+assert plan.status == "optimal" and verify(problem, plan).valid
 """
 THROUGH_EXECUTORCH = """
 import warnings

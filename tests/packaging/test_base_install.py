@@ -31,7 +31,7 @@ LINES = (
     "[os.write(out, f'{main(shlex.split(line)[1:])}\\n'.encode()) for line in lines]"
 )
 """Runs lines in one process as if packages were not installed, and prints the exit status of each."""
-STATUS_1 = {"explain", "repairs"}
+STATUS_1 = {"explain"}
 """What does not fit is explained and mended in the lines of pages."""
 EXTRAS = sorted(package for packages in PACKAGES.values() for package in packages)
 HARD = "examples/problems/minimalloc/A.1048576.csv"
@@ -83,9 +83,9 @@ def test_the_base_compares_and_audits_plans_that_are_not_the_best(tmp_path: Path
     plan = str(tmp_path / "plan.json")
     assert base("plan", HARD, "--solver", "reference:tflite-micro-greedy", "-o", plan).returncode == 0
     line = "not tried: the search for the fewest needs ortools, which is not installed: pip install 'memplan[engines]'"
-    done = base("audit", HARD, plan, "--format", "table", "--time-limit", "5")
+    done = base("verify", HARD, plan, "--better", "--format", "table", "--time-limit", "5")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, line)
-    done = base("replan", HARD, plan, "--time-limit", "5")
+    done = base("plan", HARD, "--keep", plan, "--time-limit", "5")
     assert (done.returncode, done.stderr.splitlines()[-1]) == (0, f"memplan: {line}")
     assert json.loads(done.stdout)["kept"]["proved"] is False
 

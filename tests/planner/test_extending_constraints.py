@@ -42,7 +42,8 @@ PATCH: Patch = {
 """The fourth file is docs/formats.md."""
 
 HELD = """
-from memplan import Problem, certify, solve, verify
+from memplan import Problem, solve, verify
+from memplan.solvers.certificates.certify import certify
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.capabilities.explain.reasons.explain import explain
 from memplan.capabilities.explain.reasons.options import ExplainOptions
@@ -61,10 +62,10 @@ for more, offsets, moved, word in [
         plan = solve(problem, solver=solver, time_limit_s=20)
         assert {row.id: row.offset for row in plan.placements} == offsets, (solver, plan)
         assert plan.status == "optimal" or solver in ("greedy", "local-search"), (solver, plan)
-        assert verify(problem, plan) == ()
+        assert verify(problem, plan).valid
     rows = [row.model_copy(update={"offset": moved[row.id]}) for row in plan.placements]
     wrong = plan.model_copy(update={"placements": PlacementTable.from_rows(rows)})
-    assert word in [violation.rule for violation in verify(problem, wrong)]
+    assert word in [violation.rule for violation in verify(problem, wrong).violations]
     certificate = certify(problem, plan, time_limit_s=5)
     assert certificate.kind == "none" and certificate.reason.endswith("ranges"), certificate
 
@@ -100,7 +101,7 @@ for seed in range(12):
         problem = Problem.model_validate({"buffers": ranged})
         plan = solve(problem, time_limit_s=60)
         assert (plan.status, plan.peak) == ("optimal", plain.peak), (seed, most, least)
-        assert verify(problem, plan) == ()
+        assert verify(problem, plan).valid
 # No engine was started: what proves the plain problems proves these.
 assert "memplan.solvers.portfolio.subprocess_solver" not in sys.modules
 print("held")
@@ -188,7 +189,7 @@ for seed in range(24):
         if solver == "exact" and (len(problem.pools) > 1 or any(r.no_cross or r.relative for r in problem.buffers)):
             continue
         plan = solve(problem, solver=solver, time_limit_s=0.1 if solver == "local-search" else 3)
-        assert verify(problem, plan) == (), (seed, solver, verify(problem, plan))
+        assert verify(problem, plan).valid, (seed, solver, verify(problem, plan))
         if len(problem.pools) == 1 and plan.status in ("optimal", "infeasible"):
             assert ([plan.peak] if plan.status == "optimal" else None) == least, (seed, solver, plan, least)
             proved += 1

@@ -91,7 +91,7 @@ with TestClient(create_app(Settings(data_folder=Path("data"), workers=0, require
     sent = {"Content-Type": "text/x-lines", "Accept": "text/x-lines"}
     answer = client.post("/v1/plan", content=data, headers=sent)
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/x-lines"), answer.text
-    assert memplan.verify(problem, memplan.read_plan(answer.content, problem)) == ()
+    assert memplan.verify(problem, memplan.read_plan(answer.content, problem)).valid
     body = {"problem": json.loads(memplan.write_problem(problem)), "options": {"format": "lines"}}
     assert client.post("/v1/plan", json=body).content.startswith(b"lines")
     schema = client.get("/openapi.json").json()

@@ -35,8 +35,7 @@ PLAIN: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 1}
         ),
         (
             {"placements": []},
-            "must be a problem, got a plan, which `memplan verify PROBLEM FILE` checks and "
-            "`memplan look PROBLEM FILE` shows",
+            "must be a problem, got a plan, which `memplan verify PROBLEM FILE` checks, and shows with --open",
         ),
         (
             {"ops": [], "size": []},

@@ -39,7 +39,7 @@ def check_many(line: CommandLine, local: Local) -> int | None:
     tables = {} if budgets is None else read_as(budgets, lambda data: _tables(data, Path(budgets).parent, is_folder))
     if not is_folder:
         return run(_line_of(line, path, tables), local)
-    for name in ("output", "save_baseline", "subject", *_FILES.values()):
+    for name in ("output", "save_plan", "save_baseline", "page_file", "subject", *_FILES.values()):
         if given[name] is not None:
             raise OptionError(f"{spelled(name)[0][2:]}: must be given for one model, not for a folder")
     return _check_folder(line, local, tables)

@@ -1,4 +1,4 @@
-"""Flags of `memplan plan` alone: the files of a plan, a replay bundle, and operations in a better order."""
+"""Flags of `memplan plan` alone: the files of a plan, and operations in a better order."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.arguments import BundleFile, OrderFile, PartsFolder, Reorder, ReorderedProblem
+from memplan.api.cli.arguments import PartsFolder, Reorder
 from memplan.api.cli.flags import argument, flags_of, keyword, options_given
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.plan_output import FILES, FLAGS, refuse_outputs, show_plan
 from memplan.api.cli.streams import read_as, write
 from memplan.capabilities.capability import Control
+from memplan.capabilities.plan.plan import read_kept
 from memplan.capabilities.plan.planning import is_own_planner
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, TogetherOptions, joined
@@ -28,22 +29,25 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
     together.check(paths)
     if given["more"]:
-        if given["reorder"] or given["order_file"] is not None:
+        if given["reorder"]:
             raise OptionError("reorder: must not be given with several files: order each, and plan what that writes")
         read = [(path, read_as(path, partial(reader.problem, name=path))) for path in paths]
         reader.imported = None
         reader.application = joined(read, together)
-        return {"problem": reader.application.problem}
-    if given["parts_folder"] is not None:
-        raise OptionError("parts: must be given for several files only, got one")
-    if given["reorder"] or given["order_file"] is not None or given["problem_file"] is not None:
+        found: dict[str, Any] = {"problem": reader.application.problem}
+        if (keep := given["keep"]) is not None:
+            found["keep"] = read_as(keep, lambda data: read_kept(data, keep))
+        return found
+    if given["parts_folder"] is not None and not given["reorder"]:
+        raise OptionError("parts: must be given for several files, or with reorder")
+    if given["reorder"]:
         # Imported here, and below: few plans are of another order.
-        from memplan.api.cli.local.reordering import is_asked
+        from memplan.api.cli.local.reordering import check
 
-        if is_asked(given):
-            reader.name = given["problem"]
-            reader.data = read_as(given["problem"], lambda data: data)
-            return {}
+        check(given)
+        reader.name = given["problem"]
+        reader.data = read_as(given["problem"], lambda data: data)
+        return {}
     return None
 
 
@@ -56,23 +60,13 @@ def _begin(given: Given, control: Control) -> None:
 
 def _prepare(given: Given) -> None:
     refuse_outputs(given)
-    named = {"bundle": given.flags["bundle_file"], "server": given.server, "reorder": given.flags["reorder"] or None}
-    names = [name for name, value in named.items() if value is not None]
     solver = given.flags["solver"]
-    if is_own_planner(solver) and (both := {"bundle", "server"}.intersection(names)):
-        raise OptionError(f"{min(both)}: must not be given with a planner of your own, got solver {solver}")
-    if len(names) > 1 and "bundle" in names:
-        raise OptionError(f"{names[0]}: must not be given with {' and '.join(names[1:])}")
+    if is_own_planner(solver) and given.server is not None:
+        raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
 
 
 def _shows(given: Given, answer: Any) -> bool:
     show_plan(given, answer)
-    if given.flags["bundle_file"] is not None:
-        # Imported here: few plans are to be replayed.
-        from memplan.capabilities.verify.replay.replay import bundle_of
-
-        options: Any = given.options
-        write(given.flags["bundle_file"], bundle_of(given.reader, given.question["problem"], options, answer))
     if (application := given.reader.application) is not None and given.flags["parts_folder"] and answer.placements:
         for name, model in application.models.items():
             path = Path(given.flags["parts_folder"], f"{name}.plan.json")
@@ -94,12 +88,9 @@ LOCAL = Local(
         *flags_of(TogetherOptions),
         *FLAGS,
         keyword("reorder", Reorder, False),
-        keyword("order_file", OrderFile, None),
-        keyword("problem_file", ReorderedProblem, None),
-        keyword("bundle_file", BundleFile, None),
         keyword("parts_folder", PartsFolder, None),
     ),
-    files=(*FILES, "bundle_file"),
+    files=FILES,
     reads=_reads,
     begin=_begin,
     prepare=_prepare,

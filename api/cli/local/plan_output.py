@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
+import webbrowser
+from pathlib import Path
 from typing import Any
 
 from memplan.api.abandoning import run_in_thread
 from memplan.api.cli.arguments import TABLE, CertificateFile, PageFile, PictureFile, PlanFormat, PlanOutput
-from memplan.api.cli.flags import keyword
+from memplan.api.cli.flags import flag, keyword
 from memplan.api.cli.from_capability import Given
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import format_for, is_terminal, refuse_unwritable, warnings, write
@@ -16,11 +20,14 @@ from memplan.capabilities.plan.planning import kept_lines
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
+PAGE = keyword("page_file", PageFile, None)
+OPEN = flag("opens", bool, False, "--open", help="Open the page in a browser; without --page it is a temporary file.")
 FLAGS = (
     keyword("output", PlanOutput, None),
     keyword("display", PlanFormat, None),
     keyword("picture_file", PictureFile, None),
-    keyword("page_file", PageFile, None),
+    PAGE,
+    OPEN,
     keyword("certificate_file", CertificateFile, None),
 )
 
@@ -86,18 +93,36 @@ def _certified(given: Given, problem: Problem, answer: Plan) -> Plan:
 
 def _draw(given: Given, problem: Problem, answer: Any) -> None:
     """Write the picture and the page of a plan, where they are asked for."""
-    reader, file = given.reader, given.flags["page_file"]
     if (target := given.flags["picture_file"]) is not None:
         from memplan.api.reports import picture
 
         write(target, picture.draw(problem, answer, picture.format_of_name(target)))
-    if file is not None:
-        from memplan.api.reports.page.file_page import plan_page
-        from memplan.systems.program_names import names_in, names_of_models
+    show_page(given, answer)
 
-        title = problem.name or reader.file_name or ""
-        if (application := reader.application) is not None:
-            title, names = ", ".join(application.models), names_of_models(application)
-        else:
-            names = names_in(reader.data, reader.name, problem, reader.options)
-        write(file, plan_page(problem, answer, title=title, names=names))
+
+def show_page(given: Given, answer: Plan) -> None:
+    """Write the page of a plan, and open it in a browser, where that is asked for."""
+    file, reader, problem = given.flags["page_file"], given.reader, given.question["problem"]
+    if file is None and not given.flags["opens"]:
+        return
+    # Imported here: few plans are looked at.
+    from memplan.api.reports.page.file_page import plan_page
+    from memplan.systems.program_names import names_in, names_of_models
+
+    title = problem.name or reader.file_name or ""
+    if (application := reader.application) is not None:
+        title, names = ", ".join(application.models), names_of_models(application)
+    else:
+        names = names_in(reader.data, reader.name, problem, reader.options)
+    path = _temporary_page() if file is None else file
+    write(path, plan_page(problem, answer, title=title, names=names))
+    if given.flags["opens"]:
+        is_open = webbrowser.open(Path(path).resolve().as_uri())
+        if not given.flags["quiet"]:
+            given.say(path if is_open else f"{path}: no browser was found; open the file in one")
+
+
+def _temporary_page() -> str:
+    handle, path = tempfile.mkstemp(prefix="memplan-", suffix=".html")
+    os.close(handle)
+    return path

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_json
 
 from memplan.api.cli.from_capability import Given
-from memplan.api.cli.streams import format_for, named_as, refuse_unwritable, say, write
+from memplan.api.cli.streams import named_as, refuse_unwritable, say, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.order.reordering import reorder
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import OptionError
-from memplan.planner.formats import FORMATS
+from memplan.planner.formats.memplan_json import write_problem
 
+PARTS = ("order.json", "problem.json")
+"""What is written beside the plan: the order, with the reordered program, and the problem in that order."""
 _SHARE = 0.6
 """The part of the time for the order; the plan has the rest."""
 
 
-def is_asked(given: Mapping[str, Any]) -> bool:
-    """Return True where the order is to be changed; raises OptionError for options that do not go together."""
-    if not given["reorder"]:
-        for name in ("order_file", "problem_file"):
-            if given[name] is not None:
-                raise OptionError(f"{name.replace('_', '-')}: must be given with reorder only, got {given[name]}")
-        return False
-    for name in ("server", "inclusive"):
+def check(given: Mapping[str, Any]) -> None:
+    """Raise OptionError for options that do not go with another order, and FileError for files that cannot be."""
+    for name in ("server", "inclusive", "keep"):
         if given[name] is not None:
             raise OptionError(f"{name}: must not be given with reorder, got {given[name]}")
-    for file in (given["order_file"], given["problem_file"]):
-        refuse_unwritable(file)
-    return True
+    if given["parts_folder"] is not None:
+        for name in PARTS:
+            refuse_unwritable(str(Path(given["parts_folder"], name)))
 
 
 def reordered(given: Given, control: Control) -> Mapping[str, Any]:
@@ -47,10 +45,9 @@ def reordered(given: Given, control: Control) -> Mapping[str, Any]:
             cancelled=control.cancelled,
         )
     problem = with_capacities(found.placed.problem, reader.options.capacity)
-    if given.flags["order_file"] is not None:
-        write(given.flags["order_file"], to_json(found.facts()) + b"\n")
-    if (target := given.flags["problem_file"]) is not None:
-        write(target, FORMATS[format_for(target, None)].write_problem(problem))
+    if (folder := given.flags["parts_folder"]) is not None:
+        for name, content in zip(PARTS, (to_json(found.facts()) + b"\n", write_problem(problem)), strict=True):
+            write(str(Path(folder, name)), content)
     if not given.flags["quiet"]:
         say("memplan: " + "".join(found.lines()))
     plan = found.placed.plan

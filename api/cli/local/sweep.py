@@ -11,7 +11,7 @@ from memplan.api.cli.arguments import StudyPage
 from memplan.api.cli.flags import flag, keyword
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.streams import format_for, write
-from memplan.capabilities.sweep.sweep import Sweep
+from memplan.capabilities.sweep.sweep import Sweep, SweepRow
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 
@@ -51,23 +51,30 @@ def as_csv(answer: Sweep) -> bytes:
     text = io.StringIO(newline="")
     names = [use.name for use in answer.points[0].pools] if answer.points else []
     pools = list(answer.points[0].sizes) if answer.points else []
-    sizes = ["size"] if len(pools) == 1 else [f"{name} size" for name in pools]
+    swept = ["size"] if len(pools) == 1 else [f"{name} size" for name in pools]
+    swept += [name for name in ("alignment", "changes") if answer.points and getattr(answer.points[0], name)]
     out = csv.writer(text, lineterminator="\n")
-    out.writerow([*sizes, *_COLUMNS, *(f"{name} {what}" for name in names for what in ("used", "lower bound"))])
+    out.writerow([*swept, *_COLUMNS, *(f"{name} {what}" for name in names for what in ("used", "lower bound"))])
     for point in answer.points:
         uses = (value for use in point.pools for value in (use.used, use.lower_bound))
-        out.writerow([*point.sizes.values(), *(getattr(point, name) for name in _COLUMNS), *uses])
+        others = ([point.alignment] if point.alignment else []) + ([_text(point)] if point.changes else [])
+        out.writerow([*point.sizes.values(), *others, *(getattr(point, name) for name in _COLUMNS), *uses])
     return text.getvalue().encode()
 
 
+def _text(point: SweepRow) -> str:
+    return ", ".join(change.text for change in point.changes)
+
+
 def _page(problem: Problem, answer: Sweep) -> bytes:
-    """Return the page of a sweep, in which each size opens its plan; of several pools, over the sum of their sizes."""
+    """Return the page of a sweep, in which each point opens its plan: over the sum of the sizes, or over its number."""
     # Imported here: few sweeps are looked at.
     from memplan.api.reports.page.studies import sweep_page
 
-    pairs = zip(answer.points, answer.plans or (), strict=True)
-    rows = [(sum(point.sizes.values()), problem.with_capacity(point.sizes), plan) for point, plan in pairs]
-    return sweep_page(problem.name or "sweep", " + ".join(answer.points[0].sizes if answer.points else ()), rows)
+    pairs = enumerate(zip(answer.points, answer.plans or (), strict=True))
+    rows = [(sum(point.sizes.values()) or k, point.problem_of(problem), plan) for k, (point, plan) in pairs]
+    pools = answer.points[0].sizes if answer.points else {}
+    return sweep_page(problem.name or "sweep", " + ".join(pools) or "combination", rows)
 
 
 LOCAL = Local(

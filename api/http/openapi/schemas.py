@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.http.requests.bodies import CSV, FORMAT_OF, JSON, TEXT
-from memplan.api.http.requests.keep_requests import Keep
+from memplan.api.http.requests.keep_requests import PlanOfJob
 from memplan.api.options import Options
 from memplan.api.service.answering import PLAN
 from memplan.capabilities.adapting import ProblemOptions
@@ -34,7 +34,7 @@ _PLAN_REQUEST = _model(
     "A problem, how to plan it, and what to keep.",
     problem=Problem,
     options=(Options, Options()),
-    keep=(Keep | None, None),
+    keep=(PlanOfJob | Plan | None, None),
 )
 
 _MODELS: tuple[type[BaseModel], ...] = (Problem, Options, _PLAN_REQUEST, Plan, ProblemDetails)

@@ -29,7 +29,7 @@ _ANSWERS = {known.media_type: name for name, known in PLAN_FORMATS.items() if kn
 """The plan format for each media type that a caller may accept."""
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 NDJSON = "application/x-ndjson"
-_CERTIFIED = '</v1/certificate>; rel="certificate"'
+_CERTIFIED = '</v1/certify>; rel="certificate"'
 _LINKS = {"optimal": _CERTIFIED, "infeasible": f'</v1/explain>; rel="explanation", {_CERTIFIED}'}
 """The links of plans that claim something: the same problem is answered there with the proof, or the reason."""
 _DRAIN_S = 1.0

@@ -19,7 +19,7 @@ from pydantic_core import from_json
 from memplan.api.cluster.task import WorkFailedError
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.bodies import JSON
-from memplan.api.http.requests.keep_requests import Keep, Keeping
+from memplan.api.http.requests.keep_requests import Keeping
 from memplan.api.http.requests.reading_process import WRONG
 from memplan.api.http.requests.submissions import GRACE_S, BegunSubmission
 from memplan.api.http.requests.work_requests import BegunWork
@@ -127,9 +127,9 @@ class Readers:
         asked.end()
         if asked.first is None:
             return None
-        options, keep, problem, old = asked.first
-        read = Options.model_validate(options), Keep.model_validate(keep)
-        return Keeping(problem.tobytes(), *read, None if old is None else old.tobytes())
+        options, plan_hash, problem, old = asked.first
+        read = Options.model_validate(options)
+        return Keeping(problem.tobytes(), read, plan_hash, None if old is None else old.tobytes())
 
     def compiled(self, problem: bytes, *, apart: bool = False) -> CompiledProblem:
         """Return the problem of an accepted job, compiled, from its JSON; raises InputError."""

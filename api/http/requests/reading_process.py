@@ -68,10 +68,9 @@ def _keep(body: bytes, query: str, settings: Settings) -> Iterator[object]:
     if (found := read_keeping(body, QueryParams(query), settings)) is None:
         yield None
         return
-    options, keep = found.options.model_dump(exclude_unset=True), found.keep.model_dump(exclude={"plan"})
     yield [
-        options,
-        keep,
+        found.options.model_dump(exclude_unset=True),
+        found.plan_hash,
         *(None if text is None else np.frombuffer(text, np.uint8) for text in (found.problem, found.old)),
     ]
 

@@ -9,7 +9,7 @@ from pydantic_core import to_jsonable_python
 from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.file_page import file_page
 from memplan.api.reports.page.plan_view import plan_view
-from memplan.capabilities.check.diff import Difference
+from memplan.capabilities.check.difference import Difference
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.api.reports.page.document import PageDocument
-from memplan.capabilities.verify.inspect import Inspection, inspected
+from memplan.capabilities.verify.verify import Verdict, verdict_on
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -45,7 +45,7 @@ def plan_view(
     names: ProgramNames = NO_NAMES,
     most_pairs: int = MOST_PAIRS,
 ) -> dict[str, Any]:
-    """Return the view of a plan, with what `inspect` finds of it, whose columns are packed into the document.
+    """Return the view of a plan, with what `verify` finds of it, whose columns are packed into the document.
 
     Times are counted from the first of the problem, or are positions in the list of all where they lie too far apart;
     a buffer that has no lifetimes spans all of them, an alias those of what it lies in. Buffers that are not placed
@@ -61,7 +61,7 @@ def plan_view(
         "title": title,
         "pools": _pools(problem, plan),
         "plan": _facts(plan),
-        "inspection": _inspection(document, inspected(problem, plan, most_pairs)),
+        "inspection": _inspection(document, verdict_on(problem, plan, most_pairs=most_pairs)),
         "ids": document.texts(table.ids),
         "size": document.column(table.size),
         "pool": document.column(placed.pool),
@@ -107,9 +107,9 @@ def _exact(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {"exact": found} if found else {}
 
 
-def _inspection(document: PageDocument, found: Inspection) -> dict[str, Any]:
+def _inspection(document: PageDocument, found: Verdict) -> dict[str, Any]:
     """Return what was found of a plan: times and what JavaScript's numbers are too coarse for as texts."""
-    answer: dict[str, Any] = found.model_dump(mode="json", exclude={"places"})
+    answer: dict[str, Any] = found.model_dump(mode="json", include={"valid", "violations", "pools"})
     answer["count"] = len(found.violations)
     answer["violations"] = answer["violations"][:_LISTED]
     for pool in answer["pools"]:

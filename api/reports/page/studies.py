@@ -44,7 +44,7 @@ class ChartPoint:
 
 @dataclass(frozen=True)
 class ChartAxis:
-    """What an axis counts: `bytes`, `number` or `ratio`."""
+    """The unit of an axis: `bytes`, `number` or `ratio`."""
 
     name: str
     unit: str = "bytes"

@@ -128,11 +128,11 @@ class Leases:
     def remove_ended(self, before: float, certificates_before: float | None = None) -> int:
         """Remove jobs that ended before a time, some hundreds at once; return how many.
 
-        Those of the kind `certificate` are removed if they ended before a time of their own, where there is one.
+        Those of the kind `certify` are removed if they ended before a time of their own, where there is one.
         """
         is_old = _JOBS.finished_at < before
         if certificates_before is not None:
-            is_certificate = _JOBS.kind == "certificate"
+            is_certificate = _JOBS.kind == "certify"
             is_old = or_(and_(~is_certificate, is_old), and_(is_certificate, _JOBS.finished_at < certificates_before))
         old = select(_JOBS.id).where(is_old).order_by(_JOBS.finished_at).limit(_AT_ONCE)
         with self._database.writing() as connection:

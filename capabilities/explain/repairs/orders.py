@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.solve import cascade
 from memplan.capabilities.explain.questions.parts import remade
-from memplan.capabilities.explain.repairs.values import OrderChange
+from memplan.capabilities.explain.repairs.values import OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.capabilities.order.placement.joint import order_and_place
 from memplan.capabilities.order.recompute.frontier import recompute_frontier
 from memplan.capabilities.order.search.regions import RegionOrder
@@ -27,45 +27,6 @@ _MOST_SWAPS = 200
 _CALL_S = 1.0
 
 
-@dataclass(frozen=True)
-class OrderRepair:
-    """A change of the order with which a graph fits: its plan passed the verifier.
-
-    `swap`: the operations at two neighbouring places of the given order change places. `reorder`: `moves` operations
-    run at another place. `recompute`: some operations run again, at an `extra_cost`. `cascade`: regions of operations,
-    named by their first and last one, run in stripes; `extra_cost` is in multiplications. `order` has positions of
-    operations as they run, some of them more than once where they run again; those of a cascade are in its problem.
-    `extra_traffic` is in bytes that are read and written, beyond those of running each operation once, whole. `regions`
-    are the orders inside operations that differ from the given ones.
-    """
-
-    kind: OrderChange
-    order: tuple[int, ...]
-    operations: tuple[int, ...]
-    moves: int
-    extra_cost: int
-    extra_traffic: int
-    live_peak: int
-    peak: int
-    problem: Problem
-    plan: Plan
-    regions: tuple[RegionOrder, ...] = ()
-
-
-@dataclass(frozen=True)
-class OrderRepairs:
-    """The repairs of a graph, the smallest change first; `least` is a peak that no order is below, in bytes.
-
-    `proved`: where there is none, no order of the operations fits, each run once. `left_out` says what was not tried,
-    and for which reason.
-    """
-
-    repairs: tuple[OrderRepair, ...]
-    least: int
-    proved: bool
-    left_out: tuple[str, ...] = ()
-
-
 def repairs_of_graph(
     graph: OperationGraph,
     capacity: int,
@@ -74,6 +35,7 @@ def repairs_of_graph(
     time_limit_s: float = 5.0,
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
+    with_plans: bool = True,
 ) -> OrderRepairs:
     """Return what makes a graph fit so many bytes: nothing, one swap, another order, clones, operations in stripes.
 
@@ -90,7 +52,7 @@ def repairs_of_graph(
     search = _Orders(graph, capacity, Deadline.after(time_limit_s), limits)
     given = search.planned("none", list(range(len(graph.ops))), ())
     if given is not None:
-        return OrderRepairs((given,), given.live_peak, proved=True)
+        return _answer((given,), given.live_peak, proved=True, with_plans=with_plans)
     found = []
     for repair in search.swaps():
         found.append(repair)
@@ -117,7 +79,17 @@ def repairs_of_graph(
             found += repairs(max(0.05, 0.5 * search.deadline.left_s))
         except MemplanError as error:
             left_out.append(f"{kind}: {error}")
-    return OrderRepairs(tuple(found[:wanted]), least, proved=proved, left_out=tuple(left_out))
+    return _answer(found[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
+
+
+def _answer(
+    repairs: Sequence[OrderRepair], least: int, *, proved: bool, with_plans: bool, left_out: tuple[str, ...] = ()
+) -> OrderRepairs:
+    status: Outcome = "repaired" if repairs else "none" if proved else "unknown"
+    rows = repairs if with_plans else [each.model_copy(update={"problem": None, "plan": None}) for each in repairs]
+    return OrderRepairs.model_construct(
+        status=status, repairs=tuple(rows), least_live_peak=least, proved=proved, left_out=left_out
+    )
 
 
 @dataclass(frozen=True)
@@ -145,7 +117,8 @@ class _Orders:
         if plan is None:
             return None
         moves = sum(operation != k for k, operation in enumerate(order))
-        return OrderRepair(kind, tuple(order), operations, moves, 0, 0, live, plan.peak or 0, problem, plan, regions)
+        found = _repair(kind, tuple(order), operations, (0, 0, live), problem, plan)
+        return found.model_copy(update={"moves": moves, "regions": regions})
 
     def swaps(self) -> Iterator[OrderRepair]:
         """Yield the swaps of neighbours that are enough, those that leave fewest bytes alive first."""
@@ -181,8 +154,9 @@ class _Orders:
             plan = self._fitting(problem)
             if plan is not None:
                 moved = sum(map(self._bytes_of, point.clones))
-                costs = (point.extra_cost, moved, point.live_peak, plan.peak or 0)
-                yield OrderRepair("recompute", point.order, point.clones, 0, *costs, problem, plan, frontier.regions)
+                costs = (point.extra_cost, moved, point.live_peak)
+                repair = _repair("recompute", point.order, point.clones, costs, problem, plan)
+                yield repair.model_copy(update={"regions": frontier.regions})
                 return
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
@@ -196,7 +170,7 @@ class _Orders:
             plan = self._fitting(problem, point.plan)
             if plan is not None:
                 more = max(0, point.macs - result.layers.macs), max(0, point.traffic - result.layers.traffic)
-                yield OrderRepair("cascade", (), ends, 0, *more, point.estimate, plan.peak or 0, problem, plan)
+                yield _repair("cascade", None, ends, (*more, point.estimate), problem, plan)
 
     def _bytes_of(self, operation: int) -> int:
         """Return the bytes that an operation reads and writes."""
@@ -212,3 +186,26 @@ class _Orders:
         plan = self.limits.solved(problem, limit_s, accept="fit", start=start)
         is_found = plan.status in ("optimal", "feasible") and not verify(problem, plan)
         return plan if is_found else None
+
+
+def _repair(
+    kind: OrderChange,
+    order: tuple[int, ...] | None,
+    operations: tuple[int, ...],
+    costs: tuple[int, int, int],
+    problem: Problem,
+    plan: Plan,
+) -> OrderRepair:
+    """Return a repair with its extra cost, its extra traffic and the bytes that are alive at its peak."""
+    return OrderRepair.model_construct(
+        kind=kind,
+        operations=operations,
+        order=order,
+        moves=0,
+        extra_cost=costs[0],
+        extra_traffic=costs[1],
+        live_peak=costs[2],
+        peak_after=plan.peak or 0,
+        problem=problem,
+        plan=plan,
+    )

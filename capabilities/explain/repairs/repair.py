@@ -52,21 +52,18 @@ class RepairOptions(Limits):
     call_limit_s: float = 1.0
 
 
-def repairs(
-    problem: Problem,
-    *,
-    solve_time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-    options: RepairOptions | None = None,
-) -> Repairs:
+def repairs(problem: Problem, *, plan: Plan | None = None, options: RepairOptions | None = None) -> Repairs:
     """Return the repairs of a problem that does not fit, or that none of so few changes was found.
 
-    Raises OptionError for wrong options, and for more than MOST_BUFFERS buffers.
+    `plan` is the answer of a solve, where there is one already. Raises OptionError for wrong options, and for more than
+    MOST_BUFFERS buffers.
     """
     chosen = options or RepairOptions()
     _refuse_wrong(chosen)
     if len(problem.buffers) > MOST_BUFFERS:
         raise OptionError(f"repairs: must be asked of at most {MOST_BUFFERS} buffers, got {len(problem.buffers)}")
-    plan = chosen.solved(problem, solve_time_limit_s, accept="fit")
+    if plan is None:
+        plan = chosen.solved(problem, DEFAULT_TIME_LIMIT_S, accept="fit")
     if plan.status in ("optimal", "feasible"):
         return Repairs(status="fits", proved=True, most_changes=chosen.most_changes)
     return _Search(problem, plan, chosen).result()

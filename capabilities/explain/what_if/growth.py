@@ -1,4 +1,4 @@
-"""How far each buffer may grow before the peak rises.
+"""The bytes by which each buffer may grow before the peak rises.
 
 The live sets bound how far it may grow at most, the free bytes beside it in a plan how far at least. Where these
 differ, a plan with the most is looked for: that is tried by ejection first, as few buffers need to move, then searched

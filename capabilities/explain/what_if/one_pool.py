@@ -1,4 +1,4 @@
-"""What if in one pool, over one compiled instance in which single sizes change: no problem is read again.
+"""What-if in one pool, over one compiled instance in which single sizes change: no problem is read again.
 
 Most answers follow from the live sets and from the plan at hand; only the others are searched for. What a search finds
 is checked by the verifier on the changed problem.

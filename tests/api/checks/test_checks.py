@@ -13,7 +13,8 @@ from pydantic import TypeAdapter
 from memplan.api.checks.reports import REPORTS
 from memplan.capabilities.capability import Control
 from memplan.capabilities.check.budgets import Tolerance, plan_within, read_budgets, within
-from memplan.capabilities.check.check import CAPABILITY, RULES, Check, CheckOptions, check, checked, lines
+from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, check, checked, lines
+from memplan.capabilities.check.pools import RULES
 from memplan.capabilities.plan.baseline import Baseline, checked_baseline, read_baseline_parts, write_baseline
 from memplan.planner.errors import InputError, OptionError
 from memplan.planner.model.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memplan.capabilities.plan.any_plan import read_audited
+from memplan.capabilities.plan.any_plan import read_with_plan
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
@@ -108,7 +108,7 @@ FILES = dict(files())
 
 def read(name: str, data: bytes) -> tuple[Problem, Reader]:
     reader = Reader()
-    return read_audited(reader, data, name), reader
+    return read_with_plan(reader, data, name), reader
 
 
 def test_every_file_has_its_row() -> None:

@@ -57,7 +57,7 @@ def test_a_model_is_planned_verified_checked_and_asked_about_with_the_scratch_th
     assert main(["plan", *given, "-o", plan, "-q"]) == 0
     assert main(["verify", *given[:1], plan, *given[1:], "-q"]) == 0
     assert main(["verify", str(network), plan, "-q"]) != 0
-    assert main(["what-if", *given]) == 0
+    assert main(["explain", *given, "--what-if"]) == 0
     assert main(["explain", *given, "--capacity", "95", "-q"]) == 1
     capfd.readouterr()
     assert checked(capfd, 0, *given, "--budget", "96")["pools"][0]["used"] == 96
@@ -132,7 +132,7 @@ def test_the_plan_is_written_in_its_problems_words(tmp_path: Path, file: str) ->
         "pools": [{"name": "sram", "size": 512}, {"name": "dram"}],
     }
     problem.write_text(json.dumps(data))
-    assert main(["check", str(problem), "--budget", "sram=64", "-o", str(plan)]) == 0
+    assert main(["check", str(problem), "--budget", "sram=64", "--save-plan", str(plan)]) == 0
     checked = read_problem(problem.read_bytes())
     assert verify(checked, read_plan(plan.read_bytes(), checked)) == ()
 
@@ -148,7 +148,7 @@ def test_reports_are_written_whether_it_passes_or_not(name: str, file: str, tmp_
 
 def test_that_nothing_fits_is_status_1_with_a_report(file: str, tmp_path: Path, capfd: Captured) -> None:
     report, plan, saved = (str(tmp_path / name) for name in ("report.md", "plan.json", "memory.json"))
-    options = ["--capacity", "80", "--report", report, "-o", plan, "--save-baseline", saved]
+    options = ["--capacity", "80", "--report", report, "--save-plan", plan, "--save-baseline", saved]
     assert main(["check", file, *options]) == 1
     assert capfd.readouterr().err.startswith("memplan: no-plan: ")
     assert json.loads(Path(plan).read_text())["status"] == "infeasible"
@@ -174,7 +174,7 @@ def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
             ["--views", "separate"],
             "{file}: dims, shape, views, scratch: must be given for models only (tflite, onnx",
         ),
-        (["-o", "plan.txt"], "plan.txt: must end in .json or .csv"),
+        (["--save-plan", "plan.txt"], "plan.txt: must end in .json or .csv"),
         (["--time-limit", "0"], "time-limit: must be greater than 0"),
     ],
 )

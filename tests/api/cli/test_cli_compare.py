@@ -156,10 +156,10 @@ def test_a_models_operations_are_read_by_liveness(file: str, tmp_path: Path, cap
 def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Captured) -> None:
     for options in ([], ["--alignment", "1"], ["--views", "separate"]):
         asked = compared(capfd, file, *options)
-        assert main(["plan", file, *options, "--bundle", str(tmp_path / "bundle.json"), "--deterministic", "-q"]) == 0
-        assert json.loads(capfd.readouterr().out)["peak"] == asked["memplan"]["peak"]
-        assert main(["replay", str(tmp_path / "bundle.json"), "-q"]) == 0
-        assert json.loads(capfd.readouterr().out)["same"] == "bytes"
+        assert main(["plan", file, *options, "-o", str(tmp_path / "plan.json"), "--deterministic", "-q"]) == 0
+        assert json.loads((tmp_path / "plan.json").read_text())["peak"] == asked["memplan"]["peak"]
+        assert main(["verify", file, str(tmp_path / "plan.json"), *options, "--again", "-q"]) == 0
+        assert json.loads(capfd.readouterr().out)["again"]["same"] == "bytes"
     (tmp_path / "a.json").write_text('{"buffers": []}')
     assert main(["plan", str(tmp_path / "a.json"), "--dim", "batch=1"]) == 2
     assert "dims, shape, views, scratch: must be given for models only" in capfd.readouterr().err

@@ -38,7 +38,7 @@ def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Capture
     source = tmp_path / "operations.json"
     source.write_text(json.dumps(program()))
     plan, order, problem = (tmp_path / name for name in ("plan.json", "order.json", "problem.json"))
-    files = ["--order-file", str(order), "--problem-file", str(problem), "-o", str(plan)]
+    files = ["--parts", str(tmp_path), "-o", str(plan)]
     assert main(["plan", str(source), "--reorder", "--deterministic", *files]) == 0
     assert (
         "reordered: 1 of 4 operations are moved; at most 76 bytes are alive, 136 in the given" in capfd.readouterr().err
@@ -52,11 +52,15 @@ def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Capture
 
 
 def test_a_graph_is_planned_in_its_best_order(tmp_path: Path) -> None:
-    source, plan, problem = EXAMPLES / "graphs" / "cells_randwire32x1_s1.json", tmp_path / "p.json", tmp_path / "q.json"
-    files = ["--problem-file", str(problem), "-o", str(plan), "--quiet"]
+    source, plan, problem = (
+        EXAMPLES / "graphs" / "cells_randwire32x1_s1.json",
+        tmp_path / "p.json",
+        tmp_path / "problem.json",
+    )
+    files = ["--parts", str(tmp_path), "-o", str(plan), "--quiet"]
     assert main(["plan", str(source), "--reorder", "--deterministic", *files]) == 0
     assert json.loads(plan.read_text())["peak"] == 3669120
-    assert read_problem(problem.read_bytes(), "q.json").name is None
+    assert read_problem(problem.read_bytes(), "problem.json").name is None
 
 
 @pytest.mark.parametrize(
@@ -67,8 +71,7 @@ def test_a_graph_is_planned_in_its_best_order(tmp_path: Path) -> None:
             "reorder: must be asked for a model, operations",
         ),
         (["PROGRAM", "--reorder", "--half-open"], "inclusive: must not be given with reorder, got False"),
-        (["PROGRAM", "--order-file", "x.json"], "order-file: must be given with reorder only, got x.json"),
-        (["PROGRAM", "--problem-file", "x.json"], "problem-file: must be given with reorder only, got x.json"),
+        (["PROGRAM", "--parts", "x"], "parts: must be given for several files, or with reorder"),
     ],
 )
 def test_what_has_no_order_is_refused(arguments: list[str], message: str, tmp_path: Path, capfd: Captured) -> None:

@@ -29,5 +29,5 @@ def test_the_corpus_has_a_body_and_its_answer_of_each_capability(tmp_path: Path)
     assert cases.keys() == CAPABILITIES.keys()
     planned = cases["plan"]
     problem, plan = Problem.model_validate(planned["body"]["problem"]), Plan.model_validate(planned["answer"])
-    assert memplan.verify(problem, plan) == ()
+    assert memplan.verify(problem, plan).valid
     assert cases["verify"]["answer"]["valid"] is True

@@ -38,7 +38,7 @@ def test_a_service_plans_what_the_command_reads_and_writes(server: Running, tmp_
 def test_a_service_keeps_the_places_of_an_older_plan(server: Running, tmp_path: Path, capfd: Captured) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
-    assert main(["replan", str(EXAMPLE), str(old), "--server", url(server), "-o", str(new), "-q"]) == 0
+    assert main(["plan", str(EXAMPLE), "--keep", str(old), "--server", url(server), "-o", str(new), "-q"]) == 0
     assert json.loads(new.read_text())["kept"]["moved"] == 0
 
 
@@ -46,7 +46,7 @@ def test_a_profile_goes_to_the_service_with_an_older_plan(server: Running, tmp_p
     old = tmp_path / "old.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
     for where in ([], ["--server", url(server)]):
-        assert main(["replan", str(EXAMPLE), str(old), "--profile", "speed", *where]) == 2
+        assert main(["plan", str(EXAMPLE), "--keep", str(old), "--profile", "speed", *where]) == 2
         assert 'profile: must be size where an old plan is kept, got "speed"' in capfd.readouterr().err
 
 

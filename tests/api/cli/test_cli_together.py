@@ -25,7 +25,7 @@ def planned(capfd: Captured, *arguments: object) -> dict[str, object]:
 
 def test_models_in_turns_take_the_largest_and_together_the_sum(capfd: Captured) -> None:
     files = KWS, EXAMPLES / "mobilenet_v2.csv"
-    assert planned(capfd, *files, "--in-turns")["peak"] == 1505280
+    assert planned(capfd, *files, "--together", "none")["peak"] == 1505280
     assert planned(capfd, *files, "--together", "kws_dscnn_int8,mobilenet_v2")["peak"] == 1521280
 
 
@@ -48,7 +48,7 @@ def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, ca
     for file in files:
         file.write_bytes(made[file.stem])
     alone = [planned(capfd, file)["peak"] for file in files]
-    assert planned(capfd, *files, "--in-turns", "--parts", tmp_path)["peak"] == max(alone)  # type: ignore[type-var]
+    assert planned(capfd, *files, "--together", "none", "--parts", tmp_path)["peak"] == max(alone)  # type: ignore[type-var]
 
     def result(data: bytes, arena: int) -> bytes:
         model = runtime.Interpreter.from_bytes(data, arena_size=arena)
@@ -83,9 +83,9 @@ def test_an_application_is_a_problem_as_others(capfd: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--in-turns"], "must be given for several files only, got"),
-        (["--parts", "folder"], "parts: must be given for several files only"),
-        ([str(KWS), "--in-turns", "--reorder"], "reorder: must not be given with several files"),
+        (["--together", "none"], "must be given for several files only, got"),
+        (["--parts", "folder"], "parts: must be given for several files, or with reorder"),
+        ([str(KWS), "--together", "none", "--reorder"], "reorder: must not be given with several files"),
     ],
 )
 def test_flags_that_make_no_sense_are_refused(arguments: list[str], message: str, capfd: Captured) -> None:

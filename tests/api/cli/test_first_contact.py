@@ -49,9 +49,11 @@ def test_3_offsets_that_pin_all_are_told_and_audited(capfd: Captured) -> None:
     pinned = written("solved.csv", "id,lower,upper,size,offset\na,0,2,100,0\nb,1,3,100,150\nc,2,4,9,0\nd,4,5,9,0\n")
     plan, said = planned(capfd, pinned)
     assert plan["peak"] == 250
-    assert "all-pinned: all 4 buffers are pinned, so nothing is left to plan; `memplan audit solved.csv`" in said
-    assert main(["audit", pinned, "--format", "json"]) == 0
-    assert json.loads(capfd.readouterr().out)["too_much_bytes"] == 50
+    assert (
+        "all-pinned: all 4 buffers are pinned, so nothing is left to plan; `memplan verify solved.csv --better`" in said
+    )
+    assert main(["verify", pinned, "--better", "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["better"]["too_much_bytes"] == 50
 
 
 def test_4_the_fast_memory_is_used_and_the_gap_is_that_of_what_was_asked(capfd: Captured) -> None:

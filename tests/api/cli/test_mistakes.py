@@ -74,7 +74,6 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
     (memplan.solve, [TWO], {"time_limit": 2}, "unexpected keyword argument 'time_limit' (did you mean time_limit_s?)"),
     (memplan.solve, ["two.json"], {}, 'problem: must be a Problem, got "two.json": solve(problem)'),
     (memplan.plan, [TWO], {"options": {}}, "options: must be a PlanOptions, got {}: plan(problem)"),
-    (memplan.replan, [TWO], {}, "missing a required argument: 'plan': replan(problem, plan)"),
     (memplan.order, [TWO], {}, "graph: must be an OperationGraph, got a Problem: order(graph)"),
     (memplan.read_problem, [5], {}, "got 5: read_problem(source)"),
     (memplan.read_problem, [b"{'buffers': []}"], {}, "in double quotes"),

@@ -58,6 +58,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     (TWO, "plan p.json --solver cpsat", "solver", "must be one of auto", "did you mean cp-sat?"),
     (TWO, "plan p.json --solver milp", "solver", "must be one of auto", "did you mean cbc?"),
     (TWO, "plan p.json --accept best", "accept", "must be fit or a percentage", "such as 5%"),
+    (TWO, "sweep p.json --size 4KiB", "size", "must be [NAME=]FROM:TO:STEP", "as in sram=128KiB:1MiB:64KiB"),
     (TWO, "plan p.json --capcity 4KiB", "--capcity", "No such option", "Possible options: --capacity"),
     (TWO, "paln p.json", "paln", "No such command", "Did you mean 'plan'"),
     (TWO, "plan p.json --picture a.jpg", "picture", 'got "a.jpg"', "must end in .svg, .png, .pdf"),

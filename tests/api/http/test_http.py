@@ -122,7 +122,9 @@ def test_a_plan_is_verified(server: Running) -> None:
     told = {"valid": True, "violations": [], "findings": [], "placements": 2, "unrepeated": None}
     claims = [{"claim": "status", "by": None}, {"claim": "peak", "by": "placements"}]
     told |= {"claims": claims, "proved": None}
-    assert answer.json() == told
+    found = answer.json()
+    assert [(pool["used"], pool["proved_by"]) for pool in found.pop("pools")] == [(602112, "live-set")]
+    assert found == told
 
 
 def test_a_wrong_plan_is_told_what_is_wrong(server: Running) -> None:

@@ -37,12 +37,13 @@ def test_the_reason_names_what_cannot_fit_together(server: Running) -> None:
     assert (answer["status"], sorted(answer["explanation"]["buffers"])) == ("infeasible", ["a", "b"])
     assert (answer["explanation"]["missing_bytes"], answer["explanation"]["irreducible"]) == (12, True)
     roomy = TIGHT | {"pools": [{"name": "sram", "size": 112}]}
-    assert server.client.post("/v1/explain", json=roomy).json() == {"status": "fits", "explanation": None}
+    fits = server.client.post("/v1/explain", json=roomy).json()
+    assert (fits["status"], fits["explanation"], fits["pools"][0]["used"]) == ("fits", None, 112)
 
 
 def test_an_answer_that_nothing_fits_links_to_its_explanation(server: Running) -> None:
     answer = server.client.post("/v1/plan", json=TIGHT)
-    certified = '</v1/certificate>; rel="certificate"'
+    certified = '</v1/certify>; rel="certificate"'
     explained = f'</v1/explain>; rel="explanation", {certified}'
     assert (answer.json()["status"], answer.headers["link"]) == ("infeasible", explained)
     assert server.client.post("/v1/plan", json=TIGHT | {"pools": []}).headers["link"] == certified
@@ -64,7 +65,7 @@ def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -
     assert (job["state"], job["plan_status"]) == ("succeeded", "infeasible")
     answer = server.client.get(links["plan"])
     plan = answer.json()
-    assert answer.headers["link"] == '</v1/explain>; rel="explanation", </v1/certificate>; rel="certificate"'
+    assert answer.headers["link"] == '</v1/explain>; rel="explanation", </v1/certify>; rel="certificate"'
     assert server.client.get(links["result"]).headers["link"] == answer.headers["link"]
     assert (sorted(plan["explanation"]["buffers"]), plan["explanation"]["irreducible"]) == (["a", "b"], True)
 
@@ -82,12 +83,12 @@ def test_the_reason_of_a_deterministic_plan_is_the_same_everywhere(server: Runni
 
 
 def test_what_is_claimed_is_certified(server: Running) -> None:
-    fits = server.client.post("/v1/certificate", json=TIGHT | {"pools": []}).json()
+    fits = server.client.post("/v1/certify", json=TIGHT | {"pools": []}).json()
     assert (fits["kind"], fits["plan"]["status"], fits["reason"]) == ("live-set", "optimal", None)
     assert fits["sha256"] == sha256(fits["text"].encode()).hexdigest()
-    again = server.client.post("/v1/certificate", json={"problem": TIGHT | {"pools": []}, "plan": fits["plan"]}).json()
+    again = server.client.post("/v1/certify", json={"problem": TIGHT | {"pools": []}, "plan": fits["plan"]}).json()
     assert again["text"] == fits["text"]
-    assert server.client.post("/v1/certificate", json=TIGHT).json()["plan"]["status"] == "infeasible"
+    assert server.client.post("/v1/certify", json=TIGHT).json()["plan"]["status"] == "infeasible"
     wrong = {"placements": [{"id": name, "pool": "default", "offset": 0} for name in "abc"], "status": "optimal"}
-    refused = server.client.post("/v1/certificate", json={"problem": TIGHT | {"pools": []}, "plan": wrong})
+    refused = server.client.post("/v1/certify", json={"problem": TIGHT | {"pools": []}, "plan": wrong})
     assert (refused.status_code, refused.json()["detail"].startswith("plan: ")) == (422, True)

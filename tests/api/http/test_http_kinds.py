@@ -187,20 +187,20 @@ def test_a_grid_of_changes_is_planned(server: Running) -> None:
         [{"buffer": "conv1", "fields": {"size": 100}}, {"buffer": "conv1"}],
         [{"pool": "default", "fields": {"size": 250_000}}, {"pool": "default", "fields": {"size": None}}],
     ]
-    found = server.client.post("/v1/scenarios", json={"problem": PROBLEM_EXAMPLE, "grid": grid}).json()
+    found = server.client.post("/v1/sweep", json={"problem": PROBLEM_EXAMPLE, "changes": grid}).json()
     assert found["combinations"] == 4
-    assert [row["peak"] for row in found["scenarios"]] == [200_804, 200_804, 200_704, 200_704]
-    assert found["scenarios"][2]["changes"][0] == {"buffer": "conv1"}
+    assert [row["peak"] for row in found["points"]] == [200_804, 200_804, 200_704, 200_704]
+    assert found["points"][2]["changes"][0] == {"buffer": "conv1"}
     wrongs: list[Any] = [5, [[]], [[{}]], [[{"buffer": "x"}]], [[{"pool": "default", "fields": {"size": -1}}]]]
     for wrong in wrongs:
-        refused = server.client.post("/v1/scenarios", json={"problem": PROBLEM_EXAMPLE, "grid": wrong})
+        refused = server.client.post("/v1/sweep", json={"problem": PROBLEM_EXAMPLE, "changes": wrong})
         assert refused.status_code == 422
-    many = server.client.post("/v1/scenarios", json={"problem": PROBLEM_EXAMPLE, "grid": [grid[0] * 100] * 2})
-    assert many.json()["detail"] == "scenarios: must be at most 10000 combinations, got 40000"
+    many = server.client.post("/v1/sweep", json={"problem": PROBLEM_EXAMPLE, "changes": [grid[0] * 100] * 2})
+    assert many.json()["detail"] == "sweep: must have at most 10000 combinations, got 40000"
 
 
 def test_sizes_of_pools_are_swept(server: Running) -> None:
-    asked = dict(CAPABILITIES["sweep"].example)
+    asked = {name: CAPABILITIES["sweep"].example[name] for name in ("problem", "sizes")}
     found = server.client.post("/v1/sweep", json=asked).json()
     assert found["combinations"] == 3
     assert [(row["size"], row["cost"], row["status"]) for row in found["points"]] == [
@@ -228,7 +228,7 @@ def test_sizes_of_pools_are_swept(server: Running) -> None:
 
 
 def test_buffers_are_worth_what_the_peak_falls_without_them(server: Running) -> None:
-    found = server.client.post("/v1/what-if", json=PROBLEM_EXAMPLE).json()
+    found = server.client.post("/v1/explain?what_if=true", json=PROBLEM_EXAMPLE).json()["what_if"]
     assert {row["id"]: row["gain_if_dropped"] for row in found["buffers"]} == {
         "conv1": [401_408, 401_408],
         "conv2": [200_704, 200_704],
@@ -236,21 +236,18 @@ def test_buffers_are_worth_what_the_peak_falls_without_them(server: Running) -> 
 
 
 def test_what_does_not_fit_is_repaired_by_few_changes(server: Running) -> None:
-    found = server.client.post("/v1/repairs", json=CAPABILITIES["repairs"].example).json()
-    assert (found["status"] in ("repaired", "found"), found["fewest"], found["repairs"][0]["verified"]) == (
-        True,
-        1,
-        True,
-    )
+    found = server.client.post("/v1/explain", json=CAPABILITIES["explain"].example).json()["repairs"]
+    assert (found["status"], found["fewest"], found["repairs"][0]["verified"]) == ("repaired", 1, True)
 
 
 def test_operations_that_do_not_fit_are_repaired_by_another_order(server: Running) -> None:
-    asked = {"graph": GRAPH, "capacity": 18, "options": {"wanted": 1, "with_plans": True, "time_limit_s": 30}}
-    found = server.client.post("/v1/repairs", json=asked).json()["repairs_of_operations"]
+    asked = {"graph": GRAPH, "capacity": 18, "options": {"repairs": 1, "with_plans": True, "time_limit_s": 30}}
+    found = server.client.post("/v1/explain", json=asked).json()["repairs"]["of_operations"]
     assert [(each["kind"], each["peak_after"]) for each in found["repairs"]] == [("reorder", 18)]
     plan, problem = (found["repairs"][0][name] for name in ("plan", "problem"))
     assert not verify(Problem.model_validate(problem), Plan.model_validate(plan))
-    fits = server.client.post("/v1/repairs", json={"graph": GRAPH, "capacity": 33}).json()
+    asked = {"graph": GRAPH, "capacity": 33, "options": {"repairs": 1}}
+    fits = server.client.post("/v1/explain", json=asked).json()["repairs"]
     assert (fits["status"], fits["repairs"]) == ("fits", [])
 
 
@@ -264,7 +261,7 @@ def test_operations_that_do_not_fit_are_repaired_by_another_order(server: Runnin
     ],
 )
 def test_a_repair_is_asked_of_a_problem_or_of_operations(server: Running, body: dict[str, Any], sentence: str) -> None:
-    refused = server.client.post("/v1/repairs", json=body)
+    refused = server.client.post("/v1/explain", json=body)
     assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True), refused.json()["detail"]
 
 

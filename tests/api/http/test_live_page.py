@@ -267,8 +267,8 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     opened.page.click("dialog >> text=Close")
     for kind, line in (
         ("deploy", "TFLite Micro's arena"),
-        ("diff", "moved 0"),
-        ("audit", "valid"),
+        ("check", "bytes"),
+        ("verify", "valid"),
     ):
         question(opened, kind)
         said(opened, "succeeded")
@@ -280,12 +280,12 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     assert "lower bound 128" in opened.page.inner_text("pre.lines")
     badge(opened, "verified")
     question(opened, "heaps")  # about the problem of the answer on show
-    opened.page.wait_for_selector("dialog.ask .alarm:has-text('heap_size: is required where the pool has no size')")
+    opened.page.wait_for_selector("dialog.ask .alarm:has-text('heap_limit: is required where the pool has no size')")
     opened.page.locator(":focus").fill("0.25 KiB")
     opened.page.click("dialog .primary")
     said(opened, "succeeded")
     assert "256" in opened.page.inner_text("pre.lines")
-    for kind in ("sweep", "scenarios"):  # whose examples get the names of the problem on show
+    for kind in ("sweep",):  # whose examples get the names of the problem on show
         question(opened, kind)
         said(opened, "succeeded, done")
     question(opened, "shapes")
@@ -350,7 +350,7 @@ def test_a_search_is_stopped_and_keeps_its_plan(opened: Tab) -> None:
     opened.page.click("text=Stop")
     opened.page.wait_for_function("() => /cancelled|succeeded/.test(document.querySelector('.said').textContent)")
     assert opened.page.locator(".picture canvas").count() == 2
-    question(opened, "what-if", time_limit_s="60", ask_s="60")
+    question(opened, "explain", time_limit_s="60", study_s="60")
     said(opened, "searching")
     opened.page.click("text=Stop")
     opened.page.wait_for_function("() => /cancelled|succeeded/.test(document.querySelector('.said').textContent)")

@@ -26,7 +26,7 @@ def test_a_plan_tells_what_is_surely_not_meant() -> None:
     plan = memplan.solve(problem)
     assert [finding.rule for finding in plan.findings] == ["inclusive-ends"]
     assert "--inclusive" in plan.findings[0].message
-    assert [finding.rule for finding in memplan.replan(problem, plan).findings] == ["inclusive-ends"]
+    assert [finding.rule for finding in memplan.plan(problem, keep=plan).findings] == ["inclusive-ends"]
 
 
 def test_findings_are_read_again_with_their_plan() -> None:
@@ -57,6 +57,6 @@ def test_the_service_tells_findings_each_time_it_is_asked(server: Running) -> No
     for _ in range(3):
         answer = server.client.post("/v1/plan", json=CLOSED).json()
         assert [finding["rule"] for finding in answer["findings"]] == ["inclusive-ends"]
-    kept = server.client.post("/v1/replan", json={"problem": CLOSED, "plan": answer}).json()
+    kept = server.client.post("/v1/plan", json={"problem": CLOSED, "keep": answer}).json()
     assert [finding["rule"] for finding in kept["findings"]] == ["inclusive-ends"]
     assert "findings" not in server.client.post("/v1/plan", json=SOUND).json()

@@ -225,7 +225,7 @@ def test_old_jobs_are_removed_with_all_that_is_theirs(store: Store) -> None:
 
 
 def test_certificates_are_kept_for_a_time_of_their_own(store: Store) -> None:
-    ended = [add(store, kind=kind) for kind in ("plan", "certificate")]
+    ended = [add(store, kind=kind) for kind in ("plan", "certify")]
     for _ in ended:
         store.leases.finish(claim(store).lease, JobOutcome("succeeded"))
     later = time.time() + 100

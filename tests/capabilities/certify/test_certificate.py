@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from memplan.capabilities.certify.certify import CAPABILITY, CertificateAnswer, certificate, lines
+from memplan.capabilities.certify.certify import CAPABILITY, CertificateAnswer, certify, lines
 from memplan.planner.errors import PlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -15,9 +15,9 @@ PROBLEM = Problem.model_validate({"buffers": BUFFERS})
 
 
 def test_a_plan_is_made_and_certified_and_certified_again_when_it_comes_along() -> None:
-    found = certificate(PROBLEM)
+    found = certify(PROBLEM)
     assert (found.kind, found.plan.peak, CAPABILITY.exit_status(found)) == ("live-set", 112, 0)
-    assert certificate(PROBLEM, found.plan).sha256 == found.sha256
+    assert certify(PROBLEM, found.plan).sha256 == found.sha256
     read = TypeAdapter(CertificateAnswer).validate_json(CAPABILITY.write(found))
     assert list(lines(read)) == list(lines(found))
     assert next(iter(lines(found))).startswith("a peak of 112 bytes is the least: by live-set")
@@ -26,7 +26,7 @@ def test_a_plan_is_made_and_certified_and_certified_again_when_it_comes_along() 
 
 def test_where_there_is_none_the_reason_is_said() -> None:
     rows = [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 64}]
-    found = certificate(PROBLEM, Plan.model_validate({"status": "feasible", "placements": rows}))
+    found = certify(PROBLEM, Plan.model_validate({"status": "feasible", "placements": rows}))
     assert list(lines(found)) == ["no certificate: the plan is feasible, which claims no proof"]
     assert CAPABILITY.exit_status(found) == 1
 
@@ -35,6 +35,6 @@ def test_a_plan_that_is_not_valid_is_refused() -> None:
     rows = [{"id": name, "pool": "default", "offset": 0} for name in ("a", "b")]
     wrong = Plan.model_validate({"placements": rows})
     with pytest.raises(PlanError, match="plan: "):
-        certificate(PROBLEM, wrong)
-    answer = certificate(PROBLEM).model_copy(update={"plan": wrong})
+        certify(PROBLEM, wrong)
+    answer = certify(PROBLEM).model_copy(update={"plan": wrong})
     assert (CAPABILITY.refutes({"problem": PROBLEM}, answer) or "").startswith("plan: is not one of this problem")

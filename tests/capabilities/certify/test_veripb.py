@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from memplan import Problem, certify, solve
+from memplan import Problem, solve
 from memplan.api.cli.main import main
 from memplan.capabilities.certify.veripb import Formula, veripb_proof
 from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
+from memplan.solvers.certificates.certify import certify
 from tests.support import public_problems
 from tests.support.pseudo_boolean import WrongProofError, holds, prove
 from tests.support.tight_problems import full_load, mixed_alignments
@@ -143,20 +144,20 @@ def test_what_is_not_covered_is_refused_with_a_sentence(changed: dict[str, Any],
 def test_the_command_writes_the_two_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     problem, several = tmp_path / "problem.json", tmp_path / "several.json"
     problem.write_bytes(write_problem(HARD))
-    words = ["certificate", str(problem), "--to", "veripb"]
+    words = ["certify", str(problem), "--to", "veripb"]
     assert main([*words, "-o", str(tmp_path / "plan")]) == 0
     prove((tmp_path / "plan.opb").read_text(), (tmp_path / "plan.pbp").read_text())
     assert main(words) == 2
     assert "must name the two files" in capfd.readouterr().err
     several.write_text('{"buffers": [{"id": 1, "size": 2}], "pools": [{"name": "x", "size": 9}, {"name": "y"}]}')
-    assert main(["certificate", str(several), "--to", "veripb", "-o", str(tmp_path / "none")]) == 2
+    assert main(["certify", str(several), "--to", "veripb", "-o", str(tmp_path / "none")]) == 2
     assert "only certificates of one pool" in capfd.readouterr().err
     assert not (tmp_path / "none.opb").exists()
 
 
 def test_of_a_large_problem_the_formula_is_about_the_buffers_that_the_proof_needs(tmp_path: Path) -> None:
     model = str(public_problems.FOLDER / "executorch" / "mobilenet_v2.csv")
-    assert main(["certificate", model, "--to", "veripb", "-o", str(tmp_path / "plan")]) == 0
+    assert main(["certify", model, "--to", "veripb", "-o", str(tmp_path / "plan")]) == 0
     formula, proof = ((tmp_path / f"plan{suffix}").read_text() for suffix in (".opb", ".pbp"))
     prove(formula, proof)
     assert len({name.split("_")[0] for name in re.findall(r"b\d+_\d+", formula)}) < 40

@@ -43,14 +43,14 @@ def fewest(problem: Problem, size: int) -> int:
 @pytest.mark.parametrize("seed", range(25))
 def test_heaps_are_the_fewest(seed: int) -> None:
     problem, size = drawn(seed)
-    found = heaps(problem, options=HeapsOptions(heap_size=size, time_limit_s=5))
+    found = heaps(problem, options=HeapsOptions(heap_limit=size, time_limit_s=5))
     assert len(found.heaps) == found.least_heaps == fewest(problem, size)
     assert max(found.heaps) <= size
     assert sum(found.heaps) == found.total >= found.least_bytes
 
 
 def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
-    found = heaps(read_problem(EXAMPLES / "mobilenet_v2.csv"), options=HeapsOptions(heap_size=1204224))
+    found = heaps(read_problem(EXAMPLES / "mobilenet_v2.csv"), options=HeapsOptions(heap_limit=1204224))
     assert (found.status, found.heaps) == ("optimal", (1204224, 301056))
     assert next(iter(lines(found))) == "optimal: 2 heaps of at most 1,204,224 bytes, no fewer are enough"
 
@@ -58,17 +58,17 @@ def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
 def test_where_live_sets_do_not_say_it_pools_are_proved_too_few() -> None:
     rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
     ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
-    found = heaps(ring, options=HeapsOptions(heap_size=3, time_limit_s=2))
+    found = heaps(ring, options=HeapsOptions(heap_limit=3, time_limit_s=2))
     assert (len(found.heaps), found.least_heaps) == (3, 3)
 
 
 @pytest.mark.parametrize(
     ("fields", "options", "error", "message"),
     [
-        ({}, {"heap_size": 4}, ProblemError, "heap_size: must be at least the largest buffer"),
-        ({}, {}, OptionError, "heap_size: is required where the pool has no size"),
-        ({"pools": [{"name": "a"}, {"name": "b"}]}, {"heap_size": 9}, OptionError, "must be for problems of one pool"),
-        ({"pools": [{"reserved": [[0, 1]]}]}, {"heap_size": 9}, ProblemError, "must be of a problem without reserved"),
+        ({}, {"heap_limit": 4}, ProblemError, "heap_limit: must be at least the largest buffer"),
+        ({}, {}, OptionError, "heap_limit: is required where the pool has no size"),
+        ({"pools": [{"name": "a"}, {"name": "b"}]}, {"heap_limit": 9}, OptionError, "must be for problems of one pool"),
+        ({"pools": [{"reserved": [[0, 1]]}]}, {"heap_limit": 9}, ProblemError, "must be of a problem without reserved"),
     ],
 )
 def test_what_heaps_cannot_do_is_refused(fields: Any, options: Any, error: type[Exception], message: str) -> None:

@@ -49,7 +49,7 @@ def test_progress_and_stages_are_reported() -> None:
 
 def test_a_plan_to_start_from_is_no_worse_than_the_answer() -> None:
     start = plan(ROOMY, options=STEADY)
-    assert plan(ROOMY, start, STEADY).peak == start.peak
+    assert plan(ROOMY, start, options=STEADY).peak == start.peak
 
 
 def test_only_a_local_caller_may_name_code_of_his_own() -> None:

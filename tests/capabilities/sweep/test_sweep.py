@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from memplan.capabilities.capability import Control
+from memplan.capabilities.sweep.changes import Change
 from memplan.capabilities.sweep.grid import SweepPoint, informed, is_found, sweep, with_sizes
+from memplan.capabilities.sweep.sweep import CAPABILITY, SweepOptions
+from memplan.capabilities.sweep.sweep import sweep as run_sweep
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -123,3 +127,34 @@ def test_sizes_of_several_pools_are_combined() -> None:
 def test_too_many_combinations_are_refused_before_any_is_planned(sizes: dict[str, range]) -> None:
     with pytest.raises(OptionError, match="sweep: must have 1 to 1000 combinations of sizes"):
         next(sweep(PROBLEM, sizes, planned))
+
+
+def test_a_grid_of_changes_has_a_plan_for_each_combination() -> None:
+    rows = [{"id": k, "size": 10, "start": 0, "end": 1} for k in "ab"]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "sram", "size": 100}]})
+    sizes = [Change(buffer="a", fields={"size": size}) for size in (5, 95)]
+    pools = [Change(pool="sram", fields={"size": size}) for size in (50, 200)]
+    changes = (tuple(sizes), tuple(pools), (Change(buffer="b"),))
+    found = run_sweep(problem, changes=changes, options=SweepOptions(repetitions=2))
+    assert [row.peak for row in found.points] == [5, 5, None, 95]
+    assert [row.changes[1] for row in found.points] == pools * 2
+    sizes_too = run_sweep(problem, {"sram": (8, 200)}, changes=(tuple(sizes),), options=SweepOptions(alignments=(1, 8)))
+    assert [(row.alignment, row.size, row.peak) for row in sizes_too.points] == [
+        *((1, 8, None), (1, 200, 15), (1, 8, None), (1, 200, 105)),
+        *((8, 8, None), (8, 200, 18), (8, 8, None), (8, 200, 106)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("grid", "sentence"),
+    [
+        ([[Change(buffer="x")]], 'change: must name a buffer of the problem, got "x"'),
+        ([[Change(pool="x")]], 'change: must name a pool of the problem, got "x"'),
+        ([[Change()]], "change: must name a buffer or a pool"),
+        ([[Change(buffer="a")] * 101] * 2, "sweep: must have at most 10000 combinations, got 10201"),
+    ],
+)
+def test_wrong_changes_are_refused(grid: list[list[Change]], sentence: str) -> None:
+    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]})
+    with pytest.raises(OptionError, match=f"^{sentence}$"):
+        CAPABILITY.answered({"problem": problem, "changes": grid}, SweepOptions(), Control())

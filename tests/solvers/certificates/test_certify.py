@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from lab.support.certified import of_buffers
-from memplan import Plan, Problem, certify, infeasible_core, solve
+from memplan import Plan, Problem, infeasible_core, solve
 from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Profile
 from memplan.solvers.certificates import least_cost
+from memplan.solvers.certificates.certify import certify
 from tests.support import public_problems
 from tests.support.best_claims import best_goals, false_claims, is_claim_of, with_right_capacities
 from tests.support.certificate_mutants import mutant

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from memplan import certify, solve
+from memplan import solve
 from memplan.checkers import check as untyped
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.certify import certify
 from tests.support.certificate_mutants import mutant
 from tests.support.checkers import CHECKERS
 from tests.support.random_problems import random_problem

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from memplan import certify, solve
+from memplan import solve
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.certify import certify
 from tests.support.checkers import answers
 
 PAIR = [{"id": "a", "size": 4, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]

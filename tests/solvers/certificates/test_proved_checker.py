@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from memplan import certify, solve
+from memplan import solve
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.certify import certify
 from tests.support.certificate_mutants import mutant
 from tests.support.checkers import CHECKER
 from tests.support.proved_checker import VERIFIED, built

@@ -80,7 +80,7 @@ def _planners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_planner_returns_is_verified_and_judged(function: str, problem: Problem, peaks: list[int]) -> None:
     plan = memplan.solve(problem, solver=f"mine:{function}", time_limit_s=20)
     assert (plan.status, [use.used for use in plan.pools], plan.solver) == ("optimal", peaks, f"mine:{function}")
-    assert memplan.verify(problem, plan) == ()
+    assert memplan.verify(problem, plan).valid
 
 
 @pytest.mark.slow
@@ -157,9 +157,9 @@ def test_only_callers_in_this_process_may_name_one(capfd: pytest.CaptureFixture[
     with pytest.raises(OptionError, match="must be one of auto"):
         solve_request(PROBLEM, SolveOptions(solver="mine:stack"))
     (tmp_path / "two.json").write_text(json.dumps({"buffers": ROWS}))
-    asked = ["plan", "two.json", "--solver", "mine:listed", "--bundle", "b.json"]
+    asked = ["plan", "two.json", "--solver", "mine:listed", "--server", "http://127.0.0.1:1"]
     assert main(asked) == 2
-    assert "bundle: must not be given with a planner of your own" in capfd.readouterr().err
+    assert "server: must not be given with a planner of your own" in capfd.readouterr().err
 
 
 @pytest.mark.slow

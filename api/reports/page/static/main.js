@@ -45,7 +45,7 @@ async function take(page, known, files) {
   let view = known?.views.find(({ kind }) => kind === "plan");
   for (const file of files) {
     const found = read(await file.text(), file.name);
-    if (!found) throw new Error(`${file.name}: must be a problem, a plan or a schedule in JSON; memplan look and memplan serve read other files`);
+    if (!found) throw new Error(`${file.name}: must be a problem, a plan or a schedule in JSON; memplan plan --open and memplan serve read other files`);
     if (!found.problem && !found.schedule && !view) throw new Error(`${file.name}: open the problem of this plan first`);
     const title = found.problem?.name ?? file.name;
     view = found.schedule ? { kind: "schedule", title, answer: found.schedule } : found.problem ? planView(found.problem, found.plan, title) : replanned(view, found.plan, title);

@@ -47,8 +47,8 @@ export class Panel {
       found && h("h2", {}, facts.status === "infeasible" ? "Why nothing fits" : "Explanation"),
       found && h("p", { class: "alarm" }, nameText(found.message, 2000)),
       found?.buffers && this.list(found.buffers.slice(0, LISTED).map((/** @type {any} */ id) => this.plan.indexOf(id))),
-      found && facts.status === "infeasible" && (this.actions.ask ? h("button", { type: "button", onclick: () => this.actions.ask?.("repairs") }, "What would make it fit?")
-        : h("p", { class: "quiet" }, "What would make it fit: memplan repairs, with this problem.")),
+      found && facts.status === "infeasible" && (this.actions.ask ? h("button", { type: "button", onclick: () => this.actions.ask?.("explain") }, "What would make it fit?")
+        : h("p", { class: "quiet" }, "What would make it fit: memplan explain --repairs 3, with this problem.")),
       !found && verdict.badge !== "not valid" && h("p", { class: "quiet" }, "Point at a buffer for its facts; click it to see why it is where it is. ? lists all keys."));
   }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// What memplan found of a plan (`memplan inspect`), as it is shown: nothing is concluded here.
+// What memplan found of a plan (`memplan verify`), as it is shown: nothing is concluded here.
 
 import { countText, exactly } from "./text.js";
 
@@ -24,7 +24,7 @@ import { countText, exactly } from "./text.js";
 
 const ON_RESERVED = -2;
 
-/** The verdict on a plan: an inspection as a page document has it, or as the service answers; null: there is none. */
+/** The verdict on a plan: as a page document has it, or as the service answers; null: there is none. */
 export class Verdict {
   /** @param {PlanModel} plan @param {any} found @param {boolean} [isPending] */
   constructor(plan, found, isPending = false) {

@@ -1,4 +1,4 @@
-"""What the page says of plans, compared with the verifier and with `inspect`, in a real browser."""
+"""What the page says of plans, compared with the verifier and with `verify`, in a real browser."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import pytest
 
 from lab.page_answers import differences
 from lab.places import loose
-from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, inspect, solve, verify
+from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, solve
 from memplan.api.reports.page.file_page import plan_page
+from memplan.capabilities.verify.verify import verdict_on
+from memplan.planner.audit import verify
 from memplan.planner.errors import InputError
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.formats.memplan_json import write_problem
@@ -185,7 +187,7 @@ def test_the_peak_is_what_ends_highest_where_it_is_not_the_fullest_time(show: An
     page = show(FRAGMENTED, solve(FRAGMENTED))
     assert peak_names(page) == {"high", "low"}
     text = page.inner_text(".sentences")
-    assert text == inspect(FRAGMENTED, solve(FRAGMENTED)).pools[0].sentence
+    assert text == verdict_on(FRAGMENTED, solve(FRAGMENTED)).pools[0].sentence
     assert text.startswith('25 B, proved to be the least: "high" ends highest, and stands on "low", with 5 B idle')
     assert fits(page, "24").startswith("No: no plan uses less than 25 B, which is proved")
     assert fits(page, "0.02 kB").startswith("No plan fits: 24 B are alive at time 4")

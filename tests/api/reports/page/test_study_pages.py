@@ -14,7 +14,7 @@ from memplan.api.cli.main import main
 from memplan.api.reports.page.comparison import PlanOf, comparison_page
 from memplan.api.reports.page.file_page import plan_page
 from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
-from memplan.capabilities.check.diff import diff
+from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.planner.formats.memplan_json import write_problem
@@ -83,7 +83,7 @@ def both() -> tuple[PlanOf, PlanOf]:
 
 def test_two_plans_are_drawn_with_what_moved(opened: Any) -> None:
     before, after = both()
-    found = diff(Baseline(before.plan, before.problem), Baseline(after.plan, after.problem))
+    found = difference_of(Baseline(before.plan, before.problem), Baseline(after.plan, after.problem))
     shown = opened(comparison_page(before, after, found))
     assert "Moved" in shown.page.inner_text(".causes")
     assert "larger" in shown.page.inner_text(".causes")
@@ -128,7 +128,9 @@ def test_several_models_lie_along_time_in_colours_of_their_own(browser: Any, tmp
     files = [str(tmp_path / f"{name}.json") for name in ("first", "second")]
     for file, problem in zip(files, (OLD, NEW), strict=True):
         Path(file).write_bytes(write_problem(problem))
-    assert main(["plan", *files, "--in-turns", "--page", str(tmp_path / "page.html"), "-q", "-o", files[0]]) == 0
+    assert (
+        main(["plan", *files, "--together", "none", "--page", str(tmp_path / "page.html"), "-q", "-o", files[0]]) == 0
+    )
     with tab(browser) as shown:
         shown.page.goto((tmp_path / "page.html").as_uri())
         assert shown.page.inner_text("h1") == "first, second"
@@ -183,7 +185,7 @@ def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
 def test_the_page_of_a_difference_needs_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(solve(OLD).model_dump_json())
-    assert main(["diff", str(plan), str(plan), "--page", str(tmp_path / "page.html")]) == 2
+    assert main(["check", str(plan), "--baseline", str(plan), "--page", str(tmp_path / "page.html")]) == 2
     assert "page: needs the problem of" in capsys.readouterr().err
 
 

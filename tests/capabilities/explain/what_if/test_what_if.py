@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from memplan.capabilities.explain.what_if.what_if import WhatIfOptions, what_if
-from memplan.capabilities.sweep.scenario_runs import Change, scenarios
-from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import best_score
 from tests.support.tight_problems import tight_problem
@@ -88,27 +86,3 @@ def test_what_does_not_fit_is_asked_about_as_if_the_pool_had_no_size() -> None:
 def test_nothing_is_worth_anything_in_an_empty_problem() -> None:
     found = what_if(Problem(buffers=[]))
     assert (found.peak, found.buffers) == (0, ())
-
-
-def test_a_grid_of_changes_has_a_plan_for_each_combination() -> None:
-    rows = [{"id": k, "size": 10, "start": 0, "end": 1} for k in "ab"]
-    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "sram", "size": 100}]})
-    sizes = [Change(buffer="a", fields=(("size", size),)) for size in (5, 95)]
-    pools = [Change(pool="sram", fields=(("size", size),)) for size in (50, 200)]
-    found = [row.plan.peak for row in scenarios(problem, [sizes, pools, [Change(buffer="b")]], repetitions=2)]
-    assert found == [5, 5, None, 95]
-
-
-@pytest.mark.parametrize(
-    ("grid", "sentence"),
-    [
-        ([[Change(buffer="x")]], 'change: must name a buffer of the problem, got "x"'),
-        ([[Change(pool="x")]], 'change: must name a pool of the problem, got "x"'),
-        ([[Change()]], "change: must name a buffer or a pool"),
-        ([[Change(buffer="a")] * 101] * 2, "scenarios: must be at most 10000 combinations, got 10201"),
-    ],
-)
-def test_wrong_changes_are_refused(grid: list[list[Change]], sentence: str) -> None:
-    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]})
-    with pytest.raises(OptionError, match=f"^{sentence}$"):
-        scenarios(problem, grid)

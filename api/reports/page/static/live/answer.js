@@ -23,8 +23,8 @@ const CHARTS = {
 /** The problem and the plan that an answer holds, or that it is about. @param {Entry} entry @returns {{problem: any, plan: any}} */
 export function plannedIn({ answer, request, plan: known }) {
   const value = answer?.value ?? {};
-  const plan = [value, value.plan, value.better, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one) ?? null;
-  const problem = value.planned?.problem ?? value.problem ?? request?.problem ?? request?.new?.problem ?? null;
+  const plan = [value, value.plan, value.better?.plan, value.again?.plan, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one) ?? null;
+  const problem = value.planned?.problem ?? value.problem ?? request?.problem ?? null;
   return { problem: problem?.buffers ? problem : null, plan: plan ?? request?.plan ?? known };
 }
 
@@ -56,9 +56,10 @@ export function openAnswer(element, entry, style, judge) {
 function drawn(stage, entry, style, judge) {
   const { kind, answer, request, name } = entry;
   const value = answer?.value;
-  if (kind === "diff" && request?.old?.problem && request?.new?.problem) {
-    const [before, after] = [request.old, request.new].map(({ problem, plan }, k) => planView(problem, plan, problem.name ?? ["old", "new"][k]));
-    openComparison(stage, { kind: "comparison", title: "", before, after, facts: value }, style);
+  const now = { problem: request?.problem, plan: request?.plan ?? value?.plan };
+  if (value?.difference && request?.baseline?.problem && now.problem && now.plan) {
+    const [before, after] = [request.baseline, now].map(({ problem, plan }, k) => planView(problem, plan, problem.name ?? ["baseline", "now"][k]));
+    openComparison(stage, { kind: "comparison", title: "", before, after, facts: value.difference }, style);
     return null;
   }
   const chart = CHARTS[kind ?? ""];

@@ -165,7 +165,7 @@ function sourcesOf(input, { entries, files, jobs, service }) {
       if (!seen.has(what)) found.push({ says: about, value: async () => value(problem.name ? problem : { ...problem, name: about }, plan) });
       seen.add(what);
     }
-    if (input.name === "old" && found.length > 1) found.push(/** @type {Source} */ (found.shift()));
+    if (input.name === "baseline" && found.length > 1) found.push(/** @type {Source} */ (found.shift()));
     const known = new Set(entries.map(({ job }) => job));
     for (const job of jobs.filter(({ id, plan_status }) => !known.has(id) && (!isPlan || ["optimal", "feasible"].includes(plan_status)))) {
       found.push({ says: `job ${job.name ?? job.id.slice(0, 8)}, ${new Date(job.created_at).toLocaleString()}`, value: async () =>

@@ -140,7 +140,7 @@ class Live {
 
   /** What the service finds of a plan; null where it is refused. @param {{problem: any, plan: any}} asked */
   inspected({ problem, plan }) {
-    return this.service.post("/v1/inspect", { problem, plan }).catch((error) => {
+    return this.service.post("/v1/verify", { problem, plan, options: { places: true } }).catch((error) => {
       if (error instanceof Refusal && error.status === 422) this.happened({ kind: "failed", errors: error.sentences });
       return null;
     });
@@ -387,7 +387,7 @@ class Live {
   async compared() {
     const [old, now] = [before(this.state), shown(this.state)];
     if (!old || !now) return;
-    const facts = await this.service.post("/v1/diff", { options: { time_limit_s: COMPARE_S }, old: { problem: old.problem, plan: old.plan }, new: { problem: now.problem, plan: now.plan } });
+    const { difference: facts } = await this.service.post("/v1/check", { options: { time_limit_s: COMPARE_S, differences: true }, problem: now.problem, plan: now.plan, baseline: { problem: old.problem, plan: old.plan } });
     const [one, two] = [old, now].map(({ problem, plan, name, names }) => planView(problem, plan, name, names));
     this.happened({ kind: "compared" });
     this.drawn = openComparison(this.view, { kind: "comparison", title: "", before: one, after: two, facts }, style);

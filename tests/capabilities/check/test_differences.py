@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
+from pydantic_core import to_json
 
-from memplan.capabilities.check.diff import CAPABILITY, Difference, diff, lines
+from memplan.capabilities.check.check import CAPABILITY, CheckOptions, check
+from memplan.capabilities.check.difference import Difference, difference_of, lines_of_difference
 from memplan.capabilities.plan.baseline import Baseline, read_baseline_field
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
+
+SAME = ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
 
 
 def problem(*rows: tuple[str, int, int, int]) -> Problem:
@@ -30,7 +34,7 @@ NEXT = planned(problem(("a", 0, 4, 8), ("b", 0, 5, 12), ("d", 0, 4, 8)), a=8, b=
 
 
 def test_a_difference_names_what_came_went_and_moved() -> None:
-    told = TypeAdapter(Difference).dump_python(diff(OLD, NEXT), by_alias=True)
+    told = TypeAdapter(Difference).dump_python(difference_of(OLD, NEXT), by_alias=True)
     assert (told["added"], told["removed"]) == (("d",), ("c",))
     assert told["resized"] == ({"id": "b", "from": 8, "to": 12},)
     assert told["lifetime"] == ({"id": "b", "from": ((0, 4),), "to": ((0, 5),)},)
@@ -43,13 +47,17 @@ def test_a_difference_names_what_came_went_and_moved() -> None:
 
 
 def test_equal_plans_differ_in_nothing() -> None:
-    found = diff(OLD, OLD)
-    assert list(lines(found)) == ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
-    assert (CAPABILITY.exit_status(found), CAPABILITY.exit_status(diff(OLD, NEXT))) == (0, 1)
+    found = difference_of(OLD, OLD)
+    assert list(lines_of_difference(found)) == ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
+    for new, unmoved, status in ((OLD, False, 0), (NEXT, False, 0), (OLD, True, 0), (NEXT, True, 1)):
+        options = CheckOptions(tolerance="100%", differences=True, unmoved=unmoved)
+        answer = check(new.problem, new.plan, OLD, options=options)
+        assert CAPABILITY.exit_status(answer) == status
+        assert answer.difference == difference_of(OLD, new)
 
 
 def test_plans_without_problems_tell_of_places_only() -> None:
-    found = diff(planned(None, one=0), planned(None, one=4))
+    found = difference_of(planned(None, one=0), planned(None, one=4))
     assert [(row.before, row.after, row.bytes, row.reason, row.why) for row in found.moved] == [
         (0, 4, None, "unknown", None)
     ]
@@ -57,7 +65,7 @@ def test_plans_without_problems_tell_of_places_only() -> None:
 
 
 def test_the_causes_of_growth_are_all_of_it() -> None:
-    found = diff(OLD, NEXT)
+    found = difference_of(OLD, NEXT)
     assert found.growth is not None
     grown = found.growth["default"]
     assert grown.live - grown.live_before == sum(cause.bytes for cause in grown.causes) + grown.rest
@@ -65,7 +73,7 @@ def test_the_causes_of_growth_are_all_of_it() -> None:
 
 
 def test_a_plan_that_is_not_valid_has_moves_and_no_causes() -> None:
-    found = diff(OLD, planned(OLD.problem, a=0, b=0, c=0))
+    found = difference_of(OLD, planned(OLD.problem, a=0, b=0, c=0))
     assert ([move.id for move in found.moved], found.growth) == (["b"], None)
 
 
@@ -75,9 +83,13 @@ def test_a_plan_comes_alone_or_with_its_problem_and_reads_the_same_from_json() -
     alone, whole = ({"plan": plan.model_dump(mode="json")}, Baseline(plan, OLD.problem).as_json())
     assert read_baseline_field(alone, "old").problem is None
     assert read_baseline_field(whole, "old") == Baseline(plan, OLD.problem)
-    answer = diff(Baseline(plan, None), Baseline(plan, None), OLD.problem, OLD.problem)
-    read = TypeAdapter(Difference).validate_json(CAPABILITY.write(answer))
-    assert list(lines(read)) == list(lines(answer)) == ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
+    answer = difference_of(Baseline(plan, OLD.problem), Baseline(plan, OLD.problem))
+    read = TypeAdapter(Difference).validate_json(to_json(answer))
+    assert (
+        list(lines_of_difference(read))
+        == list(lines_of_difference(answer))
+        == ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +107,7 @@ def test_the_old_place_is_taken_by_what_is_alive_with_a_buffer_or_listed_with_it
 ) -> None:
     rows = [{"id": "moved", "size": 8, "start": 0, "end": 4}, {"id": "taker", "size": 8, **taker}]
     its = Problem.model_validate({"buffers": rows, **more})
-    found = diff(planned(its, moved=0, taker=8), planned(its, moved=8, taker=0))
+    found = difference_of(planned(its, moved=0, taker=8), planned(its, moved=8, taker=0))
     assert {move.id: move.reason for move in found.moved}["moved"] == reason
 
 
@@ -103,5 +115,5 @@ def test_the_old_place_is_taken_by_what_lies_in_a_buffer_that_is_over() -> None:
     view = {"id": "view", "size": 4, "start": 2, "end": 9, "alias_of": "over"}
     rows = [{"id": "moved", "size": 8, "start": 4, "end": 6}, {"id": "over", "size": 8, "start": 0, "end": 2}, view]
     its = Problem.model_validate({"buffers": rows})
-    found = diff(planned(its, moved=0, over=8, view=8), planned(its, moved=8, over=0, view=0))
+    found = difference_of(planned(its, moved=0, over=8, view=8), planned(its, moved=8, over=0, view=0))
     assert {move.id: move.reason for move in found.moved}["moved"] == "taken"

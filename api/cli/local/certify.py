@@ -1,4 +1,4 @@
-"""Flags of `memplan certificate` alone: the text that `checkers/check.py` reads, or what VeriPB does, in files."""
+"""Flags of `memplan certify` alone: the text that `checkers/check.py` reads, or what VeriPB does, in files."""
 
 from __future__ import annotations
 

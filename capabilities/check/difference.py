@@ -1,27 +1,18 @@
-"""The capability `diff`: what came, went, changed and moved between two plans, and what made the peaks grow."""
+"""The difference of two plans: what came, went and changed, what moved and why, and what made the peaks grow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from hashlib import sha256
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.check import changes as study
-from memplan.capabilities.check.changes import Reason
-from memplan.capabilities.inputs import PlanAndProblem, problem_subject
-from memplan.capabilities.plan.baseline import (
-    Baseline,
-    as_baseline,
-    baseline_problem,
-    read_baseline_field,
-    read_baseline_parts,
-)
-from memplan.capabilities.question import Input, Subject
+from memplan.capabilities.capability import Answer
+from memplan.capabilities.check.moves import MoveReasons, Reason
+from memplan.capabilities.plan.baseline import Baseline
 from memplan.planner.audit import verify
 from memplan.planner.errors import shown
+from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
@@ -31,6 +22,8 @@ MOST_LINES = 50
 """The moves that are listed for people; JSON has all."""
 _MOST_CAUSES = 1000
 """The causes of a pool's growth that are listed."""
+Lifetimes = tuple[tuple[int, int], ...]
+Value = TypeVar("Value")
 
 
 class _Row(Answer):
@@ -112,39 +105,107 @@ class Difference(Answer):
     growth: dict[str, PoolGrowth] | None = None
 
 
-def diff(
-    old: Plan | Baseline,
-    new: Plan | Baseline,
-    old_problem: Problem | None = None,
-    new_problem: Problem | None = None,
-    options: CapabilityOptions = CapabilityOptions(),
-    control: Control = Control(),
-) -> Difference:
-    """Compare two plans: buffers added, removed, resized and moved, with reasons, and what made the peaks grow.
+_OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")
 
-    Sizes, lifetimes and reasons are known where the problems are: a table holds its own.
+
+def difference_of(before: Baseline, after: Baseline) -> Difference:
+    """Compare two plans, with the problems that they are for where these are known. Ids are compared as they are.
+
+    Buffers without bytes, and those inside of others, which follow them, are not among those that moved or stayed.
     """
-    before, after = as_baseline(old, old_problem), as_baseline(new, new_problem)
-    found = study.diff(before.plan, after.plan, old_problem=before.problem, new_problem=after.problem)
-    return Difference.of(
-        found,
-        found.kept,
-        resized=None if found.resized is None else tuple(map(Resized.of, found.resized)),
-        lifetime=None if found.lifetime is None else tuple(map(OtherLifetime.of, found.lifetime)),
-        moved=tuple(map(_moved, found.moved)),
-        pools=tuple(PoolChange(name=name, before=was, after=now) for name, (was, now) in found.pools.items()),
+    old, new = before.plan.placements, after.plan.placements
+    both = None if before.problem is None or after.problem is None else (before.problem, after.problem)
+    moved = tuple(_moves(old, new, after.problem))
+    common = [name for name in new.ids if name in old.row_of and _can_move(after.problem, name)]
+    used = _used(before.plan, before.problem), _used(after.plan, after.problem)
+    kept = after.plan.kept
+    return Difference(
+        added=tuple(name for name in new.ids if name not in old.row_of),
+        removed=tuple(name for name in old.ids if name not in new.row_of),
+        resized=None if both is None else tuple(Resized(**row) for row in _changes(*both, _size)),
+        lifetime=None if both is None else tuple(OtherLifetime(**row) for row in _changes(*both, _lifetimes)),
+        moved=moved,
+        stayed=len(common) - len(moved),
+        moved_bytes=None if after.problem is None else sum(move.bytes or 0 for move in moved),
+        peak_before=_peak(before.plan, used[0]),
+        peak=_peak(after.plan, used[1]),
+        pools=tuple(
+            PoolChange(name=name, before=used[0].get(name), after=used[1].get(name))
+            for name in dict.fromkeys((*used[0], *used[1]))
+        ),
         growth=_growth(before, after),
+        **({} if kept is None else {name: getattr(kept, name) for name in _OF_KEPT}),
     )
 
 
-def _moved(move: study.Move) -> Moved:
-    is_elsewhere = move.pool_before != move.pool_after
-    return Moved.of(
-        move,
-        from_pool=move.pool_before if is_elsewhere else None,
-        to_pool=move.pool_after if is_elsewhere else None,
-        why=move.why or None,
-    )
+def _peak(plan: Plan, used: Mapping[str, int]) -> int | None:
+    return plan.peak if plan.peak is not None else sum(used.values()) if used else None
+
+
+def _used(plan: Plan, problem: Problem | None) -> dict[str, int]:
+    """Return the bytes that each pool uses: by the placements, or as the plan says where sizes are not known."""
+    if problem is None or not len(plan.placements):
+        return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
+    found = dict.fromkeys((pool.name for pool in problem.pools), 0)
+    for row in plan.placements:
+        i = problem.index.get(row.id)
+        if i is not None and (size := int(problem.buffers.size[i])) > 0:
+            found[row.pool] = max(found.get(row.pool, 0), row.offset + size)
+    return found
+
+
+def _can_move(problem: Problem | None, name: Id) -> bool:
+    if problem is None:
+        return True
+    i = problem.index.get(name)
+    return i is not None and i not in problem.buffers.aliases and int(problem.buffers.size[i]) > 0
+
+
+def _changes(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
+    """Yield what a buffer of both has, before and after, where that differs."""
+    for i, name in enumerate(new.buffers.ids):
+        j = old.index.get(name)
+        if j is not None and (before := of(old, j)) != (after := of(new, i)):
+            yield {"id": name, "before": before, "after": after}
+
+
+def _size(problem: Problem, i: int) -> int:
+    return int(problem.buffers.size[i])
+
+
+def _lifetimes(problem: Problem, i: int) -> Lifetimes:
+    return tuple(problem.buffers.intervals(i))
+
+
+def _moves(before: PlacementTable, after: PlacementTable, problem: Problem | None) -> Iterator[Moved]:
+    """Yield the buffers that lie elsewhere, in the order of the new plan."""
+    reasons = None
+    for row in after:
+        k = before.row_of.get(row.id)
+        if k is None or not _can_move(problem, row.id):
+            continue
+        old = before[k]
+        if (old.pool, old.offset) == (row.pool, row.offset):
+            continue
+        if problem is not None and reasons is None:
+            reasons = MoveReasons(problem, Plan(placements=before), after)
+        reason: Reason = "unknown"
+        why, size = "", None
+        if problem is not None and reasons is not None:
+            i = problem.index[row.id]
+            reason, why = reasons.of(i)
+            size = int(problem.buffers.size[i])
+        pools = (old.pool, row.pool) if old.pool != row.pool else (None, None)
+        yield Moved(
+            id=row.id,
+            before=old.offset,
+            after=row.offset,
+            bytes=size,
+            from_pool=pools[0],
+            to_pool=pools[1],
+            reason=reason,
+            why=why or None,
+        )
 
 
 def _growth(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
@@ -169,7 +230,7 @@ def _growth(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
     }
 
 
-def lines(found: Difference) -> Iterator[str]:
+def lines_of_difference(found: Difference) -> Iterator[str]:
     """Yield the lines for people, one a fact."""
     before, after = (f"{peak:,}" if peak is not None else "unknown" for peak in (found.peak_before, found.peak))
     change = ""
@@ -197,44 +258,3 @@ def lines(found: Difference) -> Iterator[str]:
 
 def _times(intervals: tuple[tuple[int, int], ...]) -> str:
     return ", ".join(f"{start}:{end}" for start, end in intervals) or "none"
-
-
-def _subject(of: Baseline) -> Subject:
-    if of.problem is not None:
-        return problem_subject(of.problem)
-    digest = sha256(of.plan.model_dump_json().encode()).hexdigest()
-    return Subject(f"sha256:{digest}", None, len(of.plan.placements))
-
-
-def _side(name: Literal["old", "new"]) -> Input[Baseline]:
-    return Input(
-        name,
-        Plan | PlanAndProblem,
-        lambda value: read_baseline_field(value, name),
-        Baseline.as_json,
-        "A plan, JSON or CSV, or a baseline that holds problem and plan; or -.",
-        from_file=lambda _, data, file, question: read_baseline_parts(data, file, question.get(f"{name}_problem")),
-        subject=_subject,
-        reads_last=True,
-    )
-
-
-_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}]
-_OLD, _NEW = (
-    {"problem": {"buffers": _BUFFERS}, "plan": {"placements": [{"id": "conv1", "pool": "default", "offset": at}]}}
-    for at in (64, 0)
-)
-CAPABILITY = Capability(
-    diff,
-    inputs=(
-        _side("old"),
-        _side("new"),
-        baseline_problem("old_problem", "an old plan"),
-        baseline_problem("new_problem", "a new plan"),
-    ),
-    lines=lines,
-    exit_status=lambda found: 1 if found.moved or found.added or found.removed else 0,
-    exits={0: "nothing moved, came or went", 1: "something did"},
-    status=lambda _: None,
-    example={"old": _OLD, "new": _NEW},
-)

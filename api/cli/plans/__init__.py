@@ -1,1 +1,0 @@
-"""Commands that make, check and look into plans."""

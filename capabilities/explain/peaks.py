@@ -1,0 +1,212 @@
+"""The peaks of a valid plan: in each pool, the buffers that decide it, and what fewer of them would take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from memplan.capabilities.capability import Answer
+from memplan.capabilities.sizes import size_text
+from memplan.planner.errors import shown
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.plan import Ids
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.places import LowestPlaces
+from memplan.solvers.search.to_plan import gap_of
+
+MOST_NAMED = 1_000
+"""The most buffers that are named of one pool."""
+_LEFT_OUT = 12
+"""Of so many buffers of the fullest time, the largest, the bytes alive without each are counted."""
+_NAMED = 3
+"""The buffers that a sentence names."""
+Bounds = Mapping[str, tuple[int | None, str | None]]
+"""For a pool, the claimed bound of its use, and what checked it."""
+
+
+class PoolPeak(Answer):
+    """The peak of a pool in a plan, in bytes.
+
+    `lower_bound` is what no plan uses less of, as far as that is claimed or counted here, and `proved_by` what checked
+    it: `placements`, `witness`, `live-set`, or null for a search or a solver, which is not repeated; `gap` is the part
+    that `used` is above it. `highest` end at `used`. `decides` are the buffers that make it: alive together at `time`
+    (`live-set`), the highest one and what it stands on, with `idle` bytes between them (`tower`), or the `highest`
+    alone. `live` bytes are the most that are alive, `alive` the buffers then; `without` one of them, so many would be.
+    `live_bounds`: no plan with the same buffers in the pool uses less than `live`. `reserved` bytes below `used` are
+    those of reserved ranges. `sentence` says the most of that. Of each kind, MOST_NAMED buffers are named.
+    """
+
+    name: str
+    used: int
+    lower_bound: int | None
+    proved_by: str | None
+    gap: float | None
+    highest: Ids
+    decided_by: Literal["live-set", "tower", "highest"]
+    decides: Ids
+    idle: int
+    live: int
+    time: int | None
+    alive: Ids
+    live_bounds: bool
+    without: tuple[tuple[Id, int], ...]
+    reserved: int
+    sentence: str = ""
+
+
+def pool_peaks(problem: Problem, placed: PlacedBuffers, found: LowestPlaces | None, bounds: Bounds) -> list[PoolPeak]:
+    """Return the peak of each pool; `found` are the places of the buffers, where they were looked for."""
+    return [
+        _peak(problem, placed, found, q, bounds.get(pool.name, (None, None))) for q, pool in enumerate(problem.pools)
+    ]
+
+
+def _peak(
+    problem: Problem,
+    placed: PlacedBuffers,
+    found: LowestPlaces | None,
+    q: int,
+    claimed: tuple[int | None, str | None],
+) -> PoolPeak:
+    size, root = problem.buffers.size, placed.root
+    here = np.flatnonzero((placed.pool == q) & (size > 0) & (root == np.arange(len(size))))
+    ends = placed.end[here]
+    used = int(ends.max(initial=0))
+    highest = here[ends == used].tolist()
+    rows = np.flatnonzero((placed.pool[placed.lifetime_root] == q) & (size[placed.lifetime_root] > 0))
+    load = _Load.of(problem, placed, rows)
+    time, live, alive = load.fullest()
+    is_tower = live != used and found is not None and bool(highest)
+    decides = found.tower(highest[0]) if is_tower and found is not None else alive if live == used else highest
+    idle = sum(int(found.idle[i]) for i in decides) if is_tower and found is not None else 0
+    without = sorted(((i, load.without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
+    live_bounds = not problem.may_share and not problem.buffers.rules["relative"]
+    bound, by = claimed
+    if len(problem.pools) == 1 and live_bounds and live >= (bound or 0) and by is None:
+        bound, by = live, "live-set"
+    ids = problem.buffers.ids
+    peak = PoolPeak(
+        name=problem.pools[q].name,
+        used=used,
+        lower_bound=bound,
+        proved_by=by,
+        gap=gap_of([(used, bound)]),
+        highest=_ids(ids, highest),
+        decided_by="live-set" if live == used else "tower" if is_tower else "highest",
+        decides=_ids(ids, decides),
+        idle=idle,
+        live=live,
+        time=time,
+        alive=_ids(ids, alive),
+        live_bounds=live_bounds,
+        without=tuple((ids[i], left) for i, left in without if left < live),
+        reserved=_reserved(problem.pools[q].reserved, used),
+    )
+    return peak.model_copy(update={"sentence": _sentence(peak)})
+
+
+def _ids(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
+    return tuple(ids[i] for i in positions[:MOST_NAMED])
+
+
+def _reserved(ranges: Sequence[tuple[int, int]], used: int) -> int:
+    """Return the bytes of reserved ranges below the peak."""
+    reserved, at = 0, 0
+    for low, width in sorted(ranges):
+        reserved += max(0, min(low + width, used) - max(low, at))
+        at = max(at, low + width)
+    return reserved
+
+
+def _sentence(peak: PoolPeak) -> str:
+    """Say what a pool's peak is, whether it is proved, what decides it, and what would lower it."""
+    if peak.used == 0:
+        return "nothing with bytes lies here"
+    if peak.lower_bound is None:
+        known = "nothing says how near that is to the least"
+    elif peak.lower_bound == peak.used:
+        known = (
+            "the least, by a search that is not repeated here" if peak.proved_by is None else "proved to be the least"
+        )
+    else:
+        known = f"{'' if peak.gap is None else f'{peak.gap:.2%} '}above the bound {size_text(peak.lower_bound)}"
+    first, *others = peak.decides
+    if peak.decided_by == "live-set":
+        are = "are alive together" if others else "is alive"
+        why = f"{_names(peak.decides)} {are} at {peak.time}"
+    elif peak.decided_by == "highest":
+        why = f"{_names(peak.decides)} end{'' if others else 's'} highest"
+    else:
+        stands = f", and stands on {_names(others)}" if others else ""
+        why = f"{shown(first)} ends highest{stands}" + (f", with {size_text(peak.idle)} idle" if peak.idle else "")
+    less = ""
+    if peak.without and peak.decided_by == "live-set":
+        name, left = peak.without[0]
+        less = f"; without {shown(name)}, at most {size_text(left)} would be alive"
+    elif peak.decided_by != "live-set":
+        less = f"; at most {size_text(peak.live)} are alive at a time"
+    return f"{size_text(peak.used)}, {known}: {why}{less}"
+
+
+def _names(names: Sequence[Id]) -> str:
+    told = [shown(name) for name in names[:_NAMED]]
+    if len(names) > _NAMED:
+        told.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
+    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+
+
+@dataclass(frozen=True, eq=False)
+class _Load:
+    """Bytes alive over time in one pool: those of `spans`, each once though an alias keeps it alive, too."""
+
+    size: I64
+    buffer: I64
+    start: I64
+    end: I64
+
+    @classmethod
+    def of(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
+        """Join the lifetimes of each buffer and its aliases where they meet."""
+        table = problem.buffers
+        buffer, start, end = placed.lifetime_root[rows], table.start[rows], table.end[rows]
+        if table.aliases:
+            order = np.lexsort((start, buffer))
+            joined: list[list[int]] = []
+            for i, since, until in zip(*(column[order].tolist() for column in (buffer, start, end)), strict=True):
+                if joined and joined[-1][0] == i and since <= joined[-1][2]:
+                    joined[-1][2] = max(joined[-1][2], until)
+                else:
+                    joined.append([i, since, until])
+            buffer, start, end = np.array(joined, dtype=np.int64).reshape(-1, 3).T
+        return cls(table.size, buffer, start, end)
+
+    def _steps(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
+        """Return times, and the bytes that are alive from each on, of some lifetimes."""
+        times = np.concatenate((self.start[is_counted], self.end[is_counted]))
+        size = self.size[self.buffer[is_counted]]
+        if float(size.sum(dtype=np.float64)) >= 2**62:
+            size = size.astype(object)
+        when, at = np.unique(times, return_inverse=True)
+        change = np.zeros(len(when), dtype=size.dtype)
+        np.add.at(change, at, np.concatenate((size, -size)))
+        return when, np.cumsum(change)
+
+    def fullest(self) -> tuple[int | None, int, list[int]]:
+        """Return the first time when most bytes are alive, the bytes, and the buffers then, the largest first."""
+        when, load = self._steps()
+        if len(when) == 0:
+            return None, 0, []
+        k = int(np.argmax(load))
+        alive = np.unique(self.buffer[(self.start <= when[k]) & (when[k] < self.end)])
+        alive = alive[np.argsort(-self.size[alive], kind="stable")]
+        return int(when[k]), int(load[k]), alive.tolist()
+
+    def without(self, i: int) -> int:
+        """Return the most bytes that are alive without one buffer."""
+        load = self._steps(self.buffer != i)[1]
+        return int(load.max()) if len(load) else 0

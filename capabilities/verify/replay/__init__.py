@@ -1,1 +1,0 @@
-"""Replay bundles: a solve with all that it was made of, and the same solve once more."""
