@@ -10,12 +10,11 @@ from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.inputs import GRAPH, PlanAndProblem
-from memplan.capabilities.order.certificate_lines import TIME_LIMIT_S
 from memplan.capabilities.order.graphs import GraphOptions
 from memplan.capabilities.order.placement.joint import Goal, PlacedOrder, order_and_place
 from memplan.capabilities.order.recompute.answer import Part, Recomputed, recomputed
 from memplan.capabilities.order.recompute.frontier import MOST_POINTS, POINTS, recompute_frontier
-from memplan.capabilities.order.search.certificate import certify_order
+from memplan.capabilities.order.search.certificate import BoundCertificate, bound_certificate
 from memplan.capabilities.order.search.regions import RegionOrder, with_orders_inside
 from memplan.capabilities.order.search.solve import OrderResult, Witness, given_order
 from memplan.capabilities.question import Question
@@ -61,16 +60,6 @@ class OrderOptions(GraphOptions):
                 raise OptionError(f"{name}: {rule} with recompute{'' if self.recompute else ' only'}")
         if self.within is not None and self.extra_cost is not None:
             raise OptionError("within: must not be given together with extra_cost")
-
-
-class BoundCertificate(Answer):
-    """The text that proves a bound without memplan, its length and its hash; or the reason why there is none."""
-
-    format: str | None = None
-    bytes: int | None = None
-    sha256: str | None = None
-    text: str | None = None
-    reason: str | None = None
 
 
 class OrderAnswer(Answer):
@@ -137,7 +126,7 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
         found = found.model_copy(update={"planned": PlanAndProblem(problem=placed.problem, plan=placed.plan)})
     if not options.with_certificate:
         return found
-    return found.model_copy(update={"certificate": _certificate(asked, placed.result, running.left_s)})
+    return found.model_copy(update={"certificate": bound_certificate(asked, placed.result, running.left_s)})
 
 
 def _recomputed(graph: OperationGraph, options: OrderOptions, running: Control) -> OrderAnswer:
@@ -182,11 +171,6 @@ def _order_answer(graph: OperationGraph, result: OrderResult) -> OrderAnswer:
         written_over=tuple(sorted(written_over_along(graph, result.order).items())),
         sources=tuple(graph.ops[operation].source for operation in result.order),
     )
-
-
-def _certificate(graph: OperationGraph, result: OrderResult, time_limit_s: float) -> BoundCertificate:
-    found = certify_order(graph, result, time_limit_s=min(TIME_LIMIT_S, time_limit_s))
-    return BoundCertificate.of(found.facts(), text=found.text or None)
 
 
 def lines(found: OrderAnswer) -> Iterator[str]:

@@ -150,7 +150,7 @@ def test_the_guides_list_few_files() -> None:
     assert files_of("How to add a capability") == {"capabilities/NAME.py", "capabilities/__init__.py"}
     assert files_of("How to add an option for reading models") == {
         "systems/imported.py",
-        "systems/FORMAT.py",
+        "systems/NAME/reader.py",
     }
 
 

@@ -106,7 +106,7 @@ from memplan.systems.imported import Imported, ModelOptions
 from memplan.planner.systems import FileReader, System
 
 IS_TOY = lambda data: data.startswith(b"TOY")
-READER = FileReader("toy", IS_TOY, "memplan.systems.reading.toy", suffixes=(".toy",))
+READER = FileReader("toy", IS_TOY, "memplan.systems.toy.system", suffixes=(".toy",))
 SYSTEM = System(name="toy", title="toy", readers=(READER,))
 
 
@@ -117,7 +117,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
     return Imported(problem_of(buffers, ["ram"]))
 '''
-IN_IMPORTERS = {"planner/systems.py": [('    "vela":', '    "toy": "memplan.systems.reading.toy",\n    "vela":')]}
+IN_IMPORTERS = {"planner/systems.py": [('    "vela":', '    "toy": "memplan.systems.toy.system",\n    "vela":')]}
 USE_IMPORTER = """
 from pathlib import Path
 
@@ -139,7 +139,7 @@ print("used")
         ("a two-way format", {"planner/formats/NAME.py", *IN_TABLE, "tests/planner/formats/test_formats_NAME.py"}),
         (
             "an importer",
-            {"systems/NAME.py", *IN_IMPORTERS, "tests/systems/test_importers_NAME.py"},
+            {"systems/NAME/system.py", *IN_IMPORTERS, "tests/systems/NAME/test_importers_NAME.py"},
         ),
     ],
 )
@@ -156,7 +156,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     ("module", "text", "edits", "use"),
     [
         ("planner/formats/lines.py", FORMAT, IN_TABLE, USE_FORMAT),
-        ("systems/toy.py", IMPORTER, IN_IMPORTERS, USE_IMPORTER),
+        ("systems/toy/system.py", IMPORTER, IN_IMPORTERS, USE_IMPORTER),
     ],
     ids=["format", "importer"],
 )
@@ -165,6 +165,9 @@ def test_a_module_and_a_line_are_enough(
     tmp_path: Path, module: str, text: str, edits: dict[str, list[tuple[str, str]]], use: str
 ) -> None:
     copy_packages(tmp_path)
+    if not (folder := (tmp_path / module).parent).exists():
+        folder.mkdir()
+        (folder / "__init__.py").write_text('"""A toy."""\n')
     (tmp_path / module).write_text(text)
     for name, changes in edits.items():
         changed = (tmp_path / name).read_text()

@@ -66,7 +66,7 @@ PATCH: Patch = {
     ],
     "planner/model/constraints/distance.py": [("", DISTANCE)],
     "planner/model/constraints/kinds.py": [
-        before("    forbid_pools,\n    may", "    distance,\n"),
+        before("forbid_pools, may_share", "distance, "),
         before(
             '    ConstraintKind(("no_cross",)',
             '    ConstraintKind(("distance",), {0: distance.unknown_names, 4: distance.contradictions},\n'

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from memplan.capabilities.capability import Answer
 from memplan.capabilities.order import certificate_lines as orders
 from memplan.capabilities.order.certificate_lines import TIME_LIMIT_S, OrderCertificate
 from memplan.capabilities.order.search.searched import SearchTooLargeError, search_lines
 from memplan.capabilities.order.search.solve import CutWitness, OrderResult, StateWitness
 from memplan.planner.operations.graph import OperationGraph
+
+
+class BoundCertificate(Answer):
+    """The text that proves a bound without memplan, its length and its hash; or the reason why there is none."""
+
+    format: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    text: str | None = None
+    reason: str | None = None
 
 
 def certify_order(
@@ -34,3 +45,9 @@ def certify_order(
     except SearchTooLargeError as why:
         return OrderCertificate(result.lower_bound, reason=f"{reason}: {why}")
     return orders.checked(graph, result.lower_bound, lines)
+
+
+def bound_certificate(graph: OperationGraph, result: OrderResult, time_limit_s: float) -> BoundCertificate:
+    """Return what an answer says of the certificate of an order's bound."""
+    found = certify_order(graph, result, time_limit_s=min(TIME_LIMIT_S, time_limit_s))
+    return BoundCertificate.of(found.facts(), text=found.text or None)

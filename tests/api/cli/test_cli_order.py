@@ -36,7 +36,7 @@ def test_an_order_is_found_inside_of_operations_too(tmp_path: Path, capfd: Captu
     told = json.loads(capfd.readouterr().out)
     assert (told["status"], told["given_peak"], told["peak"], told["placed_status"]) == ("optimal", 206, 107, "optimal")
     assert [region["path"] for region in told["regions"]] == [[0, 0]]
-    assert main(["recompute", str(graph), "--deterministic"]) == 0
+    assert main(["order", str(graph), "--recompute", "--deterministic"]) == 0
     again = json.loads(capfd.readouterr().out)
     assert (again["given_peak"], again["peak"], again["regions"]) == (206, 107, told["regions"])
 

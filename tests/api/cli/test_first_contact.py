@@ -101,7 +101,7 @@ def test_8_hints_are_honoured_where_a_plan_is_kept(capfd: Captured) -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "hint": 4 * (3 - k)} for k in range(4)]
     problem = written("hints.json", json.dumps({"buffers": rows}))
     old = written("old.json", json.dumps({"placements": [{"id": 0, "pool": "default", "offset": 12}]}))
-    assert main(["replan", problem, old, "--format", "json"]) == 0
+    assert main(["plan", problem, "--keep", old, "--format", "json"]) == 0
     assert [row["offset"] for row in json.loads(capfd.readouterr().out)["placements"]] == [12, 8, 4, 0]
 
 
