@@ -42,7 +42,7 @@ def _memplan_plan_impl(ctx):
     limits = _limits(ctx, ctx.file.baseline.path if ctx.file.baseline else None, ctx.file.budgets.path if ctx.file.budgets else None)
     ctx.actions.run(
         executable = ctx.executable.memplan,
-        arguments = ["check", problem.path, "-o", plan.path, "--report", report.path] + limits + _of_problem(ctx),
+        arguments = ["check", problem.path, "--save-plan", plan.path, "--report", report.path] + limits + _of_problem(ctx),
         inputs = [problem] + limiting,
         outputs = [plan, report],
         mnemonic = "MemplanCheck",

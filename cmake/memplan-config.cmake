@@ -105,7 +105,7 @@ function(memplan_plan name)
   file(CONFIGURE OUTPUT "${stem}.options" CONTENT "${arg_TO};${of_problem};${planned};${allowed}\n" @ONLY)
   list(APPEND needed "${stem}.options")
   add_custom_command(OUTPUT "${stem}.json"
-    COMMAND "${MEMPLAN_EXECUTABLE}" check "${shown}" ${of_problem} ${planned} ${allowed} -o "${stem}.json"
+    COMMAND "${MEMPLAN_EXECUTABLE}" check "${shown}" ${of_problem} ${planned} ${allowed} --save-plan "${stem}.json"
     DEPENDS ${needed} BYPRODUCTS ${reports} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
     COMMENT "Planning memory of ${shown}" VERBATIM)
 
