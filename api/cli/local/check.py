@@ -15,7 +15,7 @@ from memplan.api.cli.local.check_folder import check_many
 from memplan.api.cli.streams import format_for, refuse_unwritable, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.check.budgets import read_budgets
-from memplan.capabilities.check.check import lines
+from memplan.capabilities.check.check import CAPABILITY, lines
 from memplan.capabilities.plan.baseline import write_baseline
 from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError, shown
@@ -88,6 +88,8 @@ def _shows(given: Given, answer: Any) -> bool:
         write(path, REPORTS[Path(path).suffix](answer))
     if not given.flags["report"]:
         return False
+    if given.flags["output"] is not None:
+        write(given.flags["output"], CAPABILITY.write(answer))
     for line in () if given.flags["quiet"] else lines(answer):
         given.say(line)
     return True

@@ -147,11 +147,13 @@ def test_reports_are_written_whether_it_passes_or_not(name: str, file: str, tmp_
 
 
 def test_that_nothing_fits_is_status_1_with_a_report(file: str, tmp_path: Path, capfd: Captured) -> None:
-    report, plan, saved = (str(tmp_path / name) for name in ("report.md", "plan.json", "memory.json"))
-    options = ["--capacity", "80", "--report", report, "--save-plan", plan, "--save-baseline", saved]
+    names = ("report.md", "plan.json", "memory.json", "answer.json")
+    report, plan, saved, answer = (str(tmp_path / name) for name in names)
+    options = ["--capacity", "80", "--report", report, "--save-plan", plan, "--save-baseline", saved, "-o", answer]
     assert main(["check", file, *options]) == 1
     assert capfd.readouterr().err.startswith("memplan: no-plan: ")
     assert json.loads(Path(plan).read_text())["status"] == "infeasible"
+    assert not json.loads(Path(answer).read_text())["passed"]
     assert "not within limits" in Path(report).read_text()
     assert not Path(saved).exists()
 
