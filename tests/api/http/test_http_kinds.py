@@ -79,8 +79,8 @@ def test_an_order_is_found_inside_of_operations_too(server: Running) -> None:
         (
             {"graph": GRAPH, "options": {"seed": 1}},
             "",
-            "seed: is not a known field (the options are alignment, count_resident, deterministic, goal, in_place,"
-            " time_limit_s, with_certificate, with_plan)",
+            "seed: is not a known field (the options are alignment, count_resident, deterministic, extra_cost, goal,"
+            " in_place, points, recompute, time_limit_s, with_certificate, with_plan, within)",
         ),
         ({"graph": GRAPH, "options": 3}, "", "options: must be an object, got 3"),
         ({"graph": GRAPH, "options": {}}, "?time_limit_s=1", BOTH),
