@@ -109,7 +109,7 @@ class InputField {
     const isHere = takesBytes(input) || this.sources.some(({ isFile }) => !isFile) || modelsOf(input).includes("OperationGraph");
     this.sources.splice(isHere ? this.sources.length : 0, 0, { says: input.example === undefined ? "written here" : "an example, written here", value: async () => asValue(input, this.area.value) });
     this.sources.push({ says: "a file…", value: () => this.fromFile(known.service) });
-    if (!input.isRequired) this.sources.splice(known.entries.length && input.name === "problem" ? this.sources.length : 0, 0, { says: "none", value: async () => undefined });
+    if (!input.isRequired) this.sources.splice(input.name === "problem" || input.example !== undefined ? this.sources.length : 0, 0, { says: "none", value: async () => undefined });
     this.menu = /** @type {HTMLSelectElement} */ (h("select", { onchange: () => this.show() }, ...this.sources.map(({ says }, k) => h("option", { value: k }, nameText(says, 60)))));
     this.element = h("div", { class: "field", "data-input": input.name }, h("label", {}, h("span", {}, input.name), this.menu), this.area, this.file);
     this.show();
