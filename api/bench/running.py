@@ -9,7 +9,7 @@ from itertools import product
 
 from memplan.api.bench import peers
 from memplan.api.bench.measuring import measure
-from memplan.api.bench.orders.table import ORDERERS
+from memplan.api.bench.orders import ORDERERS
 from memplan.api.bench.peers import PEERS
 from memplan.api.bench.results import Result
 from memplan.api.bench.suites import instances

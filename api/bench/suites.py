@@ -22,8 +22,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memplan.api.bench.generators import FAMILIES, Family, GeneratedProblem
 from memplan.api.bench.variants import mirrored, shuffled, window, with_changes
-from memplan.planner.errors import FormatError, InputError, OptionError, sentences, shown
-from memplan.planner.formats import read_problem
+from memplan.files import read_problem
+from memplan.planner.errors import FormatError, OptionError, sentences, shown
 from memplan.planner.model.problem import Pool
 
 _CHANGE = re.compile(
@@ -118,12 +118,7 @@ def _files(location: str) -> list[str]:
 
 
 def _read(path: Path) -> GeneratedProblem:
-    try:
-        problem = read_problem(path.read_bytes(), path.name)
-    except OSError as error:
-        raise FormatError(f"{path}: {error.strerror}") from error
-    except InputError as error:
-        raise type(error)(*(f"{path}: {sentence}" for sentence in error.sentences)) from error
+    problem = read_problem(path)
     listed = next((entry for entry in _listing(path.parent / _LISTING) if entry.file == path.name), _Listed(file=""))
     if listed.pools:
         return GeneratedProblem(with_changes(problem, pools=listed.pools))

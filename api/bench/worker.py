@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from memplan.api.bench import peers
+from memplan import files
+from memplan.api.bench import orders, peers
 from memplan.api.bench.generators import random, tight
-from memplan.api.bench.orders.table import ORDERERS, prepared, read_instance
 from memplan.api.bench.results import Key
 from memplan.api.bench.suites import pose
 from memplan.planner import __version__
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _run(job: BenchTask, parent: Parent) -> None:
-    if job.solver in ORDERERS:
+    if job.solver in orders.ORDERERS:
         _run_order(job, parent)
         return
     generated = pose(job.instance)
@@ -97,10 +97,10 @@ def _run(job: BenchTask, parent: Parent) -> None:
 
 def _run_order(job: BenchTask, parent: Parent) -> None:
     """Order a graph of operations; only our own search has something to be warmed for."""
-    graph = read_instance(job.instance)
-    order = prepared(job.solver)
+    graph = files.read_graph(job.instance)
+    orders.load()
     with _measured(job, parent):
-        facts = order(graph, job.time_limit_s)
+        facts = orders.ORDERERS[job.solver](graph, job.time_limit_s)
     parent.send({"version": f"memplan {__version__}", **facts})
 
 

@@ -22,8 +22,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "jit": ("numba", "llvmlite"),
     "executorch": ("executorch", "torch"),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
-    "bench": ("bokeh",),
-    "peers": ("omnimalloc", "ethosu"),
+    "peers": ("omnimalloc",),
 }
 """The packages that each extra brings and that are imported by name."""
 

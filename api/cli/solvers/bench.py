@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from memplan.api.cli.arguments import seconds_limit
-from memplan.api.cli.streams import refuse_unwritable
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 
@@ -31,9 +30,6 @@ def bench(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="RESULTS", help="A file of rows to go on with.")
     ] = None,
-    reports: Annotated[
-        list[Path] | None, typer.Option("--report", metavar="REPORT", help="Where the report goes: .html or .txt.")
-    ] = None,
     compared: Annotated[
         tuple[Path, Path] | None, typer.Option("--compare", metavar="OLD NEW", help="Two files of results.")
     ] = None,
@@ -53,12 +49,9 @@ def bench(
         return
     if not suites and output is None:
         raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
-    for path in reports or []:
-        benchmarking.refuse_unknown_report(path)
-        refuse_unwritable(str(path))
     wanted = jobs(suites or [], _names(solvers), _seeds(seeds), time_limit, _bytes(memory_limit), is_warm=not cold)
     results = benchmarking.run_all(wanted, at_once, output, scheduler)
-    if not benchmarking.report(results, reports or []):
+    if not benchmarking.report(results):
         raise typer.Exit(FOUND_WRONG)
 
 

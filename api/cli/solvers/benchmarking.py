@@ -9,15 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from memplan.api.bench.reports.comparison import compare
-from memplan.api.bench.reports.summary import Summary
-from memplan.api.bench.reports.text_report import text_report
+from memplan.api.bench.comparison import compare
+from memplan.api.bench.report import text_report
 from memplan.api.bench.results import Result, appending, read_results, write_result
 from memplan.api.bench.running import run, still_to_do
+from memplan.api.bench.summary import Summary
 from memplan.api.bench.worker import BenchTask
 from memplan.api.cli.streams import say, write
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.extras import require
 
 
 def run_all(
@@ -53,29 +51,11 @@ def _told(result: Result) -> str:
     return f"{result.solver} on {result.instance}, seed {result.seed}: {what}{peak}{time}"
 
 
-def report(results: Sequence[Result], paths: Sequence[Path]) -> bool:
-    """Show the report to people and write it to files; return whether all plans and claims held."""
+def report(results: Sequence[Result]) -> bool:
+    """Show the report to people; return whether all plans and claims held."""
     summary = Summary(results)
     say(text_report(summary).rstrip("\n"))
-    for path in paths:
-        write(str(path), _rendered(summary, path).encode())
     return not summary.false_claims() and all(row.outcome != "invalid" for row in summary.rows)
-
-
-def refuse_unknown_report(path: Path) -> None:
-    """Raise OptionError for a report that cannot be made, before the runs."""
-    if path.suffix not in (".html", ".txt"):
-        raise OptionError(f"report: must end in .html or .txt, got {shown(str(path))}")
-    require(f"report: {path}", ("bokeh",) if path.suffix == ".html" else ())
-
-
-def _rendered(summary: Summary, path: Path) -> str:
-    if path.suffix == ".txt":
-        return text_report(summary)
-    # Other reports do not need the library that draws pages.
-    from memplan.api.bench.reports.html_report import html_report
-
-    return html_report(summary, f"memplan bench: {path.stem}")
 
 
 def tell_comparison(old: Path, new: Path) -> bool:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memplan.api.bench.reports.comparison import compare
+from memplan.api.bench.comparison import compare
 from memplan.api.bench.results import Result
 from memplan.planner.errors import OptionError
 

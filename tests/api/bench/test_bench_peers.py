@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from memplan.api.bench.generators import tight
-from memplan.api.bench.peers import PEERS, find
-from memplan.api.bench.peers.intervals import intervals
+from memplan.api.bench.peers import PEERS, find, granule
 from memplan.api.bench.running import jobs
 from memplan.api.bench.variants import mirrored
 from memplan.api.bench.worker import find_planner
@@ -35,15 +34,13 @@ PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
 )
 def test_what_peers_cannot_express_is_named(problem: dict[str, object], feature: str) -> None:
     with pytest.raises(OptionError) as caught:
-        intervals(Problem.model_validate(problem))
+        granule(Problem.model_validate(problem))
     assert caught.value.sentences == (f"solver: peers cannot express {feature}",)
 
 
 def test_the_granule_meets_the_alignments_of_buffers_and_pool() -> None:
     rows = [{**PLAIN, "id": k, "alignment": step} for k, step in enumerate((1, 4, 6))]
-    found = intervals(Problem.model_validate({"buffers": rows, "pools": [{"alignment": 10}]}))
-    assert found.alignment.tolist() == [10, 20, 30]
-    assert found.granule == 60
+    assert granule(Problem.model_validate({"buffers": rows, "pools": [{"alignment": 10}]})) == 60
 
 
 def test_any_function_can_be_a_peer() -> None:

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
-from math import inf
 
 import pytest
 
-from memplan.api.bench.reports.summary import Summary, geometric_mean
-from memplan.api.bench.reports.text_report import text_report
-from memplan.api.bench.results import Moment, Result
-
-needs_bokeh = pytest.mark.skipif(find_spec("bokeh") is None, reason="bokeh comes with the extra bench")
+from memplan.api.bench.report import text_report
+from memplan.api.bench.results import Result
+from memplan.api.bench.summary import Summary, geometric_mean
 
 
 def row(solver: str, instance: str, seed: int = 1, **facts: object) -> Result:
@@ -56,14 +52,6 @@ def test_means_are_over_the_instances_that_every_solver_planned() -> None:
     assert ours.wall_s == pytest.approx((2.0 * 10.0) ** 0.5)
 
 
-def test_the_virtual_best_takes_the_best_of_each_instance() -> None:
-    best = Summary(ROWS).virtual_best()
-    assert best is not None
-    assert (best.runs, best.plans, best.solved) == (3, 2, 2)
-    assert best.mean_ratio == pytest.approx(1.0)
-    assert best.par2_s == pytest.approx((2 + 4 + 20) / 3)
-
-
 def test_skipped_runs_count_nowhere_and_are_named() -> None:
     skipped = row("theirs", "d", outcome="skipped", message="not installed")
     assert Summary([*ROWS, skipped]).lines() == Summary(ROWS).lines()
@@ -89,24 +77,6 @@ def test_a_best_plan_for_several_pools_may_be_above_the_bound_of_their_sum() -> 
 def test_infeasible_is_a_false_claim_where_another_has_a_plan() -> None:
     liar = row("liar", "a", outcome="none", status="infeasible", wall_time_s=0.1)
     assert Summary([*ROWS, liar]).false_claims() == [liar]
-
-
-@needs_bokeh
-def test_the_profile_tells_how_many_times_longer_than_the_fastest() -> None:
-    from memplan.api.bench.reports.html_report import profile
-
-    summary = Summary(ROWS)
-    assert profile(summary, "ours") == [1.0, 3.0, inf, inf]
-    assert profile(summary, "theirs") == [1.0, inf, inf, inf]
-
-
-@needs_bokeh
-def test_the_mean_gap_falls_as_plans_come() -> None:
-    from memplan.api.bench.reports.html_report import mean_gap
-
-    curve = (Moment(wall_time_s=1.0, peak=200, lower_bound=100), Moment(wall_time_s=2.0, peak=125, lower_bound=100))
-    summary = Summary([row("ours", "a", peak=125, curve=curve, wall_time_s=2.5), row("theirs", "a", peak=100)])
-    assert mean_gap(summary, "ours", [0.5, 1.0, 1.5, 2.0, 9.0]) == pytest.approx([1.0, 0.5, 0.5, 0.2, 0.2])
 
 
 def test_a_mean_over_nothing_is_absent() -> None:
@@ -136,15 +106,3 @@ def test_a_report_on_nothing_says_so() -> None:
 def test_results_with_several_limits_are_kept_apart() -> None:
     longer = ROWS[0].model_copy(update={"time_limit_s": 60.0})
     assert Summary([ROWS[0], longer]).solvers == ["ours (10 s)", "ours (60 s)"]
-
-
-@needs_bokeh
-def test_the_page_holds_the_rows_and_needs_no_network() -> None:
-    from memplan.api.bench.reports.html_report import html_report
-
-    page = html_report(Summary([*ROWS, row("<b>", "x&y", peak=100, wall_time_s=1.0)]), "a < b")
-    assert "\nx&amp;y: 5 buffers" in page
-    assert "\n  &lt;b&gt; " in page
-    assert "<title>a &lt; b</title>" in page
-    assert not re.search(r"<(script|link|img)[^>]*(src|href)=", page)
-    assert page.count("Performance profile") == 1

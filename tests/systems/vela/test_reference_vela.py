@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,10 +25,13 @@ REAL = sorted(
 
 
 def original(problem: Problem) -> list[int]:
-    from memplan.api.bench.peers.vela import LiveRange
-
     ranges = [
-        LiveRange(row.start or 0, (row.end or 0) - 1, row.size, row.alignment * problem.pools[0].alignment)
+        SimpleNamespace(
+            start_time=row.start or 0,
+            end_time=(row.end or 0) - 1,
+            size=row.size,
+            get_alignment=partial(int, row.alignment * problem.pools[0].alignment),
+        )
         for row in problem.buffers
     ]
     size = problem.pools[0].size

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from memplan.api.bench.orders.table import prepared
+from memplan.api.bench.orders import ORDERERS
 from memplan.capabilities.explain.repairs.orders import repairs_of_graph
 from memplan.capabilities.order.placement.joint import order_and_place
 from memplan.capabilities.order.recompute.frontier import recompute_frontier
@@ -82,7 +82,7 @@ def test_repairs_know_the_orders_inside() -> None:
 
 
 def test_a_benchmark_counts_the_bytes_of_the_orders_inside() -> None:
-    found = prepared("order")(CALL, 5.0)
+    found = ORDERERS["order"](CALL, 5.0)
     assert (found["peak"], found["lower_bound"], found["status"]) == (107, 107, "optimal")
 
 

@@ -1,4 +1,4 @@
-"""Summaries of rows of results: per instance and solver, per solver, and over time. Numbers only; reports draw them."""
+"""Summaries of rows of results: per instance and solver, and per solver."""
 
 from __future__ import annotations
 
@@ -78,11 +78,6 @@ class Cell:
             return next(iter(found))
         return ", ".join(f"{count} {word}" for word, count in sorted(found.items()))
 
-    @property
-    def par2_s(self) -> float:
-        """The mean wall time, where a run that is not solved counts twice its limit."""
-        return mean(map(self.penalised_s, self.runs))
-
     def penalised_s(self, run: Result) -> float:
         """Return the wall time of a run, or twice its limit where it is not solved."""
         is_solved = self.is_solved(run) and run.wall_time_s is not None
@@ -129,12 +124,6 @@ class Summary:
         bounds = [row.lower_bound for row in self.of_instance[instance] if row.lower_bound is not None]
         return max((bound for bound in bounds if bound <= min(peaks, default=bound)), default=None)
 
-    def best_peak(self, instance: str) -> int | None:
-        """Return the smallest peak of a valid plan, or what was known to be reachable beforehand."""
-        rows = self.of_instance[instance]
-        peaks = [row.peak for row in rows if row.outcome == "plan"] + [row.known_peak for row in rows]
-        return min((peak for peak in peaks if peak is not None), default=None)
-
     def false_claims(self) -> list[Result]:
         """Return the runs whose bound is above a valid plan's peak, or whose "infeasible" a valid plan contradicts."""
         wrong = []
@@ -174,37 +163,23 @@ class Summary:
 
     def lines(self) -> list[SolverLine]:
         """Return a line for each solver, the best PAR2 first."""
-        found = []
+        found, shared = [], set(self.shared())
         for solver in self.solvers:
             cells = [cell for (_, name), cell in self.cells.items() if name == solver]
             runs, plans = sum(len(cell.runs) for cell in cells), sum(len(cell.plans) for cell in cells)
-            par2_s = mean(cell.penalised_s(run) for cell in cells for run in cell.runs)
-            counts = (runs, plans, sum(cell.n_solved for cell in cells))
-            found.append(self._line(solver, counts, par2_s, [[cell] for cell in cells]))
+            common = [cell for cell in cells if cell.instance in shared]
+            line = SolverLine(
+                solver,
+                runs,
+                plans,
+                sum(cell.n_solved for cell in cells),
+                mean_ratio=geometric_mean([cell.ratio for cell in common]),
+                par2_s=mean(cell.penalised_s(run) for cell in cells for run in cell.runs),
+                wall_s=geometric_mean([cell.wall_time_s for cell in common], SHORTEST_S),
+                cpu_s=geometric_mean([cell.cpu_time_s for cell in common], SHORTEST_S),
+            )
+            found.append(line)
         return sorted(found, key=lambda line: line.par2_s)
-
-    def virtual_best(self) -> SolverLine | None:
-        """Return the result of the best solver for each instance; None without a result."""
-        if not self.cells:
-            return None
-        columns = [self.of(instance) for instance in self.of_instance]
-        plans = sum(any(cell.plans for cell in column) for column in columns)
-        counts = (len(columns), plans, sum(any(cell.n_solved for cell in column) for column in columns))
-        par2_s = mean(min(cell.par2_s for cell in column) for column in columns)
-        return self._line("virtual best", counts, par2_s, columns)
-
-    def _line(self, solver: str, counts: tuple[int, int, int], par2_s: float, columns: list[list[Cell]]) -> SolverLine:
-        """Return the line of so many runs, plans and solved ones; means take the least of each column of cells."""
-        shared = set(self.shared())
-        common = [column for column in columns if column[0].instance in shared]
-        return SolverLine(
-            solver,
-            *counts,
-            mean_ratio=geometric_mean([_least(cell.ratio for cell in column) for column in common]),
-            par2_s=par2_s,
-            wall_s=geometric_mean([_least(cell.wall_time_s for cell in column) for column in common], SHORTEST_S),
-            cpu_s=geometric_mean([_least(cell.cpu_time_s for cell in column) for column in common], SHORTEST_S),
-        )
 
 
 def _known(cell: Cell) -> list[int]:
@@ -215,7 +190,3 @@ def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> flo
     """Return the geometric mean of those that are there, each at least so much; None where there are none."""
     found = [max(value, at_least) for value in values if value is not None]
     return exp(mean(log(value) for value in found)) if found and min(found) > 0 else None
-
-
-def _least(values: Iterable[float | None]) -> float | None:
-    return min((value for value in values if value is not None), default=None)

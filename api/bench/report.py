@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memplan.api.bench.reports.summary import Cell, Summary
 from memplan.api.bench.results import Result
+from memplan.api.bench.summary import Cell, Summary
 
 _INDENT = "  "
 _RUNS = ("solver", "outcome", "solved", "peak", "peak/bound", "wall s", "CPU s", "RSS MB")
@@ -28,7 +28,6 @@ def remarks(summary: Summary) -> list[str]:
         "Solved: a valid plan at the best bound that anybody proved.",
         "PAR2: mean wall time, where a run that is not solved counts twice its limit.",
         f"Other means: geometric, over the {shared} of {instances} instances that every solver planned in every run.",
-        "The virtual best takes, for each instance, the best solver.",
         *(f"Machine: {machine}" for machine in machines),
         *(f"Version: {version}" for version in versions),
         *(f"FALSE CLAIM: {_run(row)}: bound {row.lower_bound}, {row.status}" for row in summary.false_claims()),
@@ -64,9 +63,9 @@ def _run_row(cell: Cell) -> tuple[str, ...]:
 
 
 def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return the words of each solver, the best PAR2 first, and of the virtual best."""
+    """Return the words of each solver, the best PAR2 first."""
     rows = []
-    for line in (*summary.lines(), *filter(None, [summary.virtual_best()])):
+    for line in summary.lines():
         counts = map(str, (line.runs, line.plans, line.solved))
         times = (_shown(seconds, ".4f") for seconds in (line.par2_s, line.wall_s, line.cpu_s))
         rows.append((line.solver, *counts, _shown(line.mean_ratio, ".5f"), *times))

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memplan.api.bench.peers import PEERS
-from memplan.api.bench.reports.summary import Cell, geometric_mean
 from memplan.api.bench.results import Result, latest
+from memplan.api.bench.summary import Cell, geometric_mean
 from memplan.planner.errors import OptionError
 
 PEAK_TOLERANCE = 0.001

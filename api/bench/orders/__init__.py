@@ -1,1 +1,0 @@
-"""Orders of operations beside those of peers: `memplan bench GRAPHS --solvers order,inductor-lpmf,…`."""

@@ -1,1 +1,0 @@
-"""Summaries, comparisons and reports of benchmark results."""
