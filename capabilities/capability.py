@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
@@ -17,16 +16,12 @@ from memplan.capabilities.extent import Extent
 from memplan.capabilities.question import Input, Question
 from memplan.planner.errors import OptionError
 from memplan.planner.model.rows import Value
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S, SolveControl
-from memplan.solvers.search.deadline import NEVER, Deadline
-
-if TYPE_CHECKING:
-    from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
+from memplan.solvers.search.control import Control as Control
+from memplan.solvers.search.deadline import Deadline
 
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
 A = TypeVar("A")
-_LEAST_S = 0.02
-"""The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
 
 
 class CapabilityOptions(Value):
@@ -59,60 +54,6 @@ class SearchOptions(CapabilityOptions):
 def due(time_limit_s: float, started: float | None = None) -> Deadline:
     """Return when the answer is due of a call that came at `started` of the monotonic clock, by default now."""
     return Deadline.after(time_limit_s, started)
-
-
-@dataclass(frozen=True, eq=False)
-class Control:
-    """The control of a capability while it runs.
-
-    deadline: when the answer is due; never, until the call has begun, where its time limit alone decides.
-    cancelled: ends the search early, with the best answer so far.
-    report: is called with what is new, objects of JSON with few numbers.
-    is_local: the caller runs this process, and may name code of his own that is run.
-    note: is called with an answer that holds, to be given where the call is abandoned before it returns.
-    counted_s: the time limit where work is counted instead of time; then no clock decides but that of the caller.
-    """
-
-    deadline: Deadline = NEVER
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    report: Callable[[Mapping[str, Any]], None] = lambda _: None
-    is_local: bool = False
-    note: Callable[[Any], None] | None = None
-    counted_s: float | None = None
-
-    def begun(self, options: CapabilityOptions) -> Self:
-        """Return the control of a call that begins now."""
-        counted_s = options.time_limit_s if options.counts_work else None
-        deadline = self.deadline if self.deadline.at < inf else options.due()
-        return replace(self, deadline=deadline, counted_s=counted_s)
-
-    @property
-    def left_s(self) -> float:
-        """The seconds that are left, never below what a small problem takes; all of them where work is counted."""
-        return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.left_s)
-
-    @property
-    def is_over(self) -> bool:
-        """True once the call was cancelled, or has no time left; where work is counted, only the former."""
-        return self.cancelled.is_set() or (self.counted_s is None and self.deadline.left_s <= 0)
-
-    def within(self, limit_s: float) -> Self:
-        """Return the control of a part of the call that has so many seconds."""
-        counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
-        return replace(self, deadline=self.deadline.within(limit_s), counted_s=counted_s)
-
-    @property
-    def limits(self) -> Limits:
-        """What ends a search inside the call, beside its time."""
-        # The solvers are loaded by what runs them: a process that only reads options has no need of them.
-        from memplan.solvers.portfolio.limits import Limits
-
-        return Limits(cancelled=self.cancelled, deterministic=self.counted_s is not None)
-
-    def searching(self, *, keeping_s: float = 0.0, **others: Any) -> SolveControl:
-        """Return the control of a solve inside the call, which leaves so many seconds of the call to what follows."""
-        deadline = None if self.counted_s is not None else self.deadline.earlier(max(0.0, keeping_s))
-        return SolveControl(deadline, self.cancelled, **others)
 
 
 @dataclass(frozen=True, eq=False)

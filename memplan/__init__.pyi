@@ -22,10 +22,10 @@ from memplan.capabilities.convert.import_ import ImportAnswer as ImportAnswer
 from memplan.capabilities.convert.import_ import ImportCallOptions as ImportCallOptions
 from memplan.capabilities.convert.import_ import import_ as import_
 from memplan.capabilities.explain.explain import ExplainAnswer as ExplainAnswer
-from memplan.capabilities.explain.explain import ExplainOptions as ExplainOptions
 from memplan.capabilities.explain.explain import explain as explain
-from memplan.capabilities.explain.repairs.values import Repairs as Repairs
-from memplan.capabilities.explain.what_if.values import WhatIf as WhatIf
+from memplan.capabilities.explain.options import ExplainOptions as ExplainOptions
+from memplan.capabilities.explain.values import Repairs as Repairs
+from memplan.capabilities.explain.values import WhatIf as WhatIf
 from memplan.capabilities.liveness.liveness import LivenessAnswer as LivenessAnswer
 from memplan.capabilities.liveness.liveness import LivenessOptions as LivenessOptions
 from memplan.capabilities.liveness.liveness import liveness as liveness
@@ -100,7 +100,6 @@ from memplan.planner.together import Application as Application
 from memplan.planner.verify.violation import Violation as Violation
 from memplan.solvers.certificates.certify import Certificate as Certificate
 from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
-from memplan.solvers.portfolio.options import SolveControl as SolveControl
 from memplan.solvers.search.result import Progress as Progress
 
 __all__: list[str]

@@ -31,10 +31,10 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.kernels.kernel import load_kernels
-from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress
 
 OnProgress = Callable[[Progress], None]
@@ -131,7 +131,7 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
             time_limit_s=time_limit_s,
             solver=solver,
             seed=seed,
-            control=SolveControl(on_progress=on_progress),
+            control=Control(report=on_progress),
         ), f"memplan {__version__}"
     if not peer.is_installed:
         raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")

@@ -10,8 +10,8 @@ from typing import Any
 from memplan.api.cluster.task import NoAnswerError, Task, WorkAnswer, WorkTask
 from memplan.api.refusals import UnavailableError
 from memplan.planner.model.plan import StopReason
-from memplan.solvers.portfolio.one_search import solve_objective
-from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
@@ -88,7 +88,7 @@ class PendingSolve(_Begun):
         over.set()
         start = self.task.start if self.best is None else self.best.plan
         options = self.task.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
-        found = solve_objective(self.task.problem, options, SolveControl(self.task.deadline, over, start=start))
+        found = Solve(self.task.problem, options, Control(self.task.deadline, over), start=start).finish()
         return found if found.stop_reason == "proved" else replace(found, stop_reason=reason)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from memplan.planner.errors import InputError, MemplanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
 
 _CARRY_S, _CARRY_BYTE_S = 4e-6, 1e-7
@@ -71,21 +71,6 @@ class Task(_Timed):
         return _CARRY_S * len(self.problem.buffers)
 
 
-@dataclass(frozen=True, eq=False)
-class WorkControl:
-    """The deadline of work, the event that ends it early with what there is by then, and where it tells how far it is.
-
-    What is told is JSON: objects with few numbers, each with what is new. An answer may come `grace_s` late; what is
-    noted is given where none has come by then.
-    """
-
-    deadline: Deadline
-    cancelled: threading.Event
-    tell: Callable[[Mapping[str, Any]], None]
-    grace_s: float = 0.0
-    note: Callable[[WorkAnswer], None] = lambda _: None
-
-
 @dataclass(frozen=True)
 class WorkAnswer:
     """The bytes of an answer, as they go to the caller, its status where it has one, and whether it is a plan.
@@ -104,10 +89,10 @@ class WorkTask(_Timed):
     """One request of another kind than a plan: bytes, options, and the function that answers it in a worker.
 
     The function is one of a module, since its name is sent; it raises MemplanError. It may take `grace_s` longer than
-    it is due.
+    it is due; what it notes, a WorkAnswer, is given where none has come by then.
     """
 
-    run: Callable[[WorkTask, WorkControl], WorkAnswer]
+    run: Callable[[WorkTask, Control], WorkAnswer]
     kind: str
     media: str
     body: bytes

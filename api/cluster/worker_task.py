@@ -22,13 +22,12 @@ from memplan.api.cluster.task import (
     Task,
     TooMuchMemoryError,
     WorkAnswer,
-    WorkControl,
     WorkFailedError,
     WorkTask,
 )
 from memplan.planner.errors import MemplanError
-from memplan.solvers.portfolio.one_search import solve_objective
-from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import SolveResult
 
 ALARM_S, _ALARM_S_A_CARRY_S = 4.0, 5.0
@@ -77,7 +76,7 @@ class RunningTask:
         self.end_within(max(0.0, deadline.left_s))
         if isinstance(task, WorkTask):
             noted: list[WorkAnswer] = []
-            control = WorkControl(deadline, self.cancelled, self.progress.append, task.grace_s, noted.append)
+            control = Control(deadline, self.cancelled, self.progress.append, note=noted.append)
             try:
                 answer = run_in_thread(partial(task.run, task, control), left_s=lambda: self.end_at - time.monotonic())
             except TimeoutError:
@@ -86,12 +85,10 @@ class RunningTask:
                     raise NoAnswerError(f"{task.kind}: no answer came within its time limit") from None
                 answer = noted[-1]
             return replace(answer, told=self.told(with_plan=False))
-        solving = SolveControl(deadline, self.cancelled, self.progress.append, self.watch, task.start)
-        return solve_objective(task.problem, task.options, solving)
-
-    def watch(self, so_far: Callable[[], SolveResult | None]) -> None:
-        """Keep the function that returns the best result so far."""
-        self.so_far = so_far
+        control = Control(deadline, self.cancelled, self.progress.append)
+        solving = Solve(task.problem, task.options, control, start=task.start)
+        self.so_far = solving.so_far
+        return solving.finish()
 
     def report(self) -> None:
         """Tell that it has begun, with no content, and then its progress, until it is done; for a thread of its own."""

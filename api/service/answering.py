@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from memplan.api.cluster.task import WorkAnswer, WorkControl, WorkTask
+from memplan.api.cluster.task import WorkAnswer, WorkTask
 from memplan.api.service.import_process import ForeignTask, run_apart
 from memplan.capabilities import MODULES
 from memplan.capabilities.bodies import parsed_fields, read_question
@@ -23,25 +24,29 @@ _GRACE_PART = 0.5
 """The part of the grace of a worker in which it still waits for that process, which a busy machine may start late."""
 
 
-def perform(task: WorkTask, control: WorkControl) -> WorkAnswer:
+def perform(task: WorkTask, control: Control) -> WorkAnswer:
     """Answer a request that has been checked, in a worker; raises MemplanError."""
     capability = CAPABILITIES[task.kind]
     question = read_question(capability, parsed_fields(capability, task.media, task.body))
-    return answered(capability, question, capability.options.model_validate(dict(task.options)), control)
+    return answered(capability, question, capability.options.model_validate(dict(task.options)), control, task.grace_s)
 
 
 def answered(
-    capability: Capability[Any], question: Question, options: CapabilityOptions, control: WorkControl
+    capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control, grace_s: float = 0.0
 ) -> WorkAnswer:
-    """Answer a question; one about a stranger's file in a process of its own. Raises MemplanError."""
+    """Answer a question; one about a stranger's file in a process of its own, which may be a little late.
+
+    Raises MemplanError.
+    """
     if any(each.is_foreign and isinstance(question.get(each.name), bytes) for each in capability.inputs):
         task = ForeignTask(capability.name, question, options, control.deadline.earlier(_ANSWER_S))
-        over = control.deadline.earlier(-_GRACE_PART * control.grace_s)
+        over = control.deadline.earlier(-_GRACE_PART * grace_s)
         content, status = run_apart(task, over, control.cancelled)
         return WorkAnswer(content, status)
 
     def written(answer: Any) -> WorkAnswer:
         return WorkAnswer(capability.write(answer), capability.status(answer), is_plan=isinstance(answer, Plan))
 
-    asked = Control(control.deadline, control.cancelled, control.tell, note=lambda found: control.note(written(found)))
+    note = control.note
+    asked = control if note is None else replace(control, note=lambda answer: note(written(answer)))
     return written(capability.answered(question, options, asked))

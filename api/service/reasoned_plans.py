@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from anyio import to_thread
 from pydantic_core import from_json
 
-from memplan.api.cluster.task import WorkAnswer, WorkControl, WorkTask
+from memplan.api.cluster.task import WorkAnswer, WorkTask
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.plan_service import PlanService
@@ -100,7 +100,7 @@ def _body(problem: Problem, said: Explanation) -> bytes:
     return b'{"problem":%s,"explanation":%s}' % (write_problem(problem).strip(), said.model_dump_json().encode())
 
 
-def look_into(task: WorkTask, control: WorkControl) -> WorkAnswer:
+def look_into(task: WorkTask, control: Control) -> WorkAnswer:
     """Look into the reason that a search saw, in a worker."""
     content = from_json(task.body)
     problem = Problem.model_validate(content["problem"])
@@ -108,7 +108,7 @@ def look_into(task: WorkTask, control: WorkControl) -> WorkAnswer:
     reason_s = float(task.options["explain_s"])
     deadline = Deadline(time.monotonic(), control.deadline.at)
     counted_s = reason_s if task.options["deterministic"] else None
-    running = Control(deadline, control.cancelled, control.tell, counted_s=counted_s)
+    running = Control(deadline, control.cancelled, control.report, counted_s=counted_s)
     found = with_reason(problem, seen, running, reason_s).explanation
     assert found is not None
     return WorkAnswer(found.model_dump_json().encode(), "infeasible")

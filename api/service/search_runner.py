@@ -23,7 +23,7 @@ from memplan.api.service.long_places import is_long_work
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.single_flight import OnProgress, SharedSearch
 from memplan.solvers.portfolio.one_search import Solve
-from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
@@ -229,8 +229,14 @@ async def _outcome(request: PlanRequest, trial: Future[SolveResult]) -> SolveRes
 def _solving(request: PlanRequest, start: SolveResult | None, quick_s: float) -> Solve:
     """Prepare a quick solve."""
     limit_s = min(request.options.time_limit_s, quick_s, max(_LEAST_S, request.deadline.left_s))
-    control = SolveControl(Deadline.after(limit_s), start=None if start is None else start.plan, is_quick=True)
-    return Solve(request.problem.problem, request.options, control, request.problem.instance)
+    return Solve(
+        request.problem.problem,
+        request.options,
+        Control(Deadline.after(limit_s)),
+        start=None if start is None else start.plan,
+        is_quick=True,
+        instance=request.problem.instance,
+    )
 
 
 def _progress(result: SolveResult) -> Progress:

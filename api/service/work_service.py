@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkControl, WorkTask
+from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkTask
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.answering import perform
 from memplan.api.service.long_places import is_long_work
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
 
 _SOON_S, _LATER_S = 0.4, 3.0
@@ -52,7 +53,7 @@ class WorkRequest:
     priority: int = 0
     may_be_refused: bool = False
     key_id: str | None = None
-    run: Callable[[WorkTask, WorkControl], WorkAnswer] = perform
+    run: Callable[[WorkTask, Control], WorkAnswer] = perform
     attempt: int = 1
 
 

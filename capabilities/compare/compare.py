@@ -155,7 +155,7 @@ def _planned(problem: Problem, time: _SharedTime, solver: str = "auto", start: P
 
 def _solved(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> Plan:
     running = time.next()
-    return solve(problem, time_limit_s=running.left_s, solver=solver, control=running.searching(start=start))
+    return solve(problem, time_limit_s=running.left_s, solver=solver, start=start, control=running.searching())
 
 
 def _facts(plan: Plan, problem: Problem) -> OurPlan:

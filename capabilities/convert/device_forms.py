@@ -59,7 +59,7 @@ class FormSearch:
             placed = order_and_place(
                 graph,
                 time_limit_s=self._share_s(),
-                limits=self.running.limits,
+                control=self.running,
                 alignment=_ALIGNMENT,
                 goal="placed",
             )

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
-from memplan.capabilities.explain.reasons import explain as study
-from memplan.capabilities.explain.reasons.options import ExplainOptions as StudyOptions
-from memplan.capabilities.explain.repairs import repair
-from memplan.capabilities.explain.repairs.values import KINDS, ChangeKind, Repairs
-from memplan.capabilities.explain.what_if.values import WhatIf
-from memplan.capabilities.explain.what_if.what_if import MORE, WhatIfOptions, what_if
+from memplan.capabilities.explain.options import ExplainOptions
+from memplan.capabilities.explain.reasons.reasoning import reason_of
+from memplan.capabilities.explain.repairs.repair import repairs_of
+from memplan.capabilities.explain.values import Repairs, WhatIf
+from memplan.capabilities.explain.what_if.what_if import what_if
 from memplan.capabilities.inputs import EXAMPLE, GRAPH, PROBLEM
-from memplan.capabilities.plan.planning import REASON_S
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import with_capacities
@@ -27,41 +25,13 @@ from memplan.planner.errors import InputError, shown
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import MAX_BYTES, as_tuple
+from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import places
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.model_graph import is_graph
 from memplan.systems.reading import detect
-
-
-class ExplainOptions(SearchOptions):
-    """Options of an explanation."""
-
-    explain_s: Seconds = Field(REASON_S, description="Of these, the seconds for the reason.")
-    study_s: Seconds = Field(5.0, description="Of these, the seconds for repairs, and as many for what-if.")
-    repairs: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, description="Look for so many repairs, too: the fewest changes with which it fits."
-    )
-    most_changes: Annotated[int, Field(ge=1, le=repair.MOST_CHANGES)] = Field(
-        3, description="The most changes of a repair."
-    )
-    kinds: Annotated[tuple[ChangeKind, ...], BeforeValidator(as_tuple), Field(min_length=1)] = Field(
-        KINDS, description=f"The kinds of changes of repairs: {', '.join(KINDS)}."
-    )
-    with_plans: bool = Field(False, description="Answer with the plan of each repair, too.")
-    what_if: bool = Field(
-        False,
-        description="Count what single changes are worth, too: each buffer dropped or grown, bytes of a pool,"
-        " each rule left out.",
-    )
-    shrunk_to: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="With what-if, each buffer at this part of its size, too: 0.5."
-    )
-    more: Annotated[int, Field(gt=0, lt=MAX_BYTES)] = Field(
-        MORE, description="With what-if, the bytes of a pool whose worth is wanted."
-    )
 
 
 class ExplainAnswer(Answer):
@@ -100,34 +70,25 @@ def explain(
     is_placed = plan.status in ("optimal", "feasible")
     if is_placed:  # the reason needs no time, which the best plan gets
         plan = _solved(asked, options, running, kept_s - reason_s, start=plan)
-    explanation = None if is_placed else _reason(asked, plan, options, running, reason_s)
+    explanation = None if is_placed else _reason(asked, plan, running.within(reason_s))
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",
         explanation=explanation,
         pools=_peaks(asked, plan) if is_placed else (),
         repairs=_repairs(asked, graph, plan, options, running, study_s) if options.repairs else None,
-        what_if=_worth(asked, plan, options, running, study_s) if options.what_if else None,
+        what_if=what_if(asked, plan, options, running.within(study_s)) if options.what_if else None,
     )
 
 
 def _solved(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
-    accept = more.pop("accept", None)
-    control = running.searching(keeping_s=kept_s, **more)
-    limit_s = max(0.02, running.left_s - kept_s)
-    return solve(problem, time_limit_s=limit_s, accept=accept, deterministic=options.deterministic, control=control)
+    limit_s, control = max(0.02, running.left_s - kept_s), running.searching(keeping_s=kept_s)
+    return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
 
 
-def _reason(
-    problem: Problem, plan: Plan, options: ExplainOptions, running: Control, limit_s: float
-) -> Explanation | None:
-    def report(stage: str, found: Explanation) -> None:
-        running.report({"stage": stage, "explanation": to_jsonable_python(found)})
-
+def _reason(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
     if plan.status == "infeasible" and plan.explanation is not None:
-        report("infeasible", plan.explanation)
-    left_s = min(limit_s, running.left_s)
-    chosen = StudyOptions(left_s, report, cancelled=running.cancelled, deterministic=options.deterministic)
-    return study.explain(problem, plan=plan, options=chosen)
+        control.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
+    return reason_of(problem, plan, control)
 
 
 def _peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
@@ -145,39 +106,15 @@ def _repairs(
     limit_s: float,
 ) -> Repairs:
     """Look for changes with which a problem fits, and for those of the operations that pose it."""
-    chosen = repair.RepairOptions(
-        min(limit_s, running.left_s),
-        wanted=options.repairs,
-        **options.fields("most_changes", "kinds", "with_plans", "deterministic"),
-        cancelled=running.cancelled,
-    )
-    found = repair.repairs(problem, plan=plan, options=chosen)
+    found = repairs_of(problem, plan, options, running.within(limit_s))
     size = problem.pools[0].size
     if graph is None or found.status == "fits" or len(problem.pools) > 1 or size is None:
         return found
     # Imported here: few problems have a graph, and this takes as long as all else.
     from memplan.capabilities.explain.repairs import orders
 
-    of_operations = orders.repairs_of_graph(
-        graph,
-        size,
-        wanted=options.repairs,
-        deterministic=options.deterministic,
-        time_limit_s=min(limit_s, running.left_s),
-        cancelled=running.cancelled,
-        with_plans=options.with_plans,
-    )
+    of_operations = orders.repairs_of_graph(graph, size, options, running.within(limit_s))
     return found.model_copy(update={"of_operations": of_operations})
-
-
-def _worth(problem: Problem, plan: Plan, options: ExplainOptions, running: Control, limit_s: float) -> WhatIf:
-    questions = WhatIfOptions(
-        min(limit_s, running.left_s),
-        **options.fields("shrunk_to", "more", "deterministic"),
-        cancelled=running.cancelled,
-        on_progress=lambda done, of: running.report({"buffers_done": done, "buffers": of}),
-    )
-    return what_if(problem, plan=plan, solve_time_limit_s=min(limit_s, running.left_s), options=questions)
 
 
 def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity: int | None) -> Problem:

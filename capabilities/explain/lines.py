@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memplan.capabilities.explain.reasons.sentences import rule_text
-from memplan.capabilities.explain.repairs.values import OrderRepair, OrderRepairs, RepairChange, Repairs
-from memplan.capabilities.explain.what_if.values import WhatIf
+from memplan.capabilities.explain.values import OrderRepair, OrderRepairs, RepairChange, Repairs, WhatIf
 from memplan.planner.errors import shown
 from memplan.planner.model.plan import Explanation
 

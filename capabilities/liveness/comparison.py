@@ -17,8 +17,9 @@ from memplan.planner.liveness.lifetimes import Liveness, Temporaries
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
-from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
 
 Planning = Literal["global", "local"]
@@ -54,7 +55,9 @@ def compare_readings(
     comes too late is `unknown`. There is nothing local where a called function has persistent buffers: they are in no
     call. Raises OperationsError.
     """
-    shared_time = _SharedTime(deadline or Deadline.after(DEFAULT_TIME_LIMIT_S), Limits(cancelled=cancelled))
+    shared_time = _SharedTime(
+        deadline or Deadline.after(DEFAULT_TIME_LIMIT_S), Control(cancelled=cancelled or threading.Event())
+    )
     reading = reading or Reading()
     timeline = expand(operations)
     called = [name for name in _called(operations) if name != operations.entry]
@@ -80,7 +83,7 @@ class _SharedTime:
     """Shares the time that is left among the solves that are to come."""
 
     deadline: Deadline
-    limits: Limits
+    control: Control
     solves: int = 0
 
     def solve(self, problem: Problem) -> Plan:
@@ -89,7 +92,7 @@ class _SharedTime:
         self.solves -= 1
         if left <= 0:
             return Plan(status="unknown", stop_reason="time_limit")
-        return self.limits.solved(problem, share)
+        return solve(problem, time_limit_s=share, control=self.control)
 
 
 def _peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:

@@ -118,7 +118,7 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
         asked,
         on_order=note,
         time_limit_s=running.left_s * (1 - _CERTIFICATE_SHARE if is_cut else 1),
-        limits=running.limits,
+        control=running,
         **options.fields("alignment", "goal"),
     )
     found = answer_of(asked, placed)

@@ -15,7 +15,7 @@ from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.formats import memplan_json
 from memplan.planner.operations.graph import OperationGraph, read_graph
 from memplan.planner.operations.operations import Operations
-from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.search.control import Control
 from memplan.systems import reading as importers
 from memplan.systems.imported import ModelOptions
 
@@ -65,8 +65,8 @@ def reorder(
         fields = _fields(data)
         if "ops" in fields:
             graph = read_graph(data)
-            limits = Limits(cancelled=cancelled, deterministic=deterministic)
-            placed = order_and_place(graph, time_limit_s=time_limit_s, limits=limits, goal="placed")
+            control = Control.of(time_limit_s, deterministic, cancelled)
+            placed = order_and_place(graph, time_limit_s=time_limit_s, control=control, goal="placed")
             return Reordered(graph, placed, None)
         if "functions" not in fields:
             raise OptionError("reorder: must be asked for a model, operations or a graph of them, got another file")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -29,7 +28,7 @@ from memplan.planner.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.portfolio import solve as portfolio
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress
 
@@ -72,7 +71,7 @@ def plan(
             }
         )
 
-    return planned(problem, options, running, reason_s=options.explain_s, start=start, on_progress=report)
+    return planned(problem, options, running, reason_s=options.explain_s, start=start, report=report)
 
 
 def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -> Plan:
@@ -102,17 +101,18 @@ def solve(
     minimise: Mapping[str, float] | None = None,
     max_slowdown: float | None = None,
     explain_s: float = REASON_S,
-    control: SolveControl = SolveControl(),
+    start: Plan | None = None,
+    control: Control = Control(),
 ) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
     Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
     times that, or 30 s. The options are those of PlanOptions: where nothing fits, `explain_s` of the time are for the
-    reason. `control` is a SolveControl. `solver` may be `module:function`, too, a planner of the caller's own, which
-    runs in a child process.
+    reason. `start` is a known plan, than which the answer is no worse. `solver` may be
+    `module:function`, too, a planner of the caller's own, which runs in a child process.
     Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
-    deadline = control.deadline or Deadline.after(time_limit_s)
+    deadline = control.deadline if control.has_deadline else Deadline.after(time_limit_s)
     answer = portfolio.solve(
         problem,
         time_limit_s=time_limit_s,
@@ -123,10 +123,10 @@ def solve(
         profile=profile,
         minimise=minimise,
         max_slowdown=max_slowdown,
+        start=start,
         control=control if deterministic else replace(control, deadline=deadline),
     )
-    cancelled = control.cancelled or threading.Event()
-    running = Control(deadline, cancelled, counted_s=time_limit_s if deterministic else None)
+    running = Control(deadline, control.cancelled, counted_s=time_limit_s if deterministic else None)
     return with_reason(problem, answer, running, explain_s)
 
 

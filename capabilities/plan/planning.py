@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.plan import Explanation, Plan
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -37,17 +37,20 @@ def planned(
     *,
     share: float = 1.0,
     reason_s: float = REASON_S,
-    **control: Any,
+    start: Plan | None = None,
+    report: Callable[[Any], object] | None = None,
 ) -> Plan:
     """Return the plan of a problem by the end of a call, or in a share of its time, unless work is counted.
 
-    Where nothing fits, the reason is looked into for `reason_s`. `control` are further fields of the solve's control.
+    Where nothing fits, the reason is looked into for `reason_s`. `start` is a known plan; the search reports its
+    progress.
     """
     limit_s = running.left_s if running.counted_s is not None else share * running.left_s
     if is_own_planner(options.solver) and not running.is_local:
         raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(options.solver)}")
     given = {name: getattr(options, name) for name in SolveOptions.model_fields} | {"time_limit_s": limit_s}
-    plan = solve(problem, **given, control=running.searching(keeping_s=running.left_s - limit_s, **control))
+    control = running.searching(keeping_s=running.left_s - limit_s, report=report)
+    plan = solve(problem, **given, start=start, control=control)
     return with_reason(problem, plan, running, reason_s)
 
 
@@ -73,17 +76,12 @@ def with_reason(problem: Problem, plan: Plan, running: Control, reason_s: float 
     if "explain" not in MODULES:
         return plan  # with what the search saw
     # Imported here: most problems fit, and a plan stands on no other question.
-    from memplan.capabilities.explain.reasons import explain
-    from memplan.capabilities.explain.reasons.options import ExplainOptions
-
-    def report(stage: str, found: Explanation) -> None:
-        running.report({"stage": stage, "explanation": to_jsonable_python(found)})
+    from memplan.capabilities.explain.reasons.reasoning import reason_of
 
     if plan.explanation is not None:
-        report("infeasible", plan.explanation)
-    counts_work = running.counted_s is not None
-    options = ExplainOptions(limit_s, report, cancelled=running.cancelled, deterministic=counts_work)
-    return with_problem(explain.with_reason(problem, plan, options), problem)
+        running.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
+    explanation = reason_of(problem, plan, running.within(limit_s))
+    return with_problem(plan.model_copy(update={"explanation": explanation}), problem)
 
 
 def plan_status(plan: Plan) -> int:

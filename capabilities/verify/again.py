@@ -14,7 +14,7 @@ from memplan.planner.errors import OptionError, PlanError, sentences
 from memplan.planner.formats.memplan_json import write_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveControl, SolveOptions
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.deadline import Deadline
 
@@ -57,7 +57,7 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again:
     elif deadline.left_s > MAX_TIME_LIMIT_S:  # this machine may be slower, or busier
         deadline = Deadline.after(MAX_TIME_LIMIT_S)
     given: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
-    found = solve(problem, **given, control=SolveControl(deadline, running.cancelled))
+    found = solve(problem, **given, control=Control(deadline, running.cancelled))
     if plan.explanation is not None and plan.explanation.kind is not None:
         counted_s = options.time_limit_s if options.deterministic else None
         found = with_reason(problem, found, replace(running, deadline=deadline, counted_s=counted_s))

@@ -19,7 +19,8 @@ from memplan.planner.model.rows import Id
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import pairs_are_apart
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.search.control import Control
 
 MOST_NAMED = 10
 """The buffers that a line names; JSON has all."""
@@ -80,7 +81,7 @@ class BesideBest(Answer):
 
 
 def beside_best(
-    problem: Problem, plan: Plan, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, control: SolveControl | None = None
+    problem: Problem, plan: Plan, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, control: Control = Control()
 ) -> BesideBest:
     """Compare a plan with the best one: nothing that it claims is believed. Takes the time limit at the most.
 

@@ -25,7 +25,6 @@ from memplan.planner.verify.places import MOST_PAIRS, places
 from memplan.planner.verify.violation import Violation
 from memplan.solvers.certificates import verdicts
 from memplan.solvers.certificates.verdicts import By, ProofText
-from memplan.solvers.portfolio.options import SolveControl
 
 A = TypeVar("A", BesideBest, Again)
 _BY_SEARCH = ("search", "engines")
@@ -108,7 +107,7 @@ def verify(
     running = control.begun(options)
     if options.better:
         left_s = running.left_s / 2 if options.again else running.left_s
-        searching = SolveControl(running.deadline.within(left_s), running.cancelled)
+        searching = Control(running.deadline.within(left_s), running.cancelled)
         better = beside_best(problem, plan, time_limit_s=left_s, control=searching)
         found = found.model_copy(update={"better": _without_plan(better, options)})
     if options.again:

@@ -11,20 +11,20 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
+from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry, stages
-from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.warm_start import assignment_of, mended_assignment
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control, silent
 from memplan.solvers.search.incumbent import Accept, SearchState
 from memplan.solvers.search.result import Assignment, SolveResult
 
 _LOG = logging.getLogger("memplan")
 
-_UNSTEERED = SolveControl()
 _WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
 HARD_STOP, SOONEST_S = 10, 30.0
@@ -37,37 +37,35 @@ _VERIFY_CONFLICT_S = 1e-6
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
-def solve_objective(problem: Problem, options: SolveOptions, control: SolveControl = _UNSTEERED) -> SolveResult:
-    """Solve by the objective of the problem alone, whatever the profile; as `solve_request`."""
-    return Solve(problem, options, control).finish()
-
-
 class Solve:
     """One solve, which may pause between the quick orders and longer work; time goes on meanwhile.
 
-    `instance` is the problem, compiled, where that was done already. Raises OptionError for a wrong option or a solver
-    that cannot do what the problem requires.
+    The profile of the options does not count. `start` and `is_quick` are those of `solve`, `instance` is the problem,
+    compiled, where that was done already, and `planner` makes the plan in place of the solver that the options name.
+    Raises OptionError for a wrong option or a solver that cannot do what the problem requires.
     """
 
     def __init__(
         self,
         problem: Problem,
         options: SolveOptions,
-        control: SolveControl = _UNSTEERED,
+        control: Control = Control(),
+        *,
+        start: Plan | None = None,
+        is_quick: bool = False,
         instance: Instance | None = None,
+        planner: ReferencePlanner | None = None,
     ) -> None:
-        self._problem, self._options, self._control = problem, options, control
-        is_free = options.deterministic and control.deadline is None
+        self._problem, self._options, self._control, self._start = problem, options, control, start
+        is_free = options.deterministic and not control.has_deadline
         limit_s = max(SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s
-        self._deadline = control.deadline or Deadline.after(limit_s)
+        self._deadline = control.deadline if control.has_deadline else Control.of(limit_s).deadline
         target = options.target()
         self._instance = compile_problem(problem) if instance is None else instance
-        self._planner = control.planner or (None if options.solver == "auto" else table.find(options.solver))
+        self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
         wanted = [] if self._planner else stages.chosen(self._instance, options.solver)
         # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
-        self._stages = (
-            [[row for row in stage if not row.is_isolated][:1] for stage in wanted] if control.is_quick else wanted
-        )
+        self._stages = [[row for row in stage if not row.is_isolated][:1] for stage in wanted] if is_quick else wanted
         self._end: StopReason = "work_limit" if self._stages == wanted else "time_limit"
         self._failures: list[str] = []
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
@@ -78,7 +76,7 @@ class Solve:
             deterministic=options.deterministic,
             work_limit=max(1, int(options.time_limit_s * _WORK_PER_S)) if options.deterministic else 2**62,
             accept=Accept() if problem.objective == "fit" and target is None else target,
-            on_progress=control.on_progress,
+            on_progress=None if control.report is silent else control.report,
             trusted=_TRUSTED,
             started=self._deadline.began,
         )
@@ -87,8 +85,6 @@ class Solve:
     def begin(self) -> SolveResult | None:
         """Run the quick orders; return the result where nothing is left to be done."""
         self._has_begun = True
-        if self._control.on_start is not None:
-            self._control.on_start(self._so_far)
         if self._planner is not None:
             with watched(self._search, self._control.cancelled):
                 # Imported here: few solves are for such a planner.
@@ -96,8 +92,8 @@ class Solve:
 
                 found = checked.reference_plan(self._problem, self._instance, self._planner, self._search)
                 return replace(found, elapsed_s=self._deadline.passed_s)
-        if self._control.start is not None:
-            self._offer(self._control.start)
+        if self._start is not None:
+            self._offer(self._start)
         if len(self._instance) == 0 and not self._instance.unplaceable:
             self._search.offer(self._instance.pin, self._instance.pin, "empty")
         self._run(self._stages[:1])
@@ -146,8 +142,8 @@ class Solve:
         reason, has_failures = self._search.stop_reason, bool(self._failures)
         return SolveResult(plan, None, self._search.proof, reason, self._deadline.passed_s, has_failures)
 
-    def _so_far(self) -> SolveResult | None:
-        """Return the best assignment of the running search, verified; None where there is none that is right."""
+    def so_far(self) -> SolveResult | None:
+        """Return the best result of the running search, verified, in any thread; None where there is none yet."""
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:
             return None

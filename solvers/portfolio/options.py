@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from sys import float_info
 from typing import Annotated, Any, get_args
 
@@ -13,15 +10,11 @@ from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile, profile_of
 from memplan.planner.model.rows import Name, WireValue
-from memplan.planner.systems import ReferencePlanner
 from memplan.solvers.portfolio import registry
 from memplan.solvers.reference import table
-from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept
-from memplan.solvers.search.result import Progress, SolveResult
 
 DEFAULT_TIME_LIMIT_S = 10.0
 MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
@@ -164,25 +157,3 @@ class SolveOptions(WireValue):
         if not 0 <= percent < float("inf"):
             raise OptionError(f"accept: must be fit or a percentage such as 5%, got {shown(accept)}")
         return Accept(percent / 100)
-
-
-@dataclass(frozen=True, eq=False)
-class SolveControl:
-    """The control of a solve while it runs.
-
-    `deadline` is when it is to be answered, by default the time limit from its start. `cancelled` ends the search when
-    it is set; the best plan so far is returned. `on_progress` is called for each better plan or bound. `on_start` is
-    called before the search begins, with a function that returns the best result so far, verified, in any thread.
-    `start` is a known plan: where it is valid for the problem, the answer is no worse; of another one, pools and
-    the order of offsets are kept. A quick solve runs the first
-    solver of each stage and no engines; what it leaves undone stops with "time_limit".
-    `planner` makes the plan in place of the solver that the options name.
-    """
-
-    deadline: Deadline | None = None
-    cancelled: threading.Event | None = None
-    on_progress: Callable[[Progress], None] | None = None
-    on_start: Callable[[Callable[[], SolveResult | None]], None] | None = None
-    start: Plan | None = None
-    is_quick: bool = False
-    planner: ReferencePlanner | None = None

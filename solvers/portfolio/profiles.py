@@ -17,8 +17,9 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import Problem, Profile, with_profile
 from memplan.solvers.portfolio.one_search import Solve
-from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import SolveResult
 from memplan.solvers.search.to_plan import gap_of
@@ -44,19 +45,26 @@ class ProfileSearch:
 Steps = Generator[ProfileSearch, SolveResult, SolveResult]
 
 
-def solve_profile(problem: Problem, options: SolveOptions, control: SolveControl, profile: Profile) -> SolveResult:
+def solve_profile(
+    problem: Problem,
+    options: SolveOptions,
+    control: Control,
+    profile: Profile,
+    start: Plan | None = None,
+    is_quick: bool = False,
+) -> SolveResult:
     """Solve as a profile says, in the time of one solve; raises OptionError."""
-    is_free = options.deterministic and control.deadline is None
-    deadline = None if is_free else control.deadline or Deadline.after(options.time_limit_s)
+    deadline = control.deadline
+    if not control.has_deadline and not options.deterministic:
+        deadline = Deadline.after(options.time_limit_s)
     began = time.monotonic()
-    steps = steps_of(problem, options, profile, control.start)
+    steps = steps_of(problem, options, profile, start)
     step = next(steps)
     while True:
-        until = None if deadline is None else deadline.within(max(0.0, step.share * deadline.left_s))
-        steered = replace(control, deadline=until, start=step.start)
+        steered = replace(control, deadline=deadline.within(max(0.0, step.share * deadline.left_s)))
         try:
             try:
-                found = Solve(step.problem, step.options, steered).finish()
+                found = Solve(step.problem, step.options, steered, start=step.start, is_quick=is_quick).finish()
             except OptionError as error:
                 step = steps.throw(error)
             else:

@@ -86,7 +86,7 @@ class SearchState:
     deterministic: bool = False
     work_limit: int = 2**62
     accept: Accept | None = None
-    on_progress: Callable[[Progress], None] | None = None
+    on_progress: Callable[[Progress], object] | None = None
     trusted: frozenset[str] = frozenset()
     started: float = field(default_factory=time.monotonic)
     best: Assignment | None = None

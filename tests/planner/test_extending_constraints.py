@@ -45,8 +45,8 @@ HELD = """
 from memplan import Problem, solve, verify
 from memplan.solvers.certificates.certify import certify
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.capabilities.explain.reasons.explain import explain
-from memplan.capabilities.explain.reasons.options import ExplainOptions
+from memplan.capabilities.explain.reasons.reasoning import reason_of
+from memplan.solvers.search.control import Control
 
 def problem_of(**more):
     rows = [{"id": 0, "size": 8, "start": 0, "end": 4}, {"id": 1, "size": 4, "start": 0, "end": 4, **more}]
@@ -71,7 +71,7 @@ for more, offsets, moved, word in [
 
 both = [row | {"at_most": 2} for row in problem_of().model_dump(mode="json", exclude_defaults=True)["buffers"]]
 tight = Problem.model_validate({"buffers": both, "pools": [{"size": 90}]})
-found = explain(tight, plan=solve(tight, accept="fit", time_limit_s=60), options=ExplainOptions(time_limit_s=90))
+found = reason_of(tight, solve(tight, accept="fit", time_limit_s=60), Control.of(90))
 assert [(rule.rule, rule.value) for rule in found.rules] == [("at_most", 2)] * 2, found
 print("held")
 """

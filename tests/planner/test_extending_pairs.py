@@ -134,15 +134,16 @@ print("held")
 STUDIES = """
 import numpy as np
 from memplan import Explanation, Plan, Problem, solve, verify
-from memplan.capabilities.explain.reasons.explain import explain
-from memplan.capabilities.explain.reasons.options import ExplainOptions
+from memplan.capabilities.explain.options import ExplainOptions
+from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.capabilities.explain.questions.parts import part
 from memplan.capabilities.explain.questions.rules import rules_of
 from memplan.solvers.certificates.certify import certify
 from memplan.capabilities.explain.repairs.changed import ChangedProblems
-from memplan.capabilities.explain.repairs.repair import RepairOptions, repairs
+from memplan.capabilities.explain.repairs.repair import repairs_of
 from memplan.capabilities.plan.replanning.replan import replan
-from memplan.capabilities.explain.what_if.what_if import WhatIfOptions, what_if
+from memplan.capabilities.explain.what_if.what_if import what_if
+from memplan.solvers.search.control import Control
 from tests.support import oracle
 from tests.support.depth import seeds
 from tests.support.tied_problems import tied_problem
@@ -151,13 +152,13 @@ rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 1} for k in range(2)
 fields = {"buffers": rows, "distance": [{"buffers": [0, 1], "bytes": 3}]}
 tight, loose = (Problem.model_validate(fields | {"pools": [{"size": size}]}) for size in (10, 99))
 none = Plan(status="infeasible", explanation=Explanation(message="nothing fits"))
-found = explain(tight, plan=none, options=ExplainOptions(time_limit_s=200))
+found = reason_of(tight, none, Control.of(200))
 assert ([rule.rule for rule in found.rules], sorted(found.buffers)) == (["distance"], [0, 1]), found
 assert "with distance of 2 buffers; 11 bytes would do" in found.message, found
 assert certify(tight, none, time_limit_s=5).reason.endswith("clearances")
 best = solve(loose, solver="highs", time_limit_s=60)
 assert (best.status, best.peak) == ("optimal", 11), best
-(cost,) = what_if(loose, plan=best, options=WhatIfOptions(time_limit_s=60)).rules
+(cost,) = what_if(loose, best, ExplainOptions(), Control.of(60)).rules
 assert (cost.rule.rule, cost.gain) == ("distance", (7, 7)), cost
 
 seen = dict.fromkeys(("explained", "repaired", "certified", "refused", "kept"), 0)
@@ -170,7 +171,7 @@ for seed in seeds(10, 200):
     assert certificate.text or certificate.reason
     if plan.status == "infeasible":
         assert least is None
-        found = explain(problem, plan=plan, options=ExplainOptions(time_limit_s=2))
+        found = reason_of(problem, plan, Control.of(2))
         if found.kind is not None:
             names = set(found.buffers)
             body = np.array([name in names for name in problem.buffers.ids])
@@ -183,14 +184,14 @@ for seed in seeds(10, 200):
                     (m := rule.member(problem)) and (m.rule, m.buffer, m.buffers, m.pool, m.value) not in members]
             assert oracle.best_score(part(problem, kept, gone)) is None, (seed, found)
             seen["explained"] += 1
-        mended = repairs(problem, options=RepairOptions(time_limit_s=1, most_changes=2))
+        mended = repairs_of(problem, plan, ExplainOptions(repairs=3, most_changes=2), Control.of(1))
         for repair in mended.repairs:
             changed = ChangedProblems(problem).after(repair.changes)
             assert oracle.best_score(changed) is not None, (seed, repair)
             seen["repaired"] += 1
     elif plan.status == "optimal" and problem.objective == "peak" and len(problem.pools) == 1:
         assert least == (plan.peak,), seed
-        found = what_if(problem, plan=plan, options=WhatIfOptions(time_limit_s=1))
+        found = what_if(problem, plan, ExplainOptions(), Control.of(1))
         for row in found.rules:
             assert row.gain[0] <= row.gain[1]
             if row.exact and row.rule.rule == "distance":

@@ -13,7 +13,6 @@ from memplan.planner.audit import verify
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
-from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.registry import BY_NAME
 from memplan.solvers.portfolio.solve import solve
 from tests.support import oracle
@@ -179,7 +178,7 @@ def complaints(case: Case, solvers: Sequence[str], time_limit_s: float, *, is_qu
                 solver=solver,
                 deterministic=True,
                 profile=case.profile if solver == "auto" else None,
-                control=SolveControl(is_quick=is_quick),
+                is_quick=is_quick,
             )
     wrong = [
         f"{case}: {name}: {found.rule} {found.message}"

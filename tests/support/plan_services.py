@@ -23,8 +23,8 @@ from memplan.api.store.store import Store
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 from tests.support.hard_requests import hard_request
@@ -82,7 +82,7 @@ class EagerWorkers:
         on_progress: Callable[[Progress], None] | None = None,
         cancelled: asyncio.Event,
     ) -> SolveResult:
-        return solve_request(task.problem, task.options, SolveControl(task.deadline, start=task.start))
+        return solve_request(task.problem, task.options, Control(task.deadline), task.start)
 
 
 class AloneService:

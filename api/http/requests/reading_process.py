@@ -6,7 +6,6 @@ what was asked for; or with what is wrong.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 from starlette.datastructures import QueryParams
 
-from memplan.api.cluster.task import WorkControl
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.job_requests import read_new_job
 from memplan.api.http.requests.keep_requests import read_keeping
@@ -25,7 +23,7 @@ from memplan.api.service.answering import answered
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import read_question
-from memplan.capabilities.capability import due
+from memplan.capabilities.capability import Control, due
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner import errors
 from memplan.solvers.processes.harden import write_no_file
@@ -54,7 +52,7 @@ def _work(name: str, media: str, body: bytes, query: str, settings: Settings, ar
     begun = begin_work(CAPABILITIES[name], media, body, QueryParams(query), settings, arrived=arrived)
     wrong = None if begun.wrong is None else _said(begun.wrong)
     yield [begun.options.model_dump(mode="json"), astuple(begun.extent), wrong]
-    control = WorkControl(due(begun.options.time_limit_s, arrived), threading.Event(), lambda _: None)
+    control = Control(due(begun.options.time_limit_s, arrived))
     answer = answered(begun.capability, read_question(begun.capability, begun.fields), begun.options, control)
     yield np.frombuffer(answer.content, np.uint8)
 

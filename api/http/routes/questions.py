@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -10,7 +9,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from memplan.api.cluster.task import WorkControl
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.openapi.capability_schemas import question_answer, question_request
@@ -23,7 +21,7 @@ from memplan.api.service.answering import QUESTIONS, answered
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller
 from memplan.capabilities.bodies import media_of, read_question
-from memplan.capabilities.capability import Capability, due
+from memplan.capabilities.capability import Capability, Control, due
 from memplan.capabilities.registry import CAPABILITIES
 
 router = APIRouter()
@@ -60,7 +58,7 @@ def _begun(
     if len(body) > LARGE_BYTES:
         return service.readers.work(capability, media, body, str(request.query_params), arrived)
     begun = begin_work(capability, media, body, request.query_params, service.settings, arrived=arrived)
-    control = WorkControl(due(begun.options.time_limit_s, arrived), threading.Event(), lambda _: None)
+    control = Control(due(begun.options.time_limit_s, arrived))
     return begun, lambda: answered(capability, read_question(capability, begun.fields), begun.options, control).content
 
 

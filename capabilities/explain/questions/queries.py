@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,10 +15,9 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.heuristics.ejection import FEATURES, Ejector, conflicting
 from memplan.solvers.portfolio import registry
-from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.portfolio.one_search import Solve
-from memplan.solvers.portfolio.options import SolveControl, SolveOptions
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.search.control import Control
 
 Answer = Literal["fits", "no", "open"]
 _PROVERS = ("exact", "memory-choice")
@@ -32,15 +31,14 @@ _ROUNDS = 12
 
 @dataclass(eq=False)
 class Queries:
-    """Questions whether problems fit, until a deadline; `calls` counts them, `opens` those that stayed open;
-    `known` is the last plan that was found.
+    """Questions whether problems fit, until a call ends; `calls` counts them, `opens` those that stayed open.
 
-    In a `deterministic` one no clock decides: each question has the same work, and there are `most_calls`.
+    `known` is the last plan that was found. Where work is counted, no clock decides: each question has the same work,
+    and there are `most_calls`.
     """
 
-    deadline: Deadline
+    control: Control
     call_limit_s: float = 2.0
-    limits: Limits = field(default_factory=Limits)
     most_calls: int = 1_000
     calls: int = 0
     opens: int = 0
@@ -50,7 +48,7 @@ class Queries:
     @property
     def is_over(self) -> bool:
         """True once nothing more is tried."""
-        return self.limits.is_over(self.deadline) or (self.limits.deterministic and self.calls >= self.most_calls)
+        return self.control.is_over or (self.control.counts_work and self.calls >= self.most_calls)
 
     def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
         """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan, in `last`.
@@ -63,18 +61,17 @@ class Queries:
             return "open"
         self.calls += 1
         limit_s = self.call_limit_s
-        if not self.limits.deterministic:
-            limit_s = max(_LEAST_S, min(limit_s, self.deadline.left_s * share))
+        if not self.control.counts_work:
+            limit_s = max(_LEAST_S, min(limit_s, self.control.deadline.left_s * share))
         instance = compile_problem(problem)
         # A plan without one buffer is mostly a few moves away: 0.1 ms by ejection, 1 to 25 ms by a search (decision
         # 087).
-        if not self.limits.deterministic and (mended := self._mended(problem, instance)) is not None:
+        if not self.control.counts_work and (mended := self._mended(problem, instance)) is not None:
             self.last = self.known = mended
             return "fits"
         if is_quick is None:
             is_quick = any(instance.features <= registry.BY_NAME[name].can for name in _PROVERS)
-        control = SolveControl(cancelled=self.limits.cancelled, is_quick=is_quick)
-        self.last = self._solved(problem, instance, limit_s, control)
+        self.last = self._solved(problem, instance, limit_s, is_quick=is_quick)
         if self.last.status in ("optimal", "feasible"):
             self.known = self.last
             return "fits"
@@ -87,13 +84,16 @@ class Queries:
         """Return a plan that answered a question with its peak, its bound and its pools, which ejection leaves out."""
         if plan.peak is not None:
             return plan
-        return self._solved(problem, compile_problem(problem), self.call_limit_s, SolveControl(start=plan))
+        return self._solved(problem, compile_problem(problem), self.call_limit_s, start=plan)
 
-    def _solved(self, problem: Problem, instance: Instance, limit_s: float, control: SolveControl) -> Plan:
+    def _solved(
+        self, problem: Problem, instance: Instance, limit_s: float, start: Plan | None = None, *, is_quick: bool = False
+    ) -> Plan:
         options = SolveOptions.model_construct(
-            time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.limits.deterministic
+            time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.control.counts_work
         )
-        return Solve(problem, options, control, instance).finish().plan
+        control = Control(cancelled=self.control.cancelled)
+        return Solve(problem, options, control, start=start, is_quick=is_quick, instance=instance).finish().plan
 
     def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
         """Return a verified plan that ejection makes of the last one that was found; None where that is not soon."""

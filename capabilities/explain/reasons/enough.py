@@ -5,13 +5,13 @@ from __future__ import annotations
 from memplan.capabilities.explain.questions.parts import remade
 from memplan.planner.model.plan import Enough
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.limits import Limits
-from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 
 _LEAST_S = 0.05
 
 
-def enough(problem: Problem, pool: str | None, least: int, time_limit_s: float, limits: Limits) -> Enough | None:
+def enough(problem: Problem, pool: str | None, least: int, control: Control) -> Enough | None:
     """Return a size of the pool that would do, the others as they are; None where none was found.
 
     No size below `least` would, as the caller knows.
@@ -24,7 +24,8 @@ def enough(problem: Problem, pool: str | None, least: int, time_limit_s: float, 
     others = tuple(row for row in problem.pools if row.name != pool)
     open_ended = mine.model_copy(update={"size": None})
     larger = remade(problem, {"pools": (*others, open_ended), "objective": "peak"})
-    plan = limits.solved(larger, min(max(_LEAST_S, time_limit_s), MAX_TIME_LIMIT_S))
+    limit_s, cancelled = max(_LEAST_S, control.left_s), Control(cancelled=control.cancelled)
+    plan = solve(larger, time_limit_s=limit_s, deterministic=control.counts_work, control=cancelled)
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]

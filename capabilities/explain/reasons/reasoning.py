@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic_core import to_jsonable_python
 
 from memplan.capabilities.explain.questions.parts import bodies, part
 from memplan.capabilities.explain.questions.queries import Answer, Queries
 from memplan.capabilities.explain.questions.rules import ProblemRule, rules_of
 from memplan.capabilities.explain.reasons.enough import enough
 from memplan.capabilities.explain.reasons.live_sets import OverfullSet, overfull_set, overfull_stretches
-from memplan.capabilities.explain.reasons.options import ExplainOptions, Stage
 from memplan.capabilities.explain.reasons.reduction import deleted, shortest_prefix, shortest_stretch
 from memplan.capabilities.explain.reasons.sentences import sentence
 from memplan.planner.instance.compile import compile_problem
@@ -29,8 +29,9 @@ from memplan.planner.model.plan import Explanation, Plan, ReasonKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.proofs import claims_of_explanation
 from memplan.solvers.certificates.certify import infeasible_core
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control, silent
 
+Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
 _MOST_CALLS = 400
 """The questions of an explanation that no clock ends."""
 _ENOUGH_SHARE = 0.5
@@ -41,13 +42,29 @@ _CALL_SHARE = 0.15
 """The part of the whole time that one question may take."""
 
 
+def reason_of(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
+    """Return why a problem does not fit its pools, by the answer of a solve; None where it does fit.
+
+    Where it is not known that nothing fits, the explanation has no `kind`, and says where it is tightest.
+    """
+    if plan.status in ("optimal", "feasible"):
+        return None
+    if plan.status == "unknown" or plan.explanation is None:
+        return plan.explanation
+    return Reasoning(problem, plan.explanation, control).explanation()
+
+
 @dataclass(eq=False)
 class Reasoning:
-    """The search for the reason that a problem does not fit, which is proved; `first` is what the solve said of it."""
+    """The search for the reason that a problem does not fit, which is proved; `first` is what the solve said of it.
+
+    Without `with_enough`, no size that would do is looked for.
+    """
 
     problem: Problem
     first: Explanation
-    options: ExplainOptions
+    control: Control
+    with_enough: bool = True
     queries: Queries = field(init=False)
     kept: Bool = field(init=False)
     dropped: tuple[ProblemRule, ...] = ()
@@ -56,14 +73,8 @@ class Reasoning:
     stretch: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        options = self.options
-        deadline = Deadline.after(options.time_limit_s)
-        self.queries = Queries(
-            deadline,
-            _CALL_SHARE * options.time_limit_s if not options.deterministic else options.time_limit_s,
-            options,
-            most_calls=_MOST_CALLS,
-        )
+        share = 1.0 if self.control.counts_work else _CALL_SHARE
+        self.queries = Queries(self.control, share * self.control.left_s, _MOST_CALLS)
         self.kept = np.ones(len(self.problem.buffers), dtype=np.bool_)
 
     @cached_property
@@ -91,14 +102,13 @@ class Reasoning:
             rules = [rule for rule in rules if self._is_about_kept(rule)]
             found = self._said(self.unsure == 0, self.kind, names, rules)
         self._report("irreducible" if found.irreducible else "core", found)
-        if self.options.with_enough and not self.options.is_cancelled:
-            share_s = self.queries.deadline.left_s * _ENOUGH_SHARE
-            size = enough(self.problem, found.pool, self._least(found), share_s, self.options)
+        if self.with_enough and not self.control.cancelled.is_set():
+            size = enough(self.problem, found.pool, self._least(found), self.control.child(_ENOUGH_SHARE))
             if size is not None:
                 message = f"{found.message}; {size.size} bytes would do"
                 needed = size.size if size.proved else found.needed
                 found = found.model_copy(update={"would_do": size, "message": message, "needed": needed})
-        found = found.model_copy(update={"wall_time_s": self._seconds()})
+        found = found.model_copy(update={"wall_time_s": self.control.wall_time_s})
         self._report("enough", found)
         return found
 
@@ -152,10 +162,10 @@ class Reasoning:
     def _of_lemmas(self) -> bool:
         """Keep the buffers that a proof by lemmas needs; False where none was found in time."""
         # Its time limit is one of the clock, which must decide nothing here.
-        if self.options.deterministic:
+        if self.control.counts_work:
             return False
-        share_s = max(0.01, self.queries.deadline.left_s * _LEMMA_SHARE)
-        core = infeasible_core(self.problem, time_limit_s=share_s, cancelled=self.options.cancelled)
+        share_s = max(0.01, self.control.deadline.left_s * _LEMMA_SHARE)
+        core = infeasible_core(self.problem, time_limit_s=share_s, cancelled=self.control.cancelled)
         if not core:
             return False
         self.kept = self._closed({self.problem.index[name] for name in core})
@@ -297,9 +307,7 @@ class Reasoning:
         limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]
         return limited[-1] if limited else 0
 
-    def _seconds(self) -> float | None:
-        return self.options.wall_time_s(self.queries.deadline)
-
     def _report(self, stage: Stage, found: Explanation) -> None:
-        if self.options.on_stage is not None:
-            self.options.on_stage(stage, found.model_copy(update={"wall_time_s": self._seconds()}))
+        if self.control.report is not silent:
+            timed = found.model_copy(update={"wall_time_s": self.control.wall_time_s})
+            self.control.report({"stage": stage, "explanation": to_jsonable_python(timed)})

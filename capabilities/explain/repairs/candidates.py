@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from memplan.capabilities.explain.questions.parts import bodies
-from memplan.capabilities.explain.repairs.values import KINDS, ChangeKind, RepairChange
+from memplan.capabilities.explain.values import KINDS, ChangeKind, RepairChange
 from memplan.planner.instance.legal_offsets import families, last_end
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.entries import entries_of, forbids, named

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from memplan.capabilities.explain.repairs.values import RepairChange
+from memplan.capabilities.explain.values import RepairChange
 from memplan.planner.model.entries import entries_among
 from memplan.planner.model.problem import Problem
 

@@ -2,63 +2,46 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.solve import cascade
+from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.questions.parts import remade
-from memplan.capabilities.explain.repairs.values import OrderChange, OrderRepair, OrderRepairs, Outcome
+from memplan.capabilities.explain.values import OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.capabilities.order.placement.joint import order_and_place
 from memplan.capabilities.order.recompute.frontier import recompute_frontier
 from memplan.capabilities.order.search.regions import RegionOrder
 from memplan.planner.audit import verify
-from memplan.planner.errors import MemplanError, OptionError, shown
+from memplan.planner.errors import MemplanError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_along, peak_of
-from memplan.solvers.portfolio.limits import Limits
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 
 _MOST_SWAPS = 200
 _CALL_S = 1.0
 
 
-def repairs_of_graph(
-    graph: OperationGraph,
-    capacity: int,
-    *,
-    wanted: int = 3,
-    time_limit_s: float = 5.0,
-    deterministic: bool = False,
-    cancelled: threading.Event | None = None,
-    with_plans: bool = True,
-) -> OrderRepairs:
+def repairs_of_graph(graph: OperationGraph, capacity: int, options: ExplainOptions, control: Control) -> OrderRepairs:
     """Return what makes a graph fit so many bytes: nothing, one swap, another order, clones, operations in stripes.
 
-    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. Raises OptionError
-    for a capacity below 0, fewer than one repair wanted, or a time limit that is none.
+    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade.
     """
-    if capacity < 0:
-        raise OptionError(f"capacity: must be at least 0, got {shown(capacity)}")
-    if wanted < 1:
-        raise OptionError(f"wanted: must be at least 1, got {shown(wanted)}")
-    if not 0 < time_limit_s < float("inf"):
-        raise OptionError(f"time_limit_s: must be above 0 and finite, got {shown(time_limit_s)}")
-    limits = Limits(cancelled=cancelled, deterministic=deterministic)
-    search = _Orders(graph, capacity, Deadline.after(time_limit_s), limits)
+    search, wanted, with_plans = _Orders(graph, capacity, control), options.repairs, options.with_plans
     given = search.planned("none", list(range(len(graph.ops))), ())
     if given is not None:
         return _answer((given,), given.live_peak, proved=True, with_plans=with_plans)
-    found = []
+    found, limit_s = [], control.left_s
     for repair in search.swaps():
         found.append(repair)
         if len(found) >= wanted:
             break
-    placed = order_and_place(graph, time_limit_s=0.3 * time_limit_s, limits=limits, goal="placed")
+    placed = order_and_place(graph, time_limit_s=0.3 * limit_s, control=control, goal="placed")
     order = list(placed.result.order)
     moved = tuple(k for k, operation in enumerate(order) if operation != k)
     inside = replace(search, graph=placed.result.graph)
@@ -76,7 +59,7 @@ def repairs_of_graph(
         if len(found) >= wanted:
             break
         try:
-            found += repairs(max(0.05, 0.5 * search.deadline.left_s))
+            found += repairs(max(0.05, 0.5 * control.left_s))
         except MemplanError as error:
             left_out.append(f"{kind}: {error}")
     return _answer(found[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
@@ -98,8 +81,7 @@ class _Orders:
 
     graph: OperationGraph
     capacity: int
-    deadline: Deadline
-    limits: Limits
+    control: Control
 
     def planned(
         self,
@@ -133,7 +115,7 @@ class _Orders:
             order = [*range(k), k + 1, k, *range(k + 2, count)]
             tried.append((peak_of(self.graph, order), k, order))
         for live, k, order in sorted(tried):
-            if live > self.capacity or self.deadline.left_s <= 0:
+            if live > self.capacity or self.control.is_over:
                 return
             if (repair := self.planned("swap", order, (k, k + 1))) is not None:
                 yield repair
@@ -144,8 +126,8 @@ class _Orders:
             self.graph,
             budget=self.capacity,
             time_limit_s=limit_s,
-            deterministic=self.limits.deterministic,
-            cancelled=self.limits.cancelled,
+            deterministic=self.control.counts_work,
+            cancelled=self.control.cancelled,
         )
         for point in frontier.points:
             if point.peak > self.capacity or not point.clones:
@@ -161,7 +143,7 @@ class _Orders:
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the cascade with the fewest multiplications that fits."""
-        options, cancelled = CascadeOptions(fit=self.capacity), self.limits.cancelled
+        options, cancelled = CascadeOptions(fit=self.capacity), self.control.cancelled
         result = cascade(self.graph, options, time_limit_s=limit_s, cancelled=cancelled)
         for point in result.points[:1]:
             striped = (each for each in point.cascade.regions if each.kind != "whole")
@@ -182,8 +164,14 @@ class _Orders:
         return remade(problem, {"pools": pools})
 
     def _fitting(self, problem: Problem, start: Plan | None = None) -> Plan | None:
-        limit_s = _CALL_S if self.limits.deterministic else max(0.05, min(_CALL_S, self.deadline.left_s))
-        plan = self.limits.solved(problem, limit_s, accept="fit", start=start)
+        plan = solve(
+            problem,
+            time_limit_s=max(0.05, min(_CALL_S, self.control.left_s)),
+            accept="fit",
+            deterministic=self.control.counts_work,
+            start=start,
+            control=Control(cancelled=self.control.cancelled),
+        )
         is_found = plan.status in ("optimal", "feasible") and not verify(problem, plan)
         return plan if is_found else None
 

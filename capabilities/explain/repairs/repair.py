@@ -6,77 +6,45 @@ all the same, the new reason names buffers; every repair that contains these cha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
 
+from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.questions.queries import Answer, Queries
-from memplan.capabilities.explain.reasons.options import ExplainOptions
 from memplan.capabilities.explain.reasons.reasoning import Reasoning
 from memplan.capabilities.explain.repairs.candidates import Candidates
 from memplan.capabilities.explain.repairs.changed import ChangedProblems, original
 from memplan.capabilities.explain.repairs.covers import MOST_COVERS, covers
-from memplan.capabilities.explain.repairs.values import KINDS, ChangeKind, Outcome, Repair, RepairChange, Repairs
+from memplan.capabilities.explain.values import KINDS, Outcome, Repair, RepairChange, Repairs
 from memplan.planner.audit import verify
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.limits import Limits
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control, silent
 
-REPAIRS_S = 5.0
-"""The seconds that repairs may take beyond the solve, by default."""
-MOST_CHANGES = 4
-"""The most changes that a repair may have: more are no repair, but another program."""
 MOST_BUFFERS = 10_000
 """The most buffers of a problem whose repairs are looked for."""
-_REASON_S = 0.3
+_CALL_S, _REASON_S = 1.0, 0.3
+"""The most seconds for a plan, and for the reason that there is none."""
 _QUICK_SHARE, _SHARE = 0.1, 0.34
 """The parts of the time that is left which a plan may take, at first, and where nothing better is to be tried."""
 _MOST_COMPARED = 4_000
 """The most sets of changes that are compared by the room that they leave."""
 
 
-@dataclass(frozen=True)
-class RepairOptions(Limits):
-    """The options of repairs: seconds beyond the solve, how many, of how many changes, of which kinds."""
-
-    time_limit_s: float = REPAIRS_S
-    wanted: int = 3
-    most_changes: int = 3
-    kinds: Collection[ChangeKind] = KINDS
-    with_plans: bool = False
-    call_limit_s: float = 1.0
-
-
-def repairs(problem: Problem, *, plan: Plan | None = None, options: RepairOptions | None = None) -> Repairs:
+def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> Repairs:
     """Return the repairs of a problem that does not fit, or that none of so few changes was found.
 
-    `plan` is the answer of a solve, where there is one already. Raises OptionError for wrong options, and for more than
-    MOST_BUFFERS buffers.
+    `plan` is the answer of a solve. Raises OptionError for more than MOST_BUFFERS buffers.
     """
-    chosen = options or RepairOptions()
-    _refuse_wrong(chosen)
     if len(problem.buffers) > MOST_BUFFERS:
         raise OptionError(f"repairs: must be asked of at most {MOST_BUFFERS} buffers, got {len(problem.buffers)}")
-    if plan is None:
-        plan = chosen.solved(problem, DEFAULT_TIME_LIMIT_S, accept="fit")
     if plan.status in ("optimal", "feasible"):
-        return Repairs(status="fits", proved=True, most_changes=chosen.most_changes)
-    return _Search(problem, plan, chosen).result()
-
-
-def _refuse_wrong(options: RepairOptions) -> None:
-    if not 1 <= options.most_changes <= MOST_CHANGES:
-        raise OptionError(f"most_changes: must be from 1 to {MOST_CHANGES}, got {shown(options.most_changes)}")
-    if options.wanted < 1:
-        raise OptionError(f"wanted: must be at least 1, got {shown(options.wanted)}")
-    for kind in options.kinds:
-        if kind not in KINDS:
-            raise OptionError(f"kinds: must be of {', '.join(KINDS)}, got {shown(kind)}")
+        return Repairs(status="fits", proved=True, most_changes=options.most_changes)
+    return _Search(problem, plan, options, control).result()
 
 
 @dataclass(eq=False)
@@ -85,7 +53,8 @@ class _Search:
 
     problem: Problem
     plan: Plan
-    options: RepairOptions
+    options: ExplainOptions
+    control: Control
     found: list[Repair] = field(default_factory=list)
     found_sets: list[frozenset[int]] = field(default_factory=list)
     failed: dict[frozenset[int], frozenset[int]] = field(default_factory=dict)
@@ -96,9 +65,8 @@ class _Search:
     is_proved_below: bool = True
 
     def __post_init__(self) -> None:
-        options = self.options
-        self.queries = Queries(Deadline.after(options.time_limit_s), options.call_limit_s, options)
-        self.candidates = Candidates(self.problem, options.kinds, lambda: self.queries.is_over)
+        self.queries = Queries(self.control, _CALL_S)
+        self.candidates = Candidates(self.problem, self.options.kinds, lambda: self.queries.is_over)
         self.is_cut_short = not self.candidates.is_whole
         self.changed = ChangedProblems(self.problem)
 
@@ -108,7 +76,7 @@ class _Search:
             self.failed[frozenset()] = self._touched_by(self._reason(self.problem, self.plan))
         for count in range(1, self.options.most_changes + 1):
             self._level(count)
-            if len(self.found) >= self.options.wanted or self.queries.is_over:
+            if len(self.found) >= self.options.repairs or self.queries.is_over:
                 break
         self.found.sort(key=lambda repair: (len(repair.changes), repair.cost_bytes, repair.rank))
         self.found = [repair.model_copy(update={"rank": k + 1}) for k, repair in enumerate(self.found)]
@@ -124,7 +92,7 @@ class _Search:
             candidates=len(self.candidates.found),
             tried=self.tried,
             open_questions=self.opens,
-            wall_time_s=self.options.wall_time_s(self.queries.deadline),
+            wall_time_s=self.control.wall_time_s,
         )
 
     @property
@@ -143,7 +111,7 @@ class _Search:
         # One hard plan took the time of all others, so each has a short turn first (decision 074).
         for is_quick, tried in ((True, self._in_turn(sets)), (False, opened)):
             for chosen in tried:
-                if len(self.found) >= self.options.wanted:
+                if len(self.found) >= self.options.repairs:
                     return
                 if self.queries.is_over:
                     self.is_cut_short = True
@@ -237,11 +205,8 @@ class _Search:
             return frozenset(first.buffers)
         if self.queries.is_over:
             return None
-        limit_s = _REASON_S if self.options.deterministic else min(_REASON_S, max(0.02, self.queries.deadline.left_s))
-        options = ExplainOptions(
-            limit_s, cancelled=self.options.cancelled, deterministic=self.options.deterministic, with_enough=False
-        )
-        found: Explanation = Reasoning(problem, first, options).explanation()
+        control = replace(self.control.within(_REASON_S), report=silent)
+        found: Explanation = Reasoning(problem, first, control, with_enough=False).explanation()
         return frozenset(found.buffers) if found.kind == "live-set" or found.calls else None
 
     def _touched_by(self, names: frozenset[int | str] | None) -> frozenset[int]:

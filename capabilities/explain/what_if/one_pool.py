@@ -14,9 +14,9 @@ from math import ceil
 import numpy as np
 
 from memplan.capabilities.explain.questions.parts import remade
+from memplan.capabilities.explain.values import BufferWorth, Source
 from memplan.capabilities.explain.what_if.growth import Growth
 from memplan.capabilities.explain.what_if.loads import Loads
-from memplan.capabilities.explain.what_if.values import BufferWorth, Source
 from memplan.planner.instance.compile import lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, BufferTable, column
@@ -27,13 +27,12 @@ from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics.ejection import Ejector, conflicting
 from memplan.solvers.packing.place import drop
 from memplan.solvers.portfolio import registry, stages
-from memplan.solvers.portfolio.limits import Limits
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.incumbent import SearchState
 
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
-_SHORT_S = 0.05
-"""The seconds of a question about growth in the first turn, so that the last buffers have their turn as well."""
+_CALL_S, _SHORT_S = 1.0, 0.05
+"""The most seconds of a question; and of one about growth at first, so that the last buffers have a turn as well."""
 _IN_VAIN = 8
 """After so many ejections in a row that led nowhere no more are tried."""
 Interval = tuple[int, int]
@@ -52,9 +51,7 @@ class OnePool:
     problem: Problem
     instance: Instance
     offset: I64
-    deadline: Deadline
-    call_limit_s: float = 1.0
-    limits: Limits = field(default_factory=Limits)
+    control: Control
     peak: int = field(init=False)
     loads: Loads = field(init=False)
     ejections_in_vain: int = 0
@@ -69,10 +66,10 @@ class OnePool:
     @property
     def is_over(self) -> bool:
         """True once nothing more is tried."""
-        return self.limits.is_over(self.deadline)
+        return self.control.is_over
 
-    def worth(self, i: int, growth: Interval | None, shrunk_to: float | None) -> BufferWorth:
-        """Return what is known of buffer `i` of the instance, given how far it may grow, in units, if wanted."""
+    def worth(self, i: int, growth: Interval, shrunk_to: float | None) -> BufferWorth:
+        """Return what is known of buffer `i` of the instance, given how far it may grow, in units."""
         unit, size = self.instance.unit, int(self.instance.size[i])
         dropped, by = self._gain(i, 0)
         found = BufferWorth.model_construct(
@@ -82,16 +79,14 @@ class OnePool:
             by=by,
             exact=dropped[0] == dropped[1],
         )
-        changes: dict[str, object] = {}
-        if growth is not None:
-            least, most = growth
-            changes |= {"may_grow": least * unit, "may_grow_at_most": most * unit}
-            changes["exact"] = found.exact and least == most
+        least, most = growth
+        changes: dict[str, object] = {"may_grow": least * unit, "may_grow_at_most": most * unit}
+        changes["exact"] = found.exact and least == most
         if shrunk_to is not None:
             smaller = max(1, min(size, ceil(size * shrunk_to)))
             gain, _ = self._gain(i, smaller)
             changes |= {"shrunk_to": smaller * unit, "gain_if_shrunk": (gain[0] * unit, gain[1] * unit)}
-            changes["exact"] = bool(changes.get("exact", found.exact)) and gain[0] == gain[1]
+            changes["exact"] = bool(changes["exact"]) and gain[0] == gain[1]
         return found.model_copy(update=changes)
 
     def _gain(self, i: int, smaller: int) -> tuple[Interval, Source]:
@@ -117,7 +112,7 @@ class OnePool:
         kept = np.arange(len(self.instance)) != i
         offset = self.offset if smaller else self.offset[kept]
         changed = self._resized({i: smaller}) if smaller else part_of(self.instance, kept)
-        state = self._searched(changed, offset, self.call_limit_s)
+        state = self._searched(changed, offset, _CALL_S)
         best = known
         if state.best is not None:
             mine = int(state.best.score[-1])
@@ -135,7 +130,7 @@ class OnePool:
             return np.zeros_like(most), most
         found = Growth(self.instance, self.peak, near, most)
         found.look_through(self.offset, np.arange(n))
-        limits_s = (self.call_limit_s,) if self.limits.deterministic else (_SHORT_S, self.call_limit_s)
+        limits_s = (_CALL_S,) if self.control.counts_work else (_SHORT_S, _CALL_S)
         for limit_s in limits_s:
             found.query(partial(self._grown, near=near, limit_s=limit_s))
         return found.least, found.most
@@ -179,12 +174,12 @@ class OnePool:
 
         A peak that is `enough` ends it, as if no lower one were possible.
         """
-        limit_s = call_limit_s if self.limits.deterministic else min(call_limit_s, max(0.01, self.deadline.left_s))
+        limit_s = min(call_limit_s, self.control.left_s)
         state = SearchState(
             instance,
-            deadline=Deadline.after(limit_s).at,
-            deterministic=self.limits.deterministic,
-            work_limit=max(1, int(limit_s * 50_000)) if self.limits.deterministic else 2**62,
+            deadline=self.control.within(limit_s).deadline.at,
+            deterministic=self.control.counts_work,
+            work_limit=max(1, int(limit_s * 50_000)) if self.control.counts_work else 2**62,
             trusted=_TRUSTED,
         )
         pools = np.zeros(len(instance), dtype=np.int64)

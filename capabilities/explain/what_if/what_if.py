@@ -2,79 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 
+from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.questions.parts import bodies, kept_rows, part, remade
 from memplan.capabilities.explain.questions.rules import rules_of
+from memplan.capabilities.explain.values import BufferWorth, PoolWorth, RuleCost, Source, WhatIf, WitnessSet
 from memplan.capabilities.explain.what_if import one_pool
-from memplan.capabilities.explain.what_if.values import BufferWorth, PoolWorth, RuleCost, Source, WhatIf, WitnessSet
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
-from memplan.solvers.portfolio.limits import Limits
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.warm_start import assignment_of
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control
 
-WHAT_IF_S = 5.0
-"""The seconds that what if may take beyond the solve, by default."""
-MORE = 1024
-"""The bytes of a pool whose worth is computed."""
-_CERTIFICATE_SHARE = 0.5
-"""The part of the time that is left which the certificate of a plan may take."""
+_CALL_S = 1.0
+"""The most seconds for the plan of a changed problem."""
+_CERTIFICATE_SHARE, _SOLVE_SHARE = 0.5, 0.5
+"""The parts of the time that is left which the certificate of a plan may take, and the plan of a pool without end."""
 _FOUND = ("optimal", "feasible")
 
 
-@dataclass(frozen=True)
-class WhatIfOptions(Limits):
-    """The options of what if: its seconds beyond the solve, and what is required.
-
-    `shrunk_to` is a part of the size, such as 0.5, or None; `more` the bytes that a pool gets. `on_progress` is called
-    with (buffers done, all).
-    """
-
-    time_limit_s: float = WHAT_IF_S
-    call_limit_s: float = 1.0
-    growth: bool = True
-    shrunk_to: float | None = None
-    pools: bool = True
-    rules: bool = True
-    more: int = MORE
-    on_progress: Callable[[int, int], None] | None = None
-
-
-def what_if(
-    problem: Problem,
-    *,
-    plan: Plan | None = None,
-    solve_time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-    options: WhatIfOptions | None = None,
-) -> WhatIf:
+def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> WhatIf:
     """Return what single changes of a problem are worth, against its best plan.
 
-    `plan` is a valid one, where there is one already. A problem of one pool that does not fit is looked at as if its
-    pool had no size. Where no plan is found, nothing is reported but the status.
+    `plan` is the answer of a solve. A problem of one pool that does not fit is looked at as if its pool had no size.
+    Where no plan is found, nothing is reported but the status.
     """
-    chosen = options or WhatIfOptions()
-    deadline = Deadline.after(chosen.time_limit_s)
-    if plan is None or plan.status not in _FOUND:
-        plan = chosen.solved(problem, solve_time_limit_s)
-        if plan.status not in _FOUND and len(problem.pools) == 1:
-            problem = remade(problem, {"pools": (problem.pools[0].model_copy(update={"size": None}),)})
-            plan = chosen.solved(problem, solve_time_limit_s)
-        deadline = Deadline.after(chosen.time_limit_s)
+    if plan.status not in _FOUND and len(problem.pools) == 1:
+        problem = remade(problem, {"pools": (problem.pools[0].model_copy(update={"size": None}),)})
+        plan = _solved(problem, control, _SOLVE_SHARE * control.left_s)
     if plan.status not in _FOUND or plan.peak is None:
         return WhatIf(status=plan.status)
-    study = _Study(problem, plan, chosen, deadline)
-    buffers = study.buffers()
-    pools = study.pools() if chosen.pools else ()
-    rules = study.rules() if chosen.rules else ()
+    study = _Study(problem, plan, options, control)
+    buffers, pools, rules = study.buffers(), study.pools(), study.rules()
     return WhatIf.model_construct(
         status=plan.status,
         peak=plan.peak,
@@ -83,21 +47,26 @@ def what_if(
         pools=pools,
         rules=rules,
         left_out=study.left_out,
-        wall_time_s=chosen.wall_time_s(deadline),
+        wall_time_s=control.wall_time_s,
     )
 
 
-class _Study:
-    """The questions about one problem and its plan, until a deadline."""
+def _solved(problem: Problem, control: Control, limit_s: float) -> Plan:
+    cancelled = Control(cancelled=control.cancelled)
+    return solve(problem, time_limit_s=limit_s, deterministic=control.counts_work, control=cancelled)
 
-    def __init__(self, problem: Problem, plan: Plan, options: WhatIfOptions, deadline: Deadline) -> None:
-        self.problem, self.plan, self.options, self.deadline = problem, plan, options, deadline
+
+class _Study:
+    """The questions about one problem and its plan, until the call ends."""
+
+    def __init__(self, problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> None:
+        self.problem, self.plan, self.options, self.control = problem, plan, options, control
         self.peak = plan.peak or 0
         self.left_out = 0
 
     @property
     def is_over(self) -> bool:
-        return self.options.is_over(self.deadline)
+        return self.control.is_over
 
     def buffers(self) -> tuple[BufferWorth, ...]:
         """Return the worth of each buffer of some bytes that is no alias."""
@@ -105,15 +74,12 @@ class _Study:
         found = assignment_of(self.problem, instance, self.plan.placements)
         if not one_pool.is_for(instance) or found is None:
             return self._by_problems()
-        options = self.options
-        pool_worth = one_pool.OnePool(self.problem, instance, found[1], self.deadline, options.call_limit_s, options)
+        pool_worth = one_pool.OnePool(self.problem, instance, found[1], self.control)
         worth = []
-        least, most = pool_worth.growth() if options.growth else (None, None)
+        least, most = pool_worth.growth()
         for i in range(len(instance)):
-            growth = None if least is None or most is None else (int(least[i]), int(most[i]))
-            worth.append(pool_worth.worth(i, growth, options.shrunk_to))
-            if options.on_progress is not None:
-                options.on_progress(i + 1, len(instance))
+            worth.append(pool_worth.worth(i, (int(least[i]), int(most[i])), self.options.shrunk_to))
+            self.control.report({"buffers_done": i + 1, "buffers": len(instance)})
         return tuple(worth)
 
     def _by_problems(self) -> tuple[BufferWorth, ...]:
@@ -140,10 +106,10 @@ class _Study:
     def _needed(self, body: I64) -> set[int]:
         """Return the bodies that the proof of the plan needs: all of them where it has no certificate."""
         everything = set(body.tolist())
-        if self.problem.objective != "peak" or self.plan.status != "optimal" or self.options.deterministic:
+        if self.problem.objective != "peak" or self.plan.status != "optimal" or self.control.counts_work:
             return everything
-        left_s = max(0.01, self.deadline.left_s * _CERTIFICATE_SHARE)
-        found = certify(self.problem, self.plan, time_limit_s=left_s, cancelled=self.options.cancelled)
+        left_s = max(0.01, self.control.deadline.left_s * _CERTIFICATE_SHARE)
+        found = certify(self.problem, self.plan, time_limit_s=left_s, cancelled=self.control.cancelled)
         index = self.problem.index
         return everything if found.kind == "none" else {int(body[index[name]]) for name in found.buffers}
 
@@ -170,10 +136,7 @@ class _Study:
         return max(0, self.peak - plan.peak), max(0, self.peak - least)
 
     def _answer(self, changed: Problem) -> Plan:
-        limit_s = self.options.call_limit_s
-        if not self.options.deterministic:
-            limit_s = min(limit_s, max(0.01, self.deadline.left_s))
-        return self.options.solved(changed, limit_s)
+        return _solved(changed, self.control, min(_CALL_S, self.control.left_s))
 
     def pools(self) -> tuple[PoolWorth, ...]:
         """Return the worth of more bytes in each pool that has a size."""

@@ -15,9 +15,8 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.portfolio.limits import UNLIMITED, Limits
-from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 
 Pose = Callable[[Sequence[int]], Problem]
 Goal = Literal["alive", "placed"]
@@ -56,7 +55,7 @@ def order_and_place(
     graph: OperationGraph,
     *,
     time_limit_s: float = TIME_LIMIT_S,
-    limits: Limits = UNLIMITED,
+    control: Control = Control(),
     alignment: int = 1,
     goal: Goal = "alive",
     on_order: Callable[[OrderResult], None] = lambda _: None,
@@ -71,14 +70,14 @@ def order_and_place(
     an alignment below 1, InvalidPlanError for an order that a check rejects.
     """
     began = time.monotonic()
-    inside = order_regions(graph, time_limit_s, limits.deterministic, limits.cancelled)
+    inside = order_regions(graph, time_limit_s, control.counts_work, control.cancelled)
     ordered = inside.ordered.graph
 
     def pose(order: Sequence[int]) -> Problem:
         return problem_of_order(ordered, order, alignment=alignment)
 
     found = order_and_pose(
-        ordered, pose, inside.rest_s, limits, goal, lambda result: on_order(inside.result_of(result, began))
+        ordered, pose, inside.rest_s, control, goal, lambda result: on_order(inside.result_of(result, began))
     )
     return replace(found, result=inside.result_of(found.result, began))
 
@@ -87,7 +86,7 @@ def order_and_pose(
     graph: OperationGraph,
     pose: Pose,
     time_limit_s: float,
-    limits: Limits,
+    control: Control,
     goal: Goal,
     on_order: Callable[[OrderResult], None] = lambda _: None,
 ) -> PlacedOrder:
@@ -98,21 +97,21 @@ def order_and_pose(
     if goal == "alive":
         # No order with more alive is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
-    with allowance(time_limit_s - for_plans, limits.deterministic, limits.cancelled) as left:
+    with allowance(time_limit_s - for_plans, control.counts_work, control.cancelled) as left:
         search = OrderSearch(graph, left)
         search.run()
     result = search.result()
     on_order(result)
     passed = time.monotonic() - began
     # Time that the search of orders did not need, as it ended with a proof, goes to the plans.
-    rest = for_plans if limits.deterministic else max(time_limit_s - passed, 0.0)
+    rest = for_plans if control.counts_work else max(time_limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
-    with allowance(rest, limits.deterministic, limits.cancelled) as left:
+    with allowance(rest, control.counts_work, control.cancelled) as left:
         search.use(left)
-        joint = _Joint(graph, search, result, _Planning(pose, limits, left, rest))
+        joint = _Joint(graph, search, result, _Planning(pose, control, left, rest))
         found = joint.best(goal)
-    wall_time_s = None if limits.deterministic else round(time.monotonic() - began, 6)
+    wall_time_s = None if control.counts_work else round(time.monotonic() - began, 6)
     return replace(found, result=replace(found.result, wall_time_s=wall_time_s))
 
 
@@ -121,14 +120,14 @@ class _Planning:
     """How plans are made, and what is left for that; `rest_s` is what a deterministic search may spend yet."""
 
     pose: Pose
-    limits: Limits
+    control: Control
     left: Allowance
     rest_s: float
 
     @property
     def left_s(self) -> float:
         """The seconds left, those of a clock or those that count work."""
-        return self.rest_s if self.limits.deterministic else self.left.left_s
+        return self.rest_s if self.control.counts_work else self.left.left_s
 
     @property
     def is_over(self) -> bool:
@@ -142,9 +141,15 @@ class _Planning:
         """
         limit = max(limit, _SHORTEST_S)
         self.rest_s -= limit
-        cancelled = None if is_first else self.limits.cancelled
-        control = SolveControl(cancelled=cancelled, start=start, is_quick=start is None)
-        return solve(problem, time_limit_s=limit, deterministic=self.limits.deterministic, control=control)
+        control = Control() if is_first else Control(cancelled=self.control.cancelled)
+        return solve(
+            problem,
+            time_limit_s=limit,
+            deterministic=self.control.counts_work,
+            start=start,
+            is_quick=start is None,
+            control=control,
+        )
 
 
 class _Joint:

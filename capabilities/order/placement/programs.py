@@ -14,7 +14,7 @@ from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.program_facts import ProgramFacts
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
 from memplan.planner.operations.statements import Alloc, Branches, Free, Operation, Repetition, Statement
-from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.search.control import Control
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def reorder_program(
     def pose(order: Sequence[int]) -> Problem:
         return analyse(drawn.reordered(order)).problem
 
-    limits = Limits(cancelled=cancelled, deterministic=deterministic)
-    placed = order_and_pose(drawn.graph, pose, time_limit_s, limits, "placed")
+    control = Control.of(time_limit_s, deterministic, cancelled)
+    placed = order_and_pose(drawn.graph, pose, time_limit_s, control, "placed")
     return ReorderedProgram(drawn.reordered(placed.result.order), drawn, placed)
 
 

@@ -19,7 +19,7 @@ from memplan.planner.errors import InputError, OptionError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.search.control import Control
 
 MOST_POINTS = 1000
 POINTS = 16
@@ -75,7 +75,7 @@ class _FrontierRequest:
     budget: int | None
     extra_cost: int | None
     points: int
-    limits: Limits
+    control: Control
 
 
 def recompute_frontier(
@@ -99,7 +99,8 @@ def recompute_frontier(
     started = time.monotonic()
     costs = costs_of(graph)
     limit = None if extra_cost is None else int(extra_cost * sum(costs))
-    request = _FrontierRequest(budget, limit, points, Limits(cancelled=cancelled, deterministic=deterministic))
+    control = Control.of(time_limit_s, deterministic, cancelled)
+    request = _FrontierRequest(budget, limit, points, control)
     base = order_operations(
         graph, time_limit_s=_ORDER_SHARE * time_limit_s, deterministic=deterministic, cancelled=cancelled
     )
@@ -204,11 +205,11 @@ def _made(
     deadline = time.monotonic() + time_limit_s
     points = []
     for k, runs in enumerate(every):
-        if k > 0 and request.limits.is_cancelled:
+        if k > 0 and request.control.cancelled.is_set():
             break
         # Counted work has no clock to share, so every point gets the same.
         share = time_limit_s / len(every)
-        if not request.limits.deterministic:
+        if not request.control.counts_work:
             share = max(0.0, deadline - time.monotonic()) / (len(every) - k)
             if k > 1 and share <= 0:
                 break
@@ -231,8 +232,8 @@ def _point(
         result = order_operations(
             form.graph,
             time_limit_s=time_limit_s / 4,
-            deterministic=request.limits.deterministic,
-            cancelled=request.limits.cancelled,
+            deterministic=request.control.counts_work,
+            cancelled=request.control.cancelled,
         )
         again = rewritten(graph, [form.runs[k] for k in result.order])
         is_settled = again.runs == form.runs
@@ -243,7 +244,7 @@ def _point(
     live_peak = peak_of(form.graph, order)
     # The bound is of another graph than the one that is planned, unless readers stayed with their clones.
     bound = result.lower_bound if is_settled else 0
-    place = placed(graph, form, time_limit_s / 4, request.limits)
+    place = placed(graph, form, time_limit_s / 4, request.control)
     extra = sum(costs[v] for v in form.runs) - sum(costs)
     seen: set[int] = set()
     clones = [v for v in form.runs if v in seen or seen.add(v)]  # type: ignore[func-returns-value]

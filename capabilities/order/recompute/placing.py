@@ -11,7 +11,8 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.rewriting_check import check_rewriting
-from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 
 _LEAST_S = 0.25
 """The time that a plan has at least."""
@@ -25,16 +26,17 @@ class PlacedProgram:
     plan: Plan
 
 
-def placed(graph: OperationGraph, form: Rewritten, time_limit_s: float, limits: Limits) -> PlacedProgram:
+def placed(graph: OperationGraph, form: Rewritten, time_limit_s: float, control: Control) -> PlacedProgram:
     """Plan a program with clones.
 
     Raises InvalidPlanError for a plan that the program cannot run on, OptionError where the time is too short for any.
     """
     problem = problem_of_order(form.graph, range(len(form.runs)))
-    plan = limits.solved(problem, max(time_limit_s, _LEAST_S))
+    deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
+    plan = solve(problem, time_limit_s=max(time_limit_s, _LEAST_S), deterministic=deterministic, control=cancelled)
     if plan.peak is None:
         # The end came before any plan was there, of which the first takes milliseconds.
-        plan = Limits(deterministic=limits.deterministic).solved(problem, _LEAST_S)
+        plan = solve(problem, time_limit_s=_LEAST_S, deterministic=deterministic)
     if plan.peak is None:
         raise OptionError(f"time_limit_s: must be enough for a plan of {len(problem.buffers):,} tensors")
     at = {row.id: row.offset for row in plan.placements}

@@ -25,10 +25,11 @@ from memplan.planner.model.plan import KeptPlaces, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.heuristics.ejection import ENDLESS, FEATURES, Ejector, Places, conflicting
-from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, solve_objective
-from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, Solve
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search import to_plan
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control
+from memplan.solvers.search.deadline import NEVER, Deadline
 from memplan.solvers.search.result import SolveResult
 
 DEFAULT_EPS = 0.02
@@ -48,7 +49,7 @@ def replan(
     least: Least = "buffers",
     time_limit_s: float | None = None,
     options: SolveOptions | None = None,
-    control: SolveControl | None = None,
+    control: Control = Control(),
 ) -> Plan:
     """Plan a problem with as many buffers as can be where an old plan has them; `kept` of the plan says how many.
 
@@ -60,7 +61,7 @@ def replan(
     seed. Where that is `fit`, pools may be filled to their ends. Where they require the same plan on every machine, the
     search for few moves counts its work as well. Raises OptionError for a wrong option.
     """
-    control, chosen = control or SolveControl(), options or SolveOptions()
+    chosen = options or SolveOptions()
     if time_limit_s is not None:
         chosen = chosen.model_copy(update={"time_limit_s": time_limit_s})
     part = read_eps(eps)
@@ -72,13 +73,13 @@ def replan(
         if (given := getattr(chosen, name)) is not None:
             raise OptionError(f"{name}: must not be given where an old plan is kept, got {shown(given)}")
     findings = {"findings": lint(problem)}
-    is_free = chosen.deterministic and control.deadline is None
+    is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
-    deadline = control.deadline or Deadline.after(limit_s)
+    deadline = control.deadline if control.has_deadline else Deadline.after(limit_s)
     # Three tenths for the peak: a worse one only makes the room for keeping larger.
     part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.left_s * _BASE_SHARE)
-    half = replace(control, deadline=None if is_free else deadline.within(part_s), start=old_plan)
-    base = solve_objective(problem, chosen.model_copy(update={"time_limit_s": part_s}), half)
+    half = replace(control, deadline=NEVER if is_free else deadline.within(part_s))
+    base = Solve(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
     if not len(base.plan.placements) or base.bound is None:
         return base.answer(chosen.deterministic).model_copy(update=findings)
     ends = ends_for(problem, base.plan, part, any_end=chosen.accept == "fit")
@@ -105,7 +106,7 @@ class _Replan:
     eps: Fraction
     least: Least
     deadline: Deadline
-    control: SolveControl
+    control: Control
     options: SolveOptions
     best: PlacementTable = field(init=False)
     weight: int = field(init=False)
@@ -118,13 +119,12 @@ class _Replan:
         self.weights = self.old.weights(self.least)
         self.best, self.weight = self.base.plan.placements, self._weigh(self.base.plan.placements)
         self.by = self.base.plan.solver or "base"
-        self.is_free = self.options.deterministic and self.control.deadline is None
+        self.is_free = self.options.deterministic and not self.control.has_deadline
 
     @property
     def is_over(self) -> bool:
         """True if the time is over, or the re-plan cancelled."""
-        cancelled = self.control.cancelled
-        return self.deadline.left_s <= 0.02 or (cancelled is not None and cancelled.is_set())
+        return self.deadline.left_s <= 0.02 or self.control.cancelled.is_set()
 
     @property
     def is_done(self) -> bool:
@@ -166,8 +166,8 @@ class _Replan:
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
         """Find any plan that keeps all of some places."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
-        control = SolveControl(None if self.is_free else self._until(_PINS_S), self.control.cancelled)
-        found = solve_objective(pinned(self.question, places, stays), options, control).plan
+        control = Control(NEVER if self.is_free else self._until(_PINS_S), self.control.cancelled)
+        found = Solve(pinned(self.question, places, stays), options, control).finish().plan
         if len(found.placements):
             self._offer(found.placements, "pins")
             self.has_pins = True
@@ -303,7 +303,7 @@ class _Replan:
             return early
         if is_proved:
             return "proved"
-        if self.control.cancelled is not None and self.control.cancelled.is_set():
+        if self.control.cancelled.is_set():
             return "cancelled"
         return "time_limit" if self.is_over else "work_limit"
 

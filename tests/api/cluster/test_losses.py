@@ -80,7 +80,7 @@ from tests.support.clusters import SMALL, task
 
 work.own_this_process()
 work.ALARM_S = 0.1
-work.solve_objective = lambda *_, **__: sum(range(10**12))  # which lets no other thread run
+work.Solve = lambda *_, **__: sum(range(10**12))  # which lets no other thread run
 work.dask.teller = lambda *_: lambda content: None
 work.perform("name", "topic", pack(task(SMALL, 0.1)))
 """

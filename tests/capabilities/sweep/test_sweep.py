@@ -17,7 +17,6 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 from tests.support import oracle
 
@@ -32,7 +31,7 @@ PROBLEM = Problem.model_validate(
 
 
 def planned(problem: Problem, start: Plan | None, **options: Any) -> Plan:
-    return solve(problem, control=SolveControl(start=start), **{"time_limit_s": 20.0} | options)
+    return solve(problem, start=start, **{"time_limit_s": 20.0} | options)
 
 
 def score(plan: Plan) -> tuple[float | None, ...]:
@@ -90,10 +89,7 @@ def test_a_plan_that_is_none_of_this_problem_is_no_start() -> None:
     stranger = solve(other, time_limit_s=20)
     broken = solve(with_sizes(PROBLEM, {"fast": 9}), time_limit_s=20)
     for start in (stranger, broken):
-        assert (
-            solve(with_sizes(PROBLEM, {"fast": 0}), time_limit_s=20, control=SolveControl(start=start)).status
-            == "optimal"
-        )
+        assert solve(with_sizes(PROBLEM, {"fast": 0}), time_limit_s=20, start=start).status == "optimal"
 
 
 def test_a_start_between_the_units_of_a_problem_sinks_to_whole_ones() -> None:
@@ -101,7 +97,7 @@ def test_a_start_between_the_units_of_a_problem_sinks_to_whole_ones() -> None:
     problem = Problem.model_validate({"buffers": rows})
     placements = [{"id": 0, "pool": "default", "offset": 3}, {"id": 1, "pool": "default", "offset": 100}]
     start = Plan.model_validate({"placements": placements})
-    plan = solve(problem, time_limit_s=1e-9, control=SolveControl(start=start))
+    plan = solve(problem, time_limit_s=1e-9, start=start)
     assert [place.offset for place in plan.placements] == [0, 64]
 
 

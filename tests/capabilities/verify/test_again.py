@@ -13,7 +13,6 @@ from memplan.planner.errors import OptionError, PlanError
 from memplan.planner.formats import read_problem
 from memplan.planner.model.plan import KeptPlaces, Plan
 from memplan.planner.verify import verifier
-from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.deadline import Deadline
 from tests.support.public_problems import FOLDER
@@ -84,10 +83,10 @@ def test_that_nothing_fits_is_found_again_with_its_reason() -> None:
 
 def test_a_search_that_a_clock_or_a_caller_ended_says_so() -> None:
     problem = read_problem((FOLDER / "minimalloc" / "J.1048576.csv").read_bytes(), "J.csv")
-    late = solve(problem, deterministic=True, control=SolveControl(deadline=Deadline.after(0.05)))
+    late = solve(problem, deterministic=True, control=Control(deadline=Deadline.after(0.05)))
     assert (late.reproducible, late.disturbed_by) == (False, "time_limit")
     cancelled = threading.Event()
     cancelled.set()
-    stopped = solve(problem, deterministic=True, control=SolveControl(cancelled=cancelled))
+    stopped = solve(problem, deterministic=True, control=Control(cancelled=cancelled))
     assert (stopped.reproducible, stopped.disturbed_by) == (False, "cancelled")
     assert (solve(problem, accept="fit").reproducible, verifier.verify(problem, late)) == (None, ())

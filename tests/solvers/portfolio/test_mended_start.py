@@ -12,7 +12,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.one_search import Solve
-from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.warm_start import mended_assignment
 from tests.support import public_problems
@@ -42,7 +42,7 @@ def test_a_plan_of_a_changed_problem_keeps_its_order() -> None:
     found = peak(problem, old)
     assert found is not None
     assert found <= 1.6 * (old.peak or 0)
-    started = Solve(problem, SolveOptions(), SolveControl(start=old))
+    started = Solve(problem, SolveOptions(), start=old)
     result = started.begin()
     assert result is None or result.plan.peak is not None
     assert any(by == "start" for by in started._search.offers)
@@ -69,4 +69,4 @@ def test_whatever_is_left_of_a_plan_becomes_a_right_one_or_none(seed: int) -> No
 def test_plans_of_nothing_start_nothing() -> None:
     problem = random_problem(1, 5)
     assert peak(problem, Plan()) is None
-    assert solve(problem, control=SolveControl(start=Plan())).status == "optimal"
+    assert solve(problem, start=Plan()).status == "optimal"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,9 +15,10 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.one_search import Solve
-from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.registry import EVERYTHING
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress, SolveResult
 from tests.support import false_claims, oracle
 from tests.support.tiny import FEATURES
@@ -148,7 +148,7 @@ def test_cancelling_keeps_the_best_plan(liars: None) -> None:
         RING,
         solver="waits",
         time_limit_s=60,
-        control=SolveControl(cancelled=cancelled, on_progress=cancel_at_first_plan),
+        control=Control(cancelled=cancelled, report=cancel_at_first_plan),
     )
     assert time.monotonic() - started < 5
     assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "cancelled", 6)
@@ -159,7 +159,7 @@ def test_what_is_cancelled_before_it_starts_answers_at_once() -> None:
     cancelled = threading.Event()
     cancelled.set()
     started = time.monotonic()
-    plan = solve(FULL_RING, control=SolveControl(cancelled=cancelled), time_limit_s=60)
+    plan = solve(FULL_RING, control=Control(cancelled=cancelled), time_limit_s=60)
     assert time.monotonic() - started < 5
     assert plan.stop_reason == "cancelled"
     assert plan.status == "unknown"
@@ -167,7 +167,7 @@ def test_what_is_cancelled_before_it_starts_answers_at_once() -> None:
 
 def test_progress_tells_peak_bound_and_gap() -> None:
     seen: list[Progress] = []
-    solve(RING, solver="greedy", control=SolveControl(on_progress=seen.append))
+    solve(RING, solver="greedy", control=Control(report=seen.append))
     assert [(now.peak, now.lower_bound, now.gap) for now in seen][-1] == (6, 4, 0.5)
 
 
@@ -205,10 +205,10 @@ def test_a_bound_that_one_engine_alone_claims_is_not_believed(liars: None) -> No
 
 
 def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
-    shown: list[Callable[[], SolveResult | None]] = []
     seen: list[SolveResult | None] = []
-    plan = solve(RING, control=SolveControl(on_start=shown.append, on_progress=lambda _: seen.append(shown[0]())))
-    assert shown[0]() is not None
+    search = Solve(RING, SolveOptions(), Control(report=lambda _: seen.append(search.so_far())))
+    plan = search.finish().plan
+    assert search.so_far() is not None
     assert seen
     for so_far in [result.plan for result in seen if result is not None]:
         assert_is_plan(RING, so_far)

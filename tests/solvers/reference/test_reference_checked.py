@@ -13,11 +13,11 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import checked
 from memplan.solvers.reference.table import BY_NAME, PLANNERS
 from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Progress
 from tests.support import oracle
@@ -36,10 +36,8 @@ TIGHT: dict[str, Any] = {
 EASY: dict[str, Any] = {"buffers": TIGHT["buffers"][:2]}
 
 
-def plan_of(problem: dict[str, Any], accept: str | None = None, cancelled: threading.Event | None = None) -> Plan:
-    return solve(
-        Problem.model_validate(problem), solver=GREEDY, accept=accept, control=SolveControl(cancelled=cancelled)
-    )
+def plan_of(problem: dict[str, Any], accept: str | None = None, control: Control = Control()) -> Plan:
+    return solve(Problem.model_validate(problem), solver=GREEDY, accept=accept, control=control)
 
 
 @pytest.mark.parametrize("planner", BY_NAME)
@@ -123,14 +121,14 @@ def test_a_plan_is_optimal_where_the_bound_says_so_and_else_has_no_reason_to_sto
 
 def test_each_plan_is_reported_as_progress() -> None:
     told: list[Progress] = []
-    solve(Problem.model_validate(TIGHT), solver=GREEDY, control=SolveControl(on_progress=told.append))
+    solve(Problem.model_validate(TIGHT), solver=GREEDY, control=Control(report=told.append))
     assert [(now.peak, now.lower_bound, now.by) for now in told] == [(16, 12, GREEDY)]
 
 
 def test_a_cancelled_planner_says_that_it_was_stopped() -> None:
     cancelled = threading.Event()
     cancelled.set()
-    plan = plan_of(EASY, cancelled=cancelled)
+    plan = plan_of(EASY, control=Control(cancelled=cancelled))
     assert (plan.status, plan.stop_reason) == ("unknown", "cancelled")
     assert plan.explanation is not None
     assert plan.explanation.message == f"{GREEDY} was stopped before it had placed every buffer"

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from memplan.capabilities.explain.explain import explain
+from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.reasons.enough import enough
-from memplan.capabilities.explain.reasons.explain import explain, with_reason
-from memplan.capabilities.explain.reasons.options import ExplainOptions
+from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.planner.model.plan import Enough, Explanation
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 from tests.support import public_problems
 from tests.support.depth import seeds
 from tests.support.oracle import best_score
@@ -21,11 +22,11 @@ from tests.support.reasons import cut_down
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 from tests.support.tiny import CONSTRAINED, random_tiny
 
-GENEROUS = ExplainOptions(time_limit_s=20, with_enough=False)
+GENEROUS = ExplainOptions(time_limit_s=60, explain_s=20)
 
 
-def reason(problem: Problem, options: ExplainOptions = GENEROUS) -> Explanation:
-    found = explain(problem, options=options)
+def reason(problem: Problem, options: ExplainOptions = GENEROUS, control: Control = Control()) -> Explanation:
+    found = explain(problem, options=options, control=control).explanation
     assert found is not None
     return found
 
@@ -68,7 +69,7 @@ def test_random_problems_that_do_not_fit_have_a_reason_that_does_not_fit_either(
     explained = 0
     for seed in seeds(30):
         problem = random_tiny(seed)
-        found = explain(problem, options=GENEROUS)
+        found = explain(problem, options=GENEROUS).explanation
         assert (found is None) == (best_score(problem) is not None)
         if found is not None:
             assert is_a_reason(problem, found)
@@ -114,13 +115,12 @@ def test_an_optimum_above_the_live_sets_is_explained_by_a_core() -> None:
     assert peak is not None
     assert peak > 1000
     stages: list[str] = []
-    told = ExplainOptions(20, lambda stage, found: stages.append(stage))
-    found = reason(sized(problem, peak - 1), told)
+    found = reason(sized(problem, peak - 1), control=Control(report=lambda event: stages.append(event["stage"])))
     assert found.kind == "core"
     assert found.irreducible
     assert found.would_do is not None
     assert (found.would_do.size, found.would_do.proved, found.needed) == (peak, True, peak)
-    assert stages[0] == "witness"
+    assert stages[:2] == ["infeasible", "witness"]
     assert stages[-2:] == ["irreducible", "enough"]
     assert solve(cut_down(sized(problem, peak - 1), found.buffers, ())).status == "infeasible"
     for name in found.buffers:
@@ -138,15 +138,6 @@ def test_in_two_pools_the_confined_buffers_are_the_reason() -> None:
     assert found.pool == "fast"
 
 
-def test_the_fuller_reason_passes_the_verifier_and_replaces_the_first_one() -> None:
-    problem = sized(public_problems.problem("tflite/kws_dscnn_int8.csv"), 10_000)
-    plan = with_reason(problem, solve(problem))
-    assert plan.explanation is not None
-    assert plan.explanation.kind == "live-set"
-    fitting = solve(public_problems.problem("tflite/kws_dscnn_int8.csv"))
-    assert with_reason(problem, fitting) is fitting
-
-
 def test_a_cancelled_explanation_says_what_is_known() -> None:
     cancelled = threading.Event()
     problem = full_load(0, 14)
@@ -154,7 +145,7 @@ def test_a_cancelled_explanation_says_what_is_known() -> None:
     small = sized(problem, peak - 1)
     plan = solve(small, time_limit_s=20)
     cancelled.set()
-    found = explain(small, plan=plan, options=ExplainOptions(cancelled=cancelled))
+    found = reason_of(small, plan, Control.of(2, cancelled=cancelled))
     assert found is not None
     assert not found.irreducible
     assert found.calls == 0
@@ -179,7 +170,7 @@ def test_a_size_that_would_do_is_the_least_where_all_below_are_known_not_to() ->
     # So little time that no bound meets the peak: what is known of smaller sizes decides.
     problem = public_problems.problem("minimalloc/J.1048576.csv")
     for least, is_proved in ((0, False), (2**40, True)):  # nothing proves J in so little time
-        found = enough(problem, "default", least, 0.05, Limits())
+        found = enough(problem, "default", least, Control.of(0.05))
         assert found is not None
         assert found.proved is is_proved
 
@@ -188,5 +179,5 @@ def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
     # Three of five in a ring need 61 bytes; no live set, but a search, proves that 60 are too few.
     rows = [{"id": k, "size": size} for k, size in enumerate((20, 21, 20, 21, 20))]
     ring = {"buffers": rows, "conflicts": [(k, (k + 1) % 5) for k in range(5)], "pools": [{"name": "s", "size": 60}]}
-    found = reason(Problem.model_validate(ring), ExplainOptions(time_limit_s=20))
+    found = reason(Problem.model_validate(ring))
     assert (found.needed, found.would_do) == (61, Enough(pool="s", size=61, proved=True))

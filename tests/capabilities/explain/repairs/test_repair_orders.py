@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.repairs.orders import repairs_of_graph
+from memplan.capabilities.explain.values import OrderRepairs
 from memplan.planner.audit import verify
-from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
 from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.search.control import Control
 
 RANDWIRE = Path(__file__).parents[4] / "examples" / "graphs" / "cells_randwire32x1_s1.json"
 SWAPPED = {
@@ -26,13 +28,18 @@ SWAPPED = {
 }
 
 
+def repairs(graph: OperationGraph, capacity: int, wanted: int = 3) -> OrderRepairs:
+    options = ExplainOptions(repairs=wanted, with_plans=True)
+    return repairs_of_graph(graph, capacity, options, Control.of(20))
+
+
 @pytest.fixture
 def graph() -> OperationGraph:
     return graph_from(SWAPPED)
 
 
 def test_two_neighbours_that_change_places_are_the_smallest_repair(graph: OperationGraph) -> None:
-    found = repairs_of_graph(graph, 14, wanted=1)
+    found = repairs(graph, 14, 1)
     repair = found.repairs[0]
     assert (repair.kind, repair.operations, repair.moves) == ("swap", (1, 2), 2)
     assert repair.order is not None
@@ -44,11 +51,11 @@ def test_two_neighbours_that_change_places_are_the_smallest_repair(graph: Operat
 
 
 def test_an_order_that_fits_needs_no_repair(graph: OperationGraph) -> None:
-    assert [repair.kind for repair in repairs_of_graph(graph, 100).repairs] == ["none"]
+    assert [repair.kind for repair in repairs(graph, 100).repairs] == ["none"]
 
 
 def test_that_no_order_fits_is_proved(graph: OperationGraph) -> None:
-    found = repairs_of_graph(graph, 9, time_limit_s=20)
+    found = repairs(graph, 9)
     assert (found.repairs, found.proved) == ((), True)
     assert found.least_live_peak > 9
 
@@ -56,18 +63,9 @@ def test_that_no_order_fits_is_proved(graph: OperationGraph) -> None:
 @pytest.mark.slow
 def test_a_cell_is_repaired_by_another_order() -> None:
     graph = read_graph(RANDWIRE.read_bytes())
-    found = repairs_of_graph(graph, 3_800_000, time_limit_s=20, wanted=1)
+    found = repairs(graph, 3_800_000, 1)
     assert found.repairs[0].kind in ("swap", "reorder")
     problem, plan = found.repairs[0].problem, found.repairs[0].plan
     assert problem is not None
     assert plan is not None
     assert verify(problem, plan) == ()
-
-
-def test_wrong_options_are_refused(graph: OperationGraph) -> None:
-    with pytest.raises(OptionError, match="capacity: must be at least 0, got -1"):
-        repairs_of_graph(graph, -1)
-    with pytest.raises(OptionError, match="wanted: must be at least 1, got 0"):
-        repairs_of_graph(graph, 1, wanted=0)
-    with pytest.raises(OptionError, match="time_limit_s: must be above 0 and finite, got 0"):
-        repairs_of_graph(graph, 1, time_limit_s=0)

@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 
-from memplan.capabilities.explain.what_if.what_if import WhatIfOptions, what_if
+from memplan.capabilities.explain.explain import explain
+from memplan.capabilities.explain.options import ExplainOptions
+from memplan.capabilities.explain.values import WhatIf
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import best_score
 from tests.support.tight_problems import tight_problem
 
-PATIENT = WhatIfOptions(time_limit_s=60, shrunk_to=0.5)
+
+def what_if(problem: Problem, **options: Any) -> WhatIf:
+    found = explain(problem, options=ExplainOptions(**{"what_if": True, "time_limit_s": 150, "study_s": 60} | options))
+    assert found.what_if is not None
+    return found.what_if
 
 
 def changed(problem: Problem, name: int | str, **fields: Any) -> Problem:
@@ -36,7 +42,7 @@ def test_each_worth_is_that_of_brute_force(feature: str) -> None:
         if best_score(problem) is None:
             continue
         peak = least(problem)
-        found = what_if(problem, options=PATIENT)
+        found = what_if(problem, shrunk_to=0.5)
         assert found.peak == peak
         assert found.status == "optimal"
         for row in found.buffers:
@@ -71,7 +77,7 @@ def test_of_several_pools_the_next_bytes_are_worth_cost() -> None:
     rows = [{"id": k, "size": 10, "start": 0, "end": 2, "traffic": 100} for k in range(3)]
     pools = [{"name": "fast", "size": 20, "cost": 1.0}, {"name": "slow", "cost": 3.0}]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
-    found = what_if(problem, options=WhatIfOptions(more=10))
+    found = what_if(problem, more=10)
     assert [(row.pool, row.gain, row.exact) for row in found.pools] == [("fast", (200.0, 200.0), True)]
     assert [row.gain_if_dropped for row in found.buffers] == [(10, 10)] * 3
 

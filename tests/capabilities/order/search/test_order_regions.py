@@ -7,6 +7,7 @@ import random
 import pytest
 
 from memplan.api.bench.orders import ORDERERS
+from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.repairs.orders import repairs_of_graph
 from memplan.capabilities.order.placement.joint import order_and_place
 from memplan.capabilities.order.recompute.frontier import recompute_frontier
@@ -17,10 +18,11 @@ from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region, graph_from
 from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.search.control import Control
 from tests.support.operation_graphs import ORDERED_INSIDE, least_peak, random_graph
 
 CALL = graph_from(ORDERED_INSIDE)
+REPAIRS = ExplainOptions(repairs=3, with_plans=True)
 
 
 def with_regions(rng: random.Random, graph: OperationGraph, depth: int) -> OperationGraph:
@@ -64,7 +66,7 @@ def applied(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[
 def test_the_peak_is_that_of_the_best_orders_inside() -> None:
     for found in (
         order_operations(CALL, deterministic=True),
-        order_and_place(CALL, limits=Limits(deterministic=True)).result,
+        order_and_place(CALL, control=Control(counted_s=10.0)).result,
     ):
         assert (found.given_peak, found.peak, found.lower_bound, found.status) == (206, 107, 107, "optimal")
         assert [region.path for region in found.regions] == [(0, 0)]
@@ -75,9 +77,9 @@ def test_the_peak_is_that_of_the_best_orders_inside() -> None:
 
 
 def test_repairs_know_the_orders_inside() -> None:
-    found = repairs_of_graph(CALL, 150, deterministic=True, time_limit_s=2)
+    found = repairs_of_graph(CALL, 150, REPAIRS, Control.of(2, deterministic=True))
     assert [(each.kind, each.live_peak, len(each.regions)) for each in found.repairs] == [("reorder", 107, 1)]
-    nothing = repairs_of_graph(CALL, 106, deterministic=True, time_limit_s=2)
+    nothing = repairs_of_graph(CALL, 106, REPAIRS, Control.of(2, deterministic=True))
     assert (nothing.repairs, nothing.least_live_peak, nothing.proved) == ((), 107, True)
 
 
@@ -107,7 +109,7 @@ def test_what_is_planned_has_the_orders_inside() -> None:
     for seed in range(12):
         rng = random.Random(seed)
         graph = with_regions(rng, random_graph(rng, 4), 1)
-        placed = order_and_place(graph, limits=Limits(deterministic=True), time_limit_s=1)
+        placed = order_and_place(graph, control=Control(counted_s=1.0), time_limit_s=1)
         assert verify(placed.problem, placed.plan) == ()
         assert placed.problem == problem_of_order(placed.result.graph, placed.result.order)
         assert placed.result.peak == least_with_regions(graph), seed

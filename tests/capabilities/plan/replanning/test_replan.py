@@ -16,8 +16,9 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 from tests.support import public_problems
 from tests.support.changed_problems import changed, fewest_moves, rows_of
 from tests.support.depth import DEPTH
@@ -193,7 +194,7 @@ def test_a_cancelled_re_plan_returns_what_it_has() -> None:
     problem = public_problems.problem("minimalloc/A.1048576.csv")
     cancelled = threading.Event()
     cancelled.set()
-    plan = replan(problem, Plan(), control=SolveControl(cancelled=cancelled))
+    plan = replan(problem, Plan(), control=Control(cancelled=cancelled))
     assert plan.status in ("feasible", "unknown", "optimal")
 
 

@@ -1,0 +1,101 @@
+"""The control of a call while it runs: when it ends, what ends it before, and where it reports."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any, Protocol, Self
+
+from memplan.solvers.search.deadline import NEVER, Deadline
+
+_LEAST_S = 0.02
+"""The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
+
+
+class Timed(Protocol):
+    """The options of a call: its time limit, and whether work is counted instead of time."""
+
+    @property
+    def time_limit_s(self) -> float:
+        """The seconds until the answer."""
+
+    @property
+    def counts_work(self) -> bool:
+        """True where the answer is the same on every machine."""
+
+
+def silent(_: Any) -> None:
+    """Report to nobody."""
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """The control of a call while it runs: of a question, of a solve, of a search.
+
+    deadline: when the answer is due; never, until the call has begun, where its time limit alone decides.
+    cancelled: ends the search early, with the best answer so far.
+    report: is called with what is new; of a question objects of JSON with few numbers, of a solve its Progress.
+    is_local: the caller runs this process, and may name code of his own that is run.
+    note: is called with an answer that holds, to be given where the call is abandoned before it returns.
+    counted_s: the time limit where work is counted instead of time; then no clock decides but that of the caller.
+    """
+
+    deadline: Deadline = NEVER
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    report: Callable[[Any], object] = silent
+    is_local: bool = False
+    note: Callable[[Any], None] | None = None
+    counted_s: float | None = None
+
+    @classmethod
+    def of(cls, limit_s: float, deterministic: bool = False, cancelled: threading.Event | None = None) -> Self:
+        """Return the control of a call that begins now and has so many seconds, or work for so many."""
+        deadline, counted_s = (NEVER, limit_s) if deterministic else (Deadline.after(limit_s), None)
+        return cls(deadline, cancelled or threading.Event(), counted_s=counted_s)
+
+    def begun(self, options: Timed) -> Self:
+        """Return the control of a call that begins now."""
+        counted_s = options.time_limit_s if options.counts_work else None
+        due = Deadline.after(inf if options.counts_work else options.time_limit_s)
+        return replace(self, deadline=self.deadline if self.has_deadline else due, counted_s=counted_s)
+
+    @property
+    def has_deadline(self) -> bool:
+        """True where a clock ends the call."""
+        return self.deadline.at < inf
+
+    @property
+    def counts_work(self) -> bool:
+        """True where work is counted instead of time."""
+        return self.counted_s is not None
+
+    @property
+    def left_s(self) -> float:
+        """The seconds that are left, never below what a small problem takes; all of them where work is counted."""
+        return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.left_s)
+
+    @property
+    def is_over(self) -> bool:
+        """True once the call was cancelled, or has no time left; where work is counted, only the former."""
+        return self.cancelled.is_set() or (not self.counts_work and self.deadline.left_s <= 0)
+
+    @property
+    def wall_time_s(self) -> float | None:
+        """The seconds that it took so far; None where work is counted, as no clock may show in the answer."""
+        return None if self.counts_work else round(self.deadline.passed_s, 6)
+
+    def within(self, limit_s: float) -> Self:
+        """Return the control of a part of the call that has so many seconds."""
+        counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
+        return replace(self, deadline=Deadline.after(min(limit_s, self.deadline.left_s)), counted_s=counted_s)
+
+    def child(self, share: float) -> Self:
+        """Return the control of a part of the call that has a share of what is left of it."""
+        return self.within(share * self.left_s)
+
+    def searching(self, *, keeping_s: float = 0.0, report: Callable[[Any], object] | None = None) -> Self:
+        """Return the control of a solve inside the call, which leaves so many seconds of the call to what follows."""
+        deadline = NEVER if self.counts_work else self.deadline.earlier(max(0.0, keeping_s))
+        return replace(self, deadline=deadline, report=report or silent, note=None)
