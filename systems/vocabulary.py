@@ -6,6 +6,7 @@ before each axis, then those behind. `groups`, `axis` and `block` are integers; 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
@@ -14,13 +15,25 @@ from memplan.planner.operations.graph_facts import Attribute
 MOST_NUMBERS = 64
 """The longest list that is kept as an attribute."""
 _MOST_LETTERS = 100
-_SAME = frozenset(
-    {"abs", "add", "ceil", "clip", "concat", "cos", "div", "elu", "equal", "erf", "exp", "floor", "gather", "gelu"}
-    | {"greater", "less", "log", "mish", "mul", "neg", "not", "pad", "pow", "prelu", "relu", "relu6", "reshape"}
-    | {"round", "rsqrt", "sigmoid", "sign", "sin", "slice", "softmax", "softplus", "split", "sqrt", "square", "sub"}
-    | {"tanh", "tile", "transpose", "where", "matmul", "argmax", "argmin"}
-)
-"""The kinds that formats call by the same word, in small or capital letters."""
+_SAME = frozenset("""
+abs add argmax argmin batch_norm call cast ceil clip concat conv2d conv2d_transpose cos depth_to_space dequantize div
+dropout elu equal erf exp floor fully_connected gather gelu global_average_pool global_max_pool greater hard_sigmoid
+hard_swish identity if layer_norm leaky_relu less log loop lrn matmul max_pool2d maximum minimum mish mul neg not pad
+pow prelu quantize reciprocal reduce reduce_max reduce_mean reduce_sum relu relu6 reshape round rsqrt scan sigmoid sign
+sin slice softmax softplus space_to_depth split sqrt square sub tanh tile transpose where
+""".split())  # fmt: skip  # noqa: SIM905
+"""The kinds that formats call by the same word: `leaky_relu`, `LEAKY_RELU` or `LeakyRelu`."""
+_NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def types_by_number(names: str) -> dict[int, str]:
+    """Return the types of elements by their numbers in a schema, from their names in its order; `-` stands for none."""
+    return {number: name for number, name in enumerate(names.split()) if name != "-"}
+
+
+def kinds_by_name(names: Mapping[str, str]) -> dict[str, str]:
+    """Return the kind of operation that each name of a format stands for; `names` are a kind's, with spaces between."""
+    return {name: kind for kind, row in names.items() for name in row.split()}
 
 
 def plain(value: object) -> Attribute | None:
@@ -59,11 +72,8 @@ def same_pads(
 
 def kind_of(name: str, kinds: Mapping[str, str]) -> str | None:
     """Return the word for an operation by the name that a format has for it; None for one that has none."""
-    found = kinds.get(name)
-    if found is None:
-        lower = name.lower()
-        return lower if lower in _SAME else None
-    return found
+    words = name.lower(), _NEXT_WORD.sub("_", name).lower()
+    return kinds.get(name) or next((word for word in words if word in _SAME), None)
 
 
 def _is_small(value: float) -> bool:

@@ -2,88 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.onnx.folding import FoldedNumbers
-from memplan.systems.onnx.model import shape_of
-from memplan.systems.vocabulary import kind_of, plain_attributes, same_pads
+from memplan.systems.onnx.model import DTYPES, shape_of
+from memplan.systems.vocabulary import kind_of, kinds_by_name, plain_attributes, same_pads
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TypeProto
 
-DTYPES: Mapping[int, str] = {
-    1: "float32",
-    2: "uint8",
-    3: "int8",
-    4: "uint16",
-    5: "int16",
-    6: "int32",
-    7: "int64",
-    9: "bool",
-    10: "float16",
-    11: "float64",
-    12: "uint32",
-    13: "uint64",
-    14: "complex64",
-    15: "complex128",
-    16: "bfloat16",
-    17: "float8_e4m3fn",
-    18: "float8_e4m3fnuz",
-    19: "float8_e5m2",
-    20: "float8_e5m2fnuz",
-    21: "uint4",
-    22: "int4",
-    23: "float4_e2m1",
-    24: "float8_e8m0",
-    25: "uint2",
-    26: "int2",
-}
 STANDARD = ("", "ai.onnx")
 BY_CHANCE = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 """The operators that draw random numbers."""
-_KINDS = {
-    "ConvInteger": "conv2d",
-    "QLinearConv": "conv2d",
-    "Gemm": "fully_connected",
-    "MatMulInteger": "matmul",
-    "QLinearMatMul": "matmul",
-    "GlobalAveragePool": "global_average_pool",
-    "GlobalMaxPool": "global_max_pool",
-    "LeakyRelu": "leaky_relu",
-    "HardSwish": "hard_swish",
-    "LRN": "lrn",
-    "Sum": "add",
-    "HardSigmoid": "hard_sigmoid",
-    "Min": "minimum",
-    "Max": "maximum",
-    "QuantizeLinear": "quantize",
-    "DequantizeLinear": "dequantize",
-    "Cast": "cast",
-    "BatchNormalization": "batch_norm",
-    "LayerNormalization": "layer_norm",
-    "ReduceMean": "reduce_mean",
-    "ReduceSum": "reduce_sum",
-    "ReduceMax": "reduce_max",
-    "DepthToSpace": "depth_to_space",
-    "SpaceToDepth": "space_to_depth",
-    "Resize": "resize",
-    "Upsample": "resize",
-    "Identity": "identity",
-    "Flatten": "reshape",
-    "Squeeze": "reshape",
-    "Unsqueeze": "reshape",
-    "If": "if",
-    "Loop": "loop",
-    "Scan": "scan",
-    "Dropout": "dropout",
-    "Swish": "silu",
-    "Reciprocal": "reciprocal",
-    "Expand": "broadcast",
-}
+_KINDS = kinds_by_name(
+    {
+        "conv2d": "ConvInteger QLinearConv",
+        "fully_connected": "Gemm",
+        "matmul": "MatMulInteger QLinearMatMul",
+        "add": "Sum",
+        "minimum": "Min",
+        "maximum": "Max",
+        "quantize": "QuantizeLinear",
+        "dequantize": "DequantizeLinear",
+        "batch_norm": "BatchNormalization",
+        "layer_norm": "LayerNormalization",
+        "resize": "Resize Upsample",
+        "reshape": "Flatten Squeeze Unsqueeze",
+        "silu": "Swish",
+        "broadcast": "Expand",
+    }
+)
 _SPATIAL = {"Conv": "conv", "ConvTranspose": "conv_transpose", "MaxPool": "max_pool", "AveragePool": "average_pool"}
 _SPATIAL |= {"QLinearConv": "conv", "ConvInteger": "conv"}
 _RENAMED = {"group": "groups", "kernel_shape": "kernel", "blocksize": "block", "transA": "transpose_a"}

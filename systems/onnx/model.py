@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import shown
+from memplan.planner.operations.graph_facts import bits_of
+from memplan.systems.vocabulary import types_by_number
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TypeProto
 
-BITS: Mapping[int, int] = {
-    1: 32,  # FLOAT
-    2: 8,  # UINT8
-    3: 8,  # INT8
-    4: 16,  # UINT16
-    5: 16,  # INT16
-    6: 32,  # INT32
-    7: 64,  # INT64
-    9: 8,  # BOOL
-    10: 16,  # FLOAT16
-    11: 64,  # DOUBLE
-    12: 32,  # UINT32
-    13: 64,  # UINT64
-    14: 64,  # COMPLEX64
-    15: 128,  # COMPLEX128
-    16: 16,  # BFLOAT16
-    17: 8,  # FLOAT8E4M3FN
-    18: 8,  # FLOAT8E4M3FNUZ
-    19: 8,  # FLOAT8E5M2
-    20: 8,  # FLOAT8E5M2FNUZ
-    21: 4,  # UINT4
-    22: 4,  # INT4
-    23: 4,  # FLOAT4E2M1
-    24: 8,  # FLOAT8E8M0
-    25: 2,  # UINT2
-    26: 2,  # INT2
-}
-"""From TensorProto.DataType to the bits of an element; strings (8) have none."""
-
+DTYPES = types_by_number("""
+- float32 uint8 int8 uint16 int16 int32 int64 - bool float16 float64 uint32 uint64 complex64 complex128 bfloat16
+float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz uint4 int4 float4_e2m1 float8_e8m0 uint2 int2
+""")
+"""From TensorProto.DataType to the type of an element; strings (8) have none."""
+BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()}
 _TAKEN = "memplan_taken"
 
 

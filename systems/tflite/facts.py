@@ -6,7 +6,7 @@ Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields a
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
@@ -15,71 +15,37 @@ from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.flatbuffer import Table
 from memplan.systems.imported import element_count
 from memplan.systems.tflite.model import Operator, Subgraph, TfliteTensor
-from memplan.systems.vocabulary import MOST_NUMBERS, kind_of, same_pads
+from memplan.systems.tflite.names import DTYPES
+from memplan.systems.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, same_pads
 
-DTYPES: Mapping[int, str] = {
-    0: "float32",
-    1: "float16",
-    2: "int32",
-    3: "uint8",
-    4: "int64",
-    6: "bool",
-    7: "int16",
-    8: "complex64",
-    9: "int8",
-    10: "float64",
-    11: "complex128",
-    12: "uint64",
-    15: "uint32",
-    16: "uint16",
-    17: "int4",
-    18: "bfloat16",
-    19: "int2",
-    20: "uint4",
-    21: "float8_e4m3fn",
-    22: "float8_e5m2",
-}
 _EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}
 _EFFECTS |= {"HASHTABLE_IMPORT", "HASHTABLE_SIZE", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "MULTINOMIAL"}
 _EFFECTS |= {"STABLEHLO_RNG_BIT_GENERATOR", "STABLEHLO_CUSTOM_CALL"}
 """The operators that change, read or draw from what no tensor shows; custom ones may."""
-_KINDS = {
-    "CONV_2D": "conv2d",
-    "DEPTHWISE_CONV_2D": "depthwise_conv2d",
-    "TRANSPOSE_CONV": "conv2d_transpose",
-    "MAX_POOL_2D": "max_pool2d",
-    "AVERAGE_POOL_2D": "average_pool2d",
-    "CONCATENATION": "concat",
-    "PADV2": "pad",
-    "FULLY_CONNECTED": "fully_connected",
-    "BATCH_MATMUL": "matmul",
-    "LOGISTIC": "sigmoid",
-    "MEAN": "reduce_mean",
-    "SUM": "reduce_sum",
-    "REDUCE_MAX": "reduce_max",
-    "RESIZE_BILINEAR": "resize",
-    "MAXIMUM": "maximum",
-    "RESIZE_NEAREST_NEIGHBOR": "resize",
-    "DEPTH_TO_SPACE": "depth_to_space",
-    "SPACE_TO_DEPTH": "space_to_depth",
-    "MINIMUM": "minimum",
-    "QUANTIZE": "quantize",
-    "DEQUANTIZE": "dequantize",
-    "CAST": "cast",
-    "IF": "if",
-    "WHILE": "loop",
-    "CALL": "call",
-    "CALL_ONCE": "call",
-    "LEAKY_RELU": "leaky_relu",
-    "HARD_SWISH": "hard_swish",
-    "SQUEEZE": "reshape",
-    "EXPAND_DIMS": "reshape",
-    "STRIDED_SLICE": "slice",
-    "LOGICAL_NOT": "not",
-    "SPLIT_V": "split",
-    "ARG_MAX": "argmax",
-    "ARG_MIN": "argmin",
-}
+_KINDS = kinds_by_name(
+    {
+        "conv2d": "CONV_2D",
+        "depthwise_conv2d": "DEPTHWISE_CONV_2D",
+        "conv2d_transpose": "TRANSPOSE_CONV",
+        "max_pool2d": "MAX_POOL_2D",
+        "average_pool2d": "AVERAGE_POOL_2D",
+        "concat": "CONCATENATION",
+        "pad": "PADV2",
+        "matmul": "BATCH_MATMUL",
+        "sigmoid": "LOGISTIC",
+        "reduce_mean": "MEAN",
+        "reduce_sum": "SUM",
+        "resize": "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR",
+        "loop": "WHILE",
+        "call": "CALL_ONCE",
+        "reshape": "SQUEEZE EXPAND_DIMS",
+        "slice": "STRIDED_SLICE",
+        "not": "LOGICAL_NOT",
+        "split": "SPLIT_V",
+        "argmax": "ARG_MAX",
+        "argmin": "ARG_MIN",
+    }
+)
 _FUSED = {1: "relu", 2: "relu_n1_to_1", 3: "relu6", 4: "tanh", 5: "sign"}
 _FUSED_AT = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 4, "MAX_POOL_2D": 5, "AVERAGE_POOL_2D": 5, "TRANSPOSE_CONV": 3}
 _FUSED_AT |= {"CONCATENATION": 1, "FULLY_CONNECTED": 0, "ADD": 0, "SUB": 0, "MUL": 0, "DIV": 0}

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from memplan.planner.operations.graph_facts import bits_of
+from memplan.systems.vocabulary import types_by_number
+
 _NAMES = """\
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR
 FULLY_CONNECTED HASHTABLE_LOOKUP L2_NORMALIZATION L2_POOL_2D LOCAL_RESPONSE_NORMALIZATION LOGISTIC LSH_PROJECTION
@@ -36,29 +39,12 @@ STABLEHLO_CASE
 """
 OPERATORS: Mapping[int, str] = dict(enumerate(_NAMES.split()))
 """From an operator's code to its name."""
-BITS: Mapping[int, int] = {
-    0: 32,  # FLOAT32
-    1: 16,  # FLOAT16
-    2: 32,  # INT32
-    3: 8,  # UINT8
-    4: 64,  # INT64
-    6: 8,  # BOOL
-    7: 16,  # INT16
-    8: 64,  # COMPLEX64
-    9: 8,  # INT8
-    10: 64,  # FLOAT64
-    11: 128,  # COMPLEX128
-    12: 64,  # UINT64
-    13: 32,  # RESOURCE: the number by which a runtime knows it
-    15: 32,  # UINT32
-    16: 16,  # UINT16
-    17: 4,  # INT4
-    18: 16,  # BFLOAT16
-    19: 2,  # INT2
-    20: 4,  # UINT4
-    21: 8,  # FLOAT8_E4M3FN
-    22: 8,  # FLOAT8_E5M2
-}
-"""From the number of a tensor's type to the bits of an element; small ones are packed."""
+DTYPES = types_by_number("""
+float32 float16 int32 uint8 int64 - bool int16 complex64 int8 float64 complex128 uint64 - - uint32 uint16 int4 bfloat16
+int2 uint4 float8_e4m3fn float8_e5m2
+""")
+"""From the number of a tensor's type to that of its elements."""
+BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()} | {13: 32}
+"""From the number of a tensor's type to the bits of an element, of a resource those of its number; small are packed."""
 UNSIZED: Mapping[int, str] = {5: "strings", 14: "variants"}
 """The types whose tensors have no size before the program runs."""

@@ -10,42 +10,34 @@ from typing import Any
 
 from memplan.planner.operations.graph_facts import Attribute, TensorFacts, bits_of
 from memplan.planner.operations.program_facts import OperationFacts
-from memplan.systems.vocabulary import kind_of, plain_attributes
+from memplan.systems.vocabulary import kind_of, kinds_by_name, plain_attributes
 
-_KINDS = {
-    "mm": "matmul",
-    "bmm": "matmul",
-    "addmm": "fully_connected",
-    "linear": "fully_connected",
-    "cat": "concat",
-    "max_pool2d_with_indices": "max_pool2d",
-    "max_pool2d": "max_pool2d",
-    "avg_pool2d": "average_pool2d",
-    "hardtanh": "clip",
-    "clamp": "clip",
-    "hardswish": "hard_swish",
-    "hardsigmoid": "hard_sigmoid",
-    "_softmax": "softmax",
-    "permute": "transpose",
-    "t": "transpose",
-    "view": "reshape",
-    "_unsafe_view": "reshape",
-    "view_copy": "reshape",
-    "permute_copy": "transpose",
-    "_to_copy": "cast",
-    "leaky_relu": "leaky_relu",
-    "mean": "reduce_mean",
-    "sum": "reduce_sum",
-    "amax": "reduce_max",
-    "native_layer_norm": "layer_norm",
-    "_native_batch_norm_legit_no_training": "batch_norm",
-    "constant_pad_nd": "pad",
-    "slice_copy": "slice",
-    "split_with_sizes": "split",
-    "split_with_sizes_copy": "split",
-    "embedding": "gather",
-    "clone": "copy",
-}
+_KINDS = kinds_by_name(
+    {
+        "matmul": "mm bmm",
+        "fully_connected": "addmm linear",
+        "concat": "cat",
+        "max_pool2d": "max_pool2d_with_indices",
+        "average_pool2d": "avg_pool2d",
+        "clip": "hardtanh clamp",
+        "hard_swish": "hardswish",
+        "hard_sigmoid": "hardsigmoid",
+        "softmax": "_softmax",
+        "transpose": "permute t permute_copy",
+        "reshape": "view _unsafe_view view_copy",
+        "cast": "_to_copy",
+        "reduce_mean": "mean",
+        "reduce_sum": "sum",
+        "reduce_max": "amax",
+        "layer_norm": "native_layer_norm",
+        "batch_norm": "_native_batch_norm_legit_no_training",
+        "pad": "constant_pad_nd",
+        "slice": "slice_copy",
+        "split": "split_with_sizes split_with_sizes_copy",
+        "gather": "embedding",
+        "copy": "clone",
+    }
+)
 _WINDOWS = {"max_pool2d_with_indices", "max_pool2d", "avg_pool2d"}
 _ATTRIBUTES = {"stride": "strides", "kernel_size": "kernel", "dilation": "dilations", "dim": "axis"}
 _BY_CHANCE = "nondeterministic_seeded"

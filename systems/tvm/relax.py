@@ -161,8 +161,7 @@ class _Program:
         """Return the bytes of TVM's storages, and of what is in none of them; None before storages are planned."""
         if not self._storages:
             return None
-        others = self.values.keys() - self.weights - self._in_storage - self._views()
-        return sum(self._storages.values()) + sum(self.values[name] for name in others)
+        return sum(self._storages.values()) + sum(self.values[name] for name in self._apart())
 
     def own_offsets(self) -> dict[str, int] | None:
         """Return where values lie with TVM's storages, and then what is in none, one behind the other."""
@@ -171,7 +170,7 @@ class _Program:
         base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))
         found = {name: base[storage] + offset for name, (storage, offset) in self._homes.items()}
         end = sum(self._storages.values())
-        for name in self.values.keys() - self.weights - self._in_storage - self._views():
+        for name in self._apart():
             found[name] = end
             end += self.values[name]
         for step in self.steps:
@@ -179,8 +178,10 @@ class _Program:
                 found.setdefault(step.outputs[0], found[step.inputs[0]])
         return found
 
-    def _views(self) -> set[str]:
-        return {step.outputs[0] for step in self.steps if step.is_view}
+    def _apart(self) -> list[str]:
+        """Return the values that lie in no storage, and are no views of those that do, in their order."""
+        inside = self.weights | self._in_storage | {step.outputs[0] for step in self.steps if step.is_view}
+        return [name for name in self.values if name not in inside]
 
     def _bind(self, name: str | None, annotation: ast.expr | None, value: ast.expr) -> None:
         called = _called(value) if isinstance(value, ast.Call) else ""

@@ -6,29 +6,24 @@ import ast
 
 from memplan.planner.operations.graph_facts import Attribute
 from memplan.planner.operations.program_facts import OperationFacts
-from memplan.systems.vocabulary import kind_of, plain_attributes
+from memplan.systems.vocabulary import kind_of, kinds_by_name, plain_attributes
 
-_KINDS = {
-    "max_pool2d": "max_pool2d",
-    "avg_pool2d": "average_pool2d",
-    "conv2d_transpose": "conv2d_transpose",
-    "dense": "fully_connected",
-    "leakyrelu": "leaky_relu",
-    "permute_dims": "transpose",
-    "mean": "reduce_mean",
-    "multiply": "mul",
-    "subtract": "sub",
-    "divide": "div",
-    "astype": "cast",
-    "strided_slice": "slice",
-    "resize2d": "resize",
-    "layer_norm": "layer_norm",
-    "batch_norm": "batch_norm",
-    "conv2d": "conv2d",
-    "maximum": "maximum",
-    "minimum": "minimum",
-    "negative": "neg",
-}
+_KINDS = kinds_by_name(
+    {
+        "average_pool2d": "avg_pool2d",
+        "fully_connected": "dense",
+        "leaky_relu": "leakyrelu",
+        "transpose": "permute_dims",
+        "reduce_mean": "mean",
+        "mul": "multiply",
+        "sub": "subtract",
+        "div": "divide",
+        "cast": "astype",
+        "slice": "strided_slice",
+        "resize": "resize2d",
+        "neg": "negative",
+    }
+)
 _RENAMED = {"padding": "pads", "dilation": "dilations", "pool_size": "kernel", "data_layout": "layout"}
 
 

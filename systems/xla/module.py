@@ -18,41 +18,28 @@ from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.draft import OperationsDraft, Uses
 from memplan.systems.imported import Imported, ModelOptions, element_count, sized
 from memplan.systems.protobuf import ProtobufMessage
-from memplan.systems.vocabulary import kind_of
+from memplan.systems.vocabulary import kind_of, kinds_by_name, types_by_number
 from memplan.systems.xla.system import is_xla_text
 
 ALIGNMENT = 64
 _MODULE = 1
-_DTYPES = {
-    1: "bool",
-    2: "int8",
-    3: "int16",
-    4: "int32",
-    5: "int64",
-    6: "uint8",
-    7: "uint16",
-    8: "uint32",
-    9: "uint64",
-    10: "float16",
-    11: "float32",
-    12: "float64",
-    15: "complex64",
-    16: "bfloat16",
-    18: "complex128",
-    19: "float8_e5m2",
-    20: "float8_e4m3fn",
-    21: "int4",
-    22: "uint4",
-}
+_DTYPES = types_by_number("""
+- bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 - - complex64 bfloat16 - complex128
+float8_e5m2 float8_e4m3fn int4 uint4
+""")
 _TUPLE = 13
-_KINDS = {"dot": "matmul", "multiply": "mul", "subtract": "sub", "divide": "div", "convert": "cast", "negate": "neg"}
-_KINDS |= {
-    "concatenate": "concat",
-    "maximum": "maximum",
-    "minimum": "minimum",
-    "logistic": "sigmoid",
-    "reduce": "reduce",
-}
+_KINDS = kinds_by_name(
+    {
+        "matmul": "dot",
+        "mul": "multiply",
+        "sub": "subtract",
+        "div": "divide",
+        "cast": "convert",
+        "neg": "negate",
+        "concat": "concatenate",
+        "sigmoid": "logistic",
+    }
+)
 _EFFECTS = {"rng", "rng-bit-generator", "rng-get-and-update-state", "infeed", "outfeed", "send", "recv", "custom-call"}
 _EFFECTS |= {"all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter", "send-done", "recv-done"}
 _IN_PLACE = {"while", "dynamic-update-slice"}
