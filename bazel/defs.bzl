@@ -52,10 +52,10 @@ def _memplan_plan_impl(ctx):
     # 2. The plan as C.
     ctx.actions.run(
         executable = ctx.executable.memplan,
-        arguments = ["export", problem.path, plan.path, "--to", ctx.attr.to, "-o", ctx.outputs.source.path] + _of_problem(ctx),
+        arguments = ["convert", problem.path, plan.path, "--to", ctx.attr.to, "-o", ctx.outputs.source.path] + _of_problem(ctx),
         inputs = [problem, plan],
         outputs = [ctx.outputs.source, ctx.outputs.header],
-        mnemonic = "MemplanExport",
+        mnemonic = "MemplanConvert",
         progress_message = "Writing %s" % ctx.outputs.source.short_path,
     )
     return [DefaultInfo(files = depset([ctx.outputs.source, ctx.outputs.header, plan, report]))]

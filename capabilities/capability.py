@@ -86,8 +86,8 @@ class Capability(Generic[A]):
 
     @property
     def name(self) -> str:
-        """The name of the command and of the call; a function whose name Python keeps has `_` behind it."""
-        return self.function.__name__.rstrip("_").replace("_", "-")
+        """The name of the command, of the call and of the function."""
+        return self.function.__name__
 
     @property
     def path(self) -> str:

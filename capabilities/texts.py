@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
+
+from memplan.planner.errors import shown
 
 _PART = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)", re.ASCII)
 
@@ -18,3 +22,21 @@ def share_of(text: str) -> float | None:
 def refuse(rule: str) -> PydanticCustomError:
     """Return the error of a value that breaks a rule."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule})
+
+
+def _ratio(value: object) -> object:
+    """Return a text such as +10% as a multiple of the multiplications layer by layer."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    share = share_of(text.removeprefix("+"))
+    if share is not None and text.endswith("%"):
+        return 1 + share
+    if share is None or "." not in text or text.startswith("+"):  # 10 is ten times as many, and hardly meant so
+        meant = "" if share is None else f" (did you mean +{text.removeprefix('+')}%?)"
+        raise refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {shown(value)}{meant}")
+    return share
+
+
+MacsRatio = Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow_inf_nan=False)]
+"""A number of multiplications, as a multiple of others."""

@@ -111,12 +111,12 @@ function(memplan_plan name)
 
   # 4. The plan as C, and as a linker script.
   add_custom_command(OUTPUT "${stem}.c" "${stem}.h"
-    COMMAND "${MEMPLAN_EXECUTABLE}" export "${shown}" "${stem}.json" ${of_problem} --to ${arg_TO} -o "${stem}.c"
+    COMMAND "${MEMPLAN_EXECUTABLE}" convert "${shown}" "${stem}.json" ${of_problem} --to ${arg_TO} -o "${stem}.c"
     DEPENDS "${stem}.json" "${stem}.options" "${problem}" WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" VERBATIM)
   set(sources "${stem}.c" "${stem}.h")
   if(arg_LINKER_SCRIPT)
     add_custom_command(OUTPUT "${stem}.ld"
-      COMMAND "${MEMPLAN_EXECUTABLE}" export "${shown}" "${stem}.json" ${of_problem} --to ld -o "${stem}.ld"
+      COMMAND "${MEMPLAN_EXECUTABLE}" convert "${shown}" "${stem}.json" ${of_problem} --to ld -o "${stem}.ld"
       DEPENDS "${stem}.json" "${stem}.options" "${problem}" WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" VERBATIM)
     list(APPEND sources "${stem}.ld")
   endif()

@@ -51,7 +51,7 @@ def commands(file: Path, plan: Path, folder: Path) -> Iterator[list[str]]:
         yield ["order", name, "--write", out]
         yield ["cascade", name, "--write", out]
     if file.suffix == ".tflite":
-        yield ["deploy", name, "-o", out]
+        yield ["convert", name, "--to", "tflite", "-o", out]
 
 
 def run(arguments: Sequence[str]) -> tuple[int, float, float, str]:

@@ -16,7 +16,6 @@ from typer.main import get_command
 
 from memplan.api.cli.commands import COMMANDS, LOCALS, app
 from memplan.api.cli.flags import spelled
-from memplan.capabilities import python_name
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.question import Input
 from memplan.capabilities.reading import ReadOptions
@@ -28,7 +27,7 @@ _MADE = "<!-- What follows is made from the definitions, by `python -m lab.manua
 _OF_READING = {flag for name in ReadOptions.model_fields for flag in spelled(name)}
 _SYSTEMS = """## Other systems
 
-What is read of each, which of its planners `--solver` takes, and what is written for it: targets of `memplan export`,
+What is read of each, which of its planners `--solver` takes, and what is written for it: targets of `memplan convert`,
 and models in another order or in parts.
 
 | system | files | planners | written |
@@ -36,7 +35,7 @@ and models in another order or in parts.
 _READING = """## Reading a model
 
 Where a command reads a problem, it takes a model or a dump of another system, too, and these options; so does
-`memplan.read_problem`. Over HTTP, `POST /v1/import` takes those of models, and answers with the problem.
+`memplan.read_problem`. Over HTTP, `POST /v1/convert` takes them, and answers with the problem.
 """
 
 
@@ -91,7 +90,7 @@ def _about(capability: Capability[Any], name: str) -> str:
     lines = [
         f"## {name}\n",
         f"{capability.help}\n",
-        f"- Python: `memplan.{python_name(name)}({names}, options, control)`",
+        f"- Python: `memplan.{name}({names}, options, control)`",
         f"- Command: `memplan {name} {files}`",
         f"- HTTP: `POST {capability.path}` with `{json.dumps(dict(capability.example))}`\n",
         *_table(capability.options),

@@ -93,7 +93,7 @@ def arenas(folder: str) -> int:
         try:
             problem = read_model(data).problem
             plan = solve(problem, time_limit_s=3)
-            after = arena(export("tflm", lay_out(problem, plan, data), "model")[""])
+            after = arena(export("tflite", lay_out(problem, plan, data), "model")[""])
         except InputError as error:
             counts["refused"] += 1
             print(f"{path.name}: {error}", flush=True)

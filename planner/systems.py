@@ -92,7 +92,7 @@ class System:
     files: the files that are read, in words.
     readers: the formats of these files.
     planners: its planners, written anew.
-    writers: from a target of `memplan export` to the function that writes a verified layout for it.
+    writers: from a target of `memplan convert` to the function that writes a verified layout for it.
     other_targets: from a target to what others call it, with spaces between.
     reorders: the function that writes a model with its operations in another order.
     rewrites: the function that writes a model in parts, as cascades are.

@@ -28,25 +28,16 @@ LOCALS = {
     **{
         name: f"local.{name}"
         for name in (
-            *("cascade", "certify", "check", "convert", "deploy", "export", "liveness"),
+            *("cascade", "certify", "check", "convert", "liveness"),
             *("order", "plan", "schedule", "shapes", "sweep", "verify"),
         )
     },
-    **dict.fromkeys(("compare", "import"), "local.foreign"),
+    "compare": "local.foreign",
 }
 """From a capability to the module of this package that has what its command alone has, as `LOCAL`."""
 PANELS = {
-    "Networks": (
-        "order",
-        "recompute",
-        "cascade",
-        "schedule",
-        "liveness",
-        "shapes",
-        "limits",
-        "verify-shapes",
-    ),
-    "Files": ("convert", "import", "export", "deploy", "compare", "model", "schema"),
+    "Networks": ("order", "cascade", "schedule", "liveness", "shapes"),
+    "Files": ("convert", "compare", "model", "schema"),
     "Solvers": ("solvers", "bench", "doctor", "warm-up"),
     "Service": ("serve", "scheduler", "worker", "keys"),
 }

@@ -23,7 +23,7 @@ from memplan.capabilities.cascade.sweep import Sweep, best_of, combinations, swe
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.order.graphs import unaligned_graph
 from memplan.capabilities.sizes import parse_size
-from memplan.capabilities.texts import refuse, share_of
+from memplan.capabilities.texts import MacsRatio, refuse
 from memplan.planner.errors import OptionError, broken, shown
 from memplan.planner.model.rows import Bytes, as_tuple
 from memplan.planner.operations.graph import OperationGraph
@@ -38,21 +38,6 @@ _MOST_NAME = 40
 """The characters of a name that a line shows: the last ones, which differ."""
 
 
-def _ratio(value: object) -> object:
-    """Return a text such as +10% as a multiple of the multiplications layer by layer."""
-    if not isinstance(value, str):
-        return value
-    text = value.strip()
-    found = share_of(text.removeprefix("+"))
-    if found is not None and text.endswith("%"):
-        return 1 + found
-    if found is None or "." not in text or text.startswith("+"):  # 10 is ten times as many, and hardly meant so
-        meant = "" if found is None else f" (did you mean +{text.removeprefix('+')}%?)"
-        raise refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {shown(value)}{meant}")
-    return found
-
-
-MacsRatio = Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow_inf_nan=False)]
 """The most multiplications, as a multiple or as a share such as +10%."""
 
 

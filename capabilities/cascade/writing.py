@@ -60,7 +60,7 @@ def written_model(reader: Reader, found: OrderAnswer) -> Written:
         return Written(file.data, left_out)
     given, arena = (arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
     if not arena.is_smaller(given):
-        way_out = "a plan in the file may help, which `memplan deploy` writes"
+        way_out = "a plan in the file may help, which `memplan convert` writes"
         return Written(None, (f"{NOT_WRITTEN}: {RUNTIME} takes {given}, and in the new order {arena}; {way_out}",))
     return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {given.used:,} as given"), arena)
 

@@ -1,75 +1,129 @@
-"""The capability `convert`: a problem, or the one that a model poses, in another format."""
+"""The capability `convert`: a problem, a model or a plan in another form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
 
-from pydantic import Field
-
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs import PROBLEM
-from memplan.capabilities.reading import Reader
-from memplan.planner import formats
-from memplan.planner.errors import FormatError, OptionError
+from memplan.capabilities.capability import Capability, Control
+from memplan.capabilities.convert.answer import Converted, RuntimeArena, WrittenFile, lines, write
+from memplan.capabilities.convert.options import PROGRAMS, TFLITE, ConvertOptions
+from memplan.capabilities.convert.source import facts_of_source, program_of, with_program
+from memplan.capabilities.inputs import FILE, PLAN, Base64, problem_json
+from memplan.capabilities.plan.planning import planned
+from memplan.capabilities.question import Question
+from memplan.capabilities.reading import Reader, read_plan
+from memplan.planner.errors import OptionError
+from memplan.planner.formats import FORMATS, memplan_json
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import write_graph
-from memplan.systems.model_graph import graph_of_imported
+from memplan.solvers.portfolio.options import SolveOptions
+from memplan.systems.layout import lay_out
+from memplan.systems.tflite.tflm_tail import arena_of
+from memplan.systems.writing import EXPORTERS, export
 
-if TYPE_CHECKING:
-    FormatName = str
-else:  # each name that the table of formats has
-    FormatName = Literal[tuple(formats.FORMATS)]
-
-
-class ConvertOptions(CapabilityOptions):
-    """Options of a conversion."""
-
-    format: FormatName | None = Field(
-        None, description="The format to write: by the file's name, if there is one, or JSON."
-    )
+_OF_DEPLOYMENT = ("fit", "macs", "c_array")
+_MOST_BYTES = 128 * 2**20
 
 
-class Converted(Answer):
-    """A problem as the text of a file."""
+def convert(
+    file: bytes | Problem,
+    plan: Plan | None = None,
+    options: ConvertOptions = ConvertOptions(),
+    control: Control = Control(),
+) -> Converted:
+    """Write a problem, a model or a plan in another form: a table, operations, C, or into the model of a runtime.
 
-    format: FormatName
-    text: str
+    Of a file of another system it is the problem that it poses, and the plan inside. Into C, linkers and runtimes goes
+    a plan, which is verified first, and made where none is given. A model for TFLite Micro without a plan is brought
+    into the least arena, or one that fits with the fewest multiplications: by another order, operators in parts, and an
+    offline plan in the file. The model as given is one of these forms, so that the arena never grows.
+    """
+    running, target = control.begun(options), options.to or ("json" if plan is None else "c")
+    is_deployed = target == TFLITE and plan is None and not options.capacity and not options.adapts
+    for name in () if is_deployed else _OF_DEPLOYMENT:
+        if getattr(options, name):
+            raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {getattr(options, name)}")
+    if is_deployed:
+        # Imported here: few models are deployed.
+        from memplan.capabilities.convert.deployment import deployed
+
+        return deployed(_as_bytes(file), options, running)
+    reader = Reader(options)
+    problem = file if isinstance(file, Problem) else reader.problem(file, options.name)
+    found = facts_of_source(file, problem, reader, target)
+    if target in EXPORTERS:
+        return _exported(problem, plan, reader, found, options, running)
+    if plan is not None:
+        raise OptionError(f"to: must be something that a plan goes into ({', '.join(EXPORTERS)}), got {target}")
+    if target in PROGRAMS:
+        return with_program(reader.imported, found, target)
+    if target != "json":
+        data = FORMATS[target].write_problem(problem)
+        return found.model_copy(update={"files": (WrittenFile.with_data("", data),)})
+    its = program_of(file, reader.imported) if options.program else {}
+    return found.model_copy(update={"problem": problem, **its})
 
 
-def convert(problem: Problem, options: ConvertOptions = ConvertOptions(), control: Control = Control()) -> Converted:
-    """Write a problem in another format, if that can say all of it; of a model, the problem that it poses."""
-    chosen = options.format or "json"
-    return Converted(format=chosen, text=formats.FORMATS[chosen].write_problem(problem).decode())
+def _as_bytes(file: bytes | Problem) -> bytes:
+    return file if isinstance(file, bytes) else memplan_json.write_problem(file)
 
 
-def graph_of(reader: Reader, chosen: str) -> bytes:
-    """Return the graph of operations of the model that was read; raises InputError."""
-    if reader.imported is None:
-        raise OptionError("graph: must be asked of a model, got a problem")
-    if chosen != "json":
-        raise FormatError(f"must be JSON where a graph is written, got {chosen}")
-    return write_graph(graph_of_imported(reader.imported).graph)
+def _exported(
+    problem: Problem, plan: Plan | None, reader: Reader, found: Converted, options: ConvertOptions, running: Control
+) -> Converted:
+    """Return the files that a plan becomes; without one, a plan is made first."""
+    target, made = found.to, None
+    if plan is None:
+        plan = made = planned(problem, SolveOptions(), running)
+        if made.peak is None:
+            return found.model_copy(update={"plan": made})
+    model = None if reader.imported is None else reader.data
+    layout = replace(lay_out(problem, plan, model, options.scratch), section=options.section)
+    files = export(target, layout, options.prefix or PurePath(options.name or "memplan").stem)
+    arenas = {} if target != TFLITE or model is None else {"arena": files[""], "given": model}
+    of_files = {
+        "files": tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
+        **{name: RuntimeArena.of(arena_of(data, options.scratch)) for name, data in arenas.items()},
+    }
+    return found.model_copy(update={**of_files, "plan": made, "own_peak": None, "violations": ()})
 
 
-def operations_of(reader: Reader, chosen: str) -> bytes:
-    """Return the operations of the model that was read; raises InputError."""
-    found = None if reader.imported is None else reader.imported.operations
-    if found is None:
-        raise OptionError("operations: must be asked of a file that tells operations, not lifetimes only")
-    if chosen != "json":
-        raise FormatError(f"must be JSON where operations are written, got {chosen}")
-    return found.model_dump_json(exclude_defaults=True).encode() + b"\n"
+def _file_json(file: bytes | Problem) -> Any:
+    return FILE.to_json(file) if isinstance(file, bytes) else problem_json(file)
 
 
-def lines(found: Converted) -> Iterator[str]:
-    """Yield the lines of the file."""
-    yield from found.text.splitlines()
+def _read_file(reader: Reader, data: bytes, name: str, _question: Question) -> bytes:
+    reader.data, reader.name = data, name
+    return data
+
+
+def _read_plan(reader: Reader, data: bytes, name: str, question: Question) -> Plan:
+    """Read a plan; a table alone needs the problem for that."""
+    if memplan_json.recognises(data):
+        return read_plan(data, Problem(buffers=()), name)
+    return read_plan(data, Reader(reader.options).problem(question["file"], reader.name), name)
 
 
 CAPABILITY = Capability(
     convert,
-    inputs=(PROBLEM,),
+    inputs=(
+        replace(
+            FILE,
+            wire=Base64 | Problem,
+            to_json=_file_json,
+            from_file=_read_file,
+            help="A problem, operations, a model or a dump of another system, or - for standard input.",
+            metavar="FILE",
+        ),
+        replace(PLAN, from_file=_read_plan, required=False),
+    ),
     lines=lines,
-    example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
+    exit_status=lambda answer: 0 if answer.fits else 1,
+    exits={0: "it is written", 1: "nothing fits: no plan, or no form of the model"},
+    status=lambda answer: None if answer.deployment is None else "feasible" if answer.fits else "infeasible",
+    most_bytes=_MOST_BYTES,
+    write=write,
+    example={"file": "aWQsbG93ZXIsdXBwZXIsc2l6ZQphLDAsMyw2NApiLDEsNCwzMgo=", "options": {"name": "small.csv"}},
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.in_parts.write import rewritable
@@ -13,15 +15,17 @@ from memplan.capabilities.cascade.writing import arenas_in_parts
 from memplan.capabilities.order.placement.joint import order_and_place
 from memplan.capabilities.order.search.regions import permuted
 from memplan.planner.errors import InputError
-from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import ModelOptions
 from memplan.systems.layout import lay_out
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
 from memplan.systems.reordered import write_reordered
 from memplan.systems.tflite.tflm import write_tflm
 from memplan.systems.tflite.tflm_tail import MicroArena, arena_of
+
+if TYPE_CHECKING:
+    from memplan.capabilities.convert.options import ConvertOptions
+    from memplan.planner.operations.graph import OperationGraph
 
 _ALIGNMENT = 16
 _SHARE = 0.25
@@ -44,16 +48,14 @@ class DeviceForm:
 class FormSearch:
     """Tries forms of a model, those without multiplications more first."""
 
-    def __init__(
-        self, data: bytes, reading: ModelOptions, running: Control, fit: int | None = None, macs: float | None = None
-    ) -> None:
-        self.reading, self.running, self.fit, self.macs = reading, running, fit, macs
+    def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
+        self.options, self.running = options, running
         self.given = DeviceForm(data, self._arena(data), "given")
         self.notes: list[str] = []
 
     def run(self) -> DeviceForm:
         """Return the best form."""
-        graph = read_model_graph(self.given.data, None, self.reading.model_copy(update={"alignment": None})).graph
+        graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._better(self.given, self._planned(self.given))
         with self._noting("order"):
             placed = order_and_place(
@@ -75,9 +77,9 @@ class FormSearch:
     def _in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
         """Return the best form with operators in parts, if it is better: the first that fits, else the smallest."""
         model = rewritable(self.given.data, None, graph)
-        wanted = CascadeOptions(alignment=_ALIGNMENT, channels=False, macs=self.macs)
+        wanted = CascadeOptions(alignment=_ALIGNMENT, channels=False, macs=self.options.macs)
         found = cascade(model.access, wanted, time_limit_s=self._share_s(), cancelled=self.running.cancelled)
-        limit = replace(best.arena, tail=0, head=max(best.arena.used, self.fit or 0))
+        limit = replace(best.arena, tail=0, head=max(best.arena.used, self.options.fit or 0))
         for point in sorted(found.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):
                 break
@@ -96,39 +98,29 @@ class FormSearch:
         return best
 
     def _fits(self, form: DeviceForm) -> bool:
-        return self.fit is not None and form.arena.least <= self.fit
+        return self.options.fit is not None and form.arena.least <= self.options.fit
 
     def _planned(self, form: DeviceForm) -> DeviceForm | None:
         """Return a form with a plan inside the file; None where TFLite Micro does as well by itself."""
         try:
-            problem = read_model(form.data, options=self.reading).problem
+            problem = read_model(form.data, options=self.options).problem
             plan = solve(problem, time_limit_s=self._share_s(), control=self.running.searching())
-            data = write_tflm(lay_out(problem, plan, form.data, self.reading.scratch), "model")[""]
+            data = write_tflm(lay_out(problem, plan, form.data, self.options.scratch), "model")[""]
         except InputError:
             return None
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
     def _arena(self, data: bytes) -> MicroArena:
-        return arena_of(data, self.reading.scratch)
+        return arena_of(data, self.options.scratch)
 
     def _share_s(self) -> float:
         return max(0.05, _SHARE * self.running.left_s)
 
-    def _noting(self, what: str) -> _Noting:
-        return _Noting(what, self.notes)
-
-
-@dataclass(frozen=True)
-class _Noting:
-    """Keeps the sentences of a form that is not possible."""
-
-    what: str
-    notes: list[str]
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(self, _kind: object, error: object, _trace: object) -> bool:
-        if isinstance(error, InputError) and (sentence := f"{self.what}: {error.sentences[0]}") not in self.notes:
-            self.notes.append(sentence)
-        return isinstance(error, InputError)
+    @contextmanager
+    def _noting(self, what: str) -> Iterator[None]:
+        """Keep the sentence of a form that is not possible."""
+        try:
+            yield
+        except InputError as error:
+            if (sentence := f"{what}: {error.sentences[0]}") not in self.notes:
+                self.notes.append(sentence)

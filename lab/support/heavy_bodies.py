@@ -58,14 +58,15 @@ def of_problem(name: str, content: Data) -> Data:
     count = len(content["buffers"])
     more: Mapping[str, Data] = {
         "verify": {"plan": placements(count)},
-        "export": {"plan": placements(count), "options": {"to": "c"}},
         "sweep": {"sizes": {"sram": {"first": 1 << 20, "last": 1 << 22, "step": 1 << 19}}},
         "check": {"options": {"budgets": ["1MiB"]}},
     }
+    if name == "convert":
+        return {"file": content, "plan": placements(count), "options": {"to": "c"}}
     return {"problem": content} | more.get(name, {})
 
 
-_OF_PROBLEMS = (*("plan", "explain", "certify", "verify", "sweep", "check", "convert", "export"),)
+_OF_PROBLEMS = (*("plan", "explain", "certify", "verify", "sweep", "check", "convert"),)
 _SIZES: Mapping[str, Callable[[str], Data]] = {
     "20,000 buffers": lambda name: of_problem(name, problem(20_000)),
     "100,000 buffers": lambda name: of_problem(name, problem(100_000)),
@@ -96,7 +97,7 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
         "operations": statements(of(20_000)),
         "plan": placements(10),
     }
-    found["import", "200,000 rows"] = lambda: of_file(of(200_000))
+    found["convert", "200,000 rows"] = lambda: of_file(of(200_000))
     found["compare", "100,000 rows"] = lambda: of_file(of(100_000))
     found["sweep", "changes of 500,000"] = lambda: {"problem": problem(3), "changes": [[{"a": 1}] * of(500_000)]}
     found["sweep", "500,000 names"] = lambda: {

@@ -40,10 +40,10 @@ SYSTEM = System(
         ),
     ),
     writers={
-        "tflm": "memplan.systems.tflite.tflm:write_tflm",
+        "tflite": "memplan.systems.tflite.tflm:write_tflm",
         "buffer-plan": "memplan.systems.tflite.tflm:write_buffer_plan",
     },
-    other_targets={"tflm": "tflite tflite-micro micro"},
+    other_targets={"tflite": "tflm tflite-micro micro lite"},
     reorders="memplan.systems.tflite.reordered:with_orders",
     rewrites="memplan.capabilities.cascade.in_parts.tflite:TfliteRewriting",
 )

@@ -32,12 +32,12 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     Raises FormatError for what is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
     """
     if layout.model is None or not is_tflite(layout.model):
-        raise FormatError("problem: must be the model, a .tflite file, for tflm")
+        raise FormatError("problem: must be the model, a .tflite file, for tflite")
     model = replace(read_model(layout.model), scratch=layout.scratch)
     for graph in model.subgraphs[1:]:
         if variable := next((tensor for tensor in graph.tensors if tensor.is_variable), None):
             rule = (
-                "must have no variable tensors behind the first subgraph for tflm, whose places TFLite Micro misreads"
+                "must have no variable tensors behind the first subgraph for tflite, whose places TFLite Micro misreads"
             )
             raise FormatError(f"{graph.path}: {rule}, got {shown(variable.id)}; try --to c or --to ld")
     places = _places(layout, "tflm")
@@ -60,9 +60,9 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
     """
     ours, own = arena_head(model, offsets), arena_head(model)
     if ours.unknown:
-        rule = f"must have kernels whose scratch is known ({KERNELS}), for tflm, got {', '.join(ours.unknown)}"
+        rule = f"must have kernels whose scratch is known ({KERNELS}), for tflite, got {', '.join(ours.unknown)}"
         way = " ".join(f"--scratch {shlex.quote(f'{name}=0')}" for name in ours.unknown)
-        raise FormatError(f"model: {rule}; where they need none, `memplan export {way}`; else 0 is what they need")
+        raise FormatError(f"model: {rule}; where they need none, `memplan convert {way}`; else 0 is what they need")
     moved = [
         tensor for tensor, offset in zip(model.tensors, offsets, strict=True) if tensor.is_variable and offset >= 0
     ]

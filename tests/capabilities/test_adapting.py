@@ -11,7 +11,8 @@ import pytest
 import memplan
 from lab.weights import differs
 from memplan.api.cli.main import main
-from memplan.capabilities.convert.import_ import ImportCallOptions, import_
+from memplan.capabilities.convert.convert import convert
+from memplan.capabilities.convert.options import ConvertOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.liveness.weights import Weight, weights_of
 from memplan.planner.model.problem import Problem
@@ -128,9 +129,10 @@ def test_wrong_adaptations_are_refused(options: dict[str, Any], sentence: str, t
 def test_every_entrance_adapts_alike(table: str) -> None:
     options: dict[str, Any] = {"pin": ("b=128",), "reserve": ("16",), "copies": ("a=2",), "alignment": 32}
     expected = memplan.read_problem(table, **options)
-    assert import_(CSV, ImportCallOptions(name="table.csv", **options)).problem == expected
+    assert convert(CSV, None, ConvertOptions(name="table.csv", **options)).problem == expected
     weights = memplan.read_problem(KWS, weights="flash", capacity={"ram": 32768, "flash": 65536})
-    found = import_(KWS.read_bytes(), ImportCallOptions(weights="flash")).problem
+    found = convert(KWS.read_bytes(), None, ConvertOptions(weights="flash")).problem
+    assert found is not None
     assert found.with_capacity({"ram": 32768, "flash": 65536}) == weights
 
 

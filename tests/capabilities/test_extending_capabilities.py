@@ -119,7 +119,7 @@ plain = [buffer.size for buffer in memplan.read_problem(model).buffers]
 padded = [buffer.size for buffer in memplan.read_problem(model, padding=64).buffers]
 assert padded == [size + 64 for size in plain]
 for command in (["plan", str(model), "--padding", "64", "-q", "-o", str(folder / "plan.json")],
-                ["convert", str(model), str(folder / "problem.json"), "--padding", "64", "-q"]):
+                ["convert", str(model), "-o", str(folder / "problem.json"), "--padding", "64", "-q"]):
     assert main(command) == 0
 rows = json.loads((folder / "problem.json").read_text())["buffers"]
 assert [row["size"] for row in rows] == padded
@@ -127,10 +127,10 @@ app = create_app(Settings(data_folder=folder / "data", workers=0))
 with TestClient(app) as client:
     data = model.read_bytes()
     headers = {"content-type": "application/octet-stream"}
-    answer = client.post("/v1/import?padding=64", content=data, headers=headers)
+    answer = client.post("/v1/convert?padding=64", content=data, headers=headers)
     assert [row["size"] for row in answer.json()["problem"]["buffers"]] == padded, answer.text
     body = {"file": b64encode(data).decode(), "options": {"padding": 64}}
-    assert client.post("/v1/import", json=body).json()["problem"] == answer.json()["problem"]
+    assert client.post("/v1/convert", json=body).json()["problem"] == answer.json()["problem"]
 print("padded")
 """
 

@@ -24,8 +24,8 @@ BANK = {
 }
 NO_PLAN: dict[str, Any] = {"placements": []}
 ABOUT_PROBLEMS: dict[str, dict[str, Any]] = {
-    **{name: {} for name in ("explain", "certify", "check", "convert")},
-    **{name: {"plan": NO_PLAN} for name in ("verify", "export")},
+    **{name: {} for name in ("explain", "certify", "check")},
+    "verify": {"plan": NO_PLAN},
     "sweep": {"sizes": {"a": [8]}, "changes": [[{"buffer": 0}]]},
 }
 LEAF = {"buffers": [{"id": "x", "size": 8}], "body": [{"op": "a", "body": [{"op": "b"}]}]}

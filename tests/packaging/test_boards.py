@@ -86,7 +86,7 @@ def run(*command: str) -> str:
 
 
 def deployed(*options: str) -> None:
-    arguments = ["deploy", "model.tflite", "--c-array", "-o", "net.tflite", "--time-limit", "1", "--quiet", *options]
+    arguments = ["convert", "model.tflite", "--c-array", "-o", "net.tflite", "--time-limit", "1", "--quiet", *options]
     assert main(arguments) == 0
     run("arm-none-eabi-gcc", "-std=c11", *CORTEX_M, "net.c", "-o", "net.o")
 

@@ -79,8 +79,8 @@ from memplan.api.settings import Settings
 Path("problem.lines").write_text("lines\\na 0 2 4\\nb 1 3 8\\n")
 assert main(["plan", "problem.lines", "-o", "plan.lines"]) == 0
 assert main(["verify", "problem.lines", "plan.lines"]) == 0
-assert main(["convert", "problem.lines", "problem.csv"]) == 0
-assert main(["convert", "problem.csv", "again.txt", "--format", "lines"]) == 0
+assert main(["convert", "problem.lines", "-o", "problem.csv"]) == 0
+assert main(["convert", "problem.csv", "-o", "again.txt", "--to", "lines"]) == 0
 assert main(["check", "problem.lines", "--plan", "plan.lines", "--budget", "12"]) == 0
 data = Path("problem.lines").read_bytes()
 assert Path("again.txt").read_bytes() == data
@@ -126,7 +126,7 @@ from memplan.api.cli.main import main
 
 Path("dump.txt").write_text("TOY 1\\na 0 1 4\\nb 1 2 8\\n")
 assert main(["plan", "dump.txt", "-o", "plan.json"]) == 0
-assert main(["convert", "dump.txt", "problem.json"]) == 0
+assert main(["convert", "dump.txt", "-o", "problem.json"]) == 0
 assert memplan.read_problem("dump.txt") == memplan.read_problem("problem.json")
 assert [pool.name for pool in memplan.read_problem("dump.txt").pools] == ["ram"]
 print("used")

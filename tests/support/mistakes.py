@@ -162,7 +162,7 @@ NEW = [
     ),
     *_of(
         "flags",
-        ("", "plan two.json --fit 4KiB", "--fit", "--fit", "No such option", "`memplan cascade`, `memplan deploy`"),
+        ("", "plan two.json --fit 4KiB", "--fit", "--fit", "No such option", "`memplan cascade`, `memplan convert`"),
         ("", "plan two.json --capacity", "--capacity", "--capacity", "requires an argument", "sram=128KiB@0x20000000"),
         (
             "",
@@ -178,7 +178,7 @@ NEW = [
         ("", "plan two.json --time-limit 3d", "--time-limit", '"3d"', "must be seconds", "10s, 500ms or 2min"),
         ("", "plan two.json --seed x", "--seed", "got x", "valid integer", "left out, it is 0"),
         ("", "plan two.json --time-limit 0", "time-limit", "got 0.0", "must be greater than 0.0", "left out, 10.0"),
-        ("", "export two.json plan.json --to scatter", "--to", "'scatter'", "is not one of", "did you mean armlink?"),
+        ("", "convert two.json plan.json --to scatter", "--to", "'scatter'", "is not one of", "did you mean armlink?"),
         ("", "plan two.json --format yaml", "--format", "'yaml'", "is not one of", "did you mean json?"),
         ("", "plan two.json --picture plan", "picture", '"plan"', "must end in", ".svg, .png, .pdf"),
     ),
@@ -203,7 +203,7 @@ NEW = [
         ),
         (
             '{"placements": [{"id": "a", "pool": "default", "offset": 0}]}',
-            "export two.json p.json",
+            "convert two.json p.json",
             'buffer "b"',
             "no placement",
             "must be placed",
@@ -213,7 +213,7 @@ NEW = [
         ),
         (
             '{"placements": [], "status": "infeasible"}',
-            "export two.json p.json",
+            "convert two.json p.json",
             "plan.status",
             "infeasible",
             "must be optimal or feasible",
@@ -300,15 +300,15 @@ OLD = [
         ("", "plan kws.tflite --scratch CONV_2D=4KiB", "scratch", '"CONV_2D=4KiB"', "OPERATOR=BYTES", "CONV_2D=4096?"),
         (
             "",
-            "export plan.json two.json",
-            "problem and plan",
+            "convert plan.json two.json",
+            "file and plan",
             "plan.json two.json",
             "must change places",
-            "`memplan export two.json plan.json`",
+            "`memplan convert two.json plan.json`",
             2,
-            "export two.json plan.json",
+            "convert two.json plan.json",
         ),
-        ("", "export two.json kplan.json", "plan", '"main/x"', "must be one of this problem", 'problem has "a"'),
+        ("", "convert two.json kplan.json", "plan", '"main/x"', "must be one of this problem", 'problem has "a"'),
         ("", "check pools.json --budget fats=4KiB", "budget", '"fats"', "must name a pool", "(fast, slow)"),
         (
             "",

@@ -1,53 +1,80 @@
-"""Flags and files that only `memplan convert` has: the file that it writes, and a model's operations or graph in it."""
+"""The files that `memplan convert` writes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
-from memplan.api.cli.flags import argument, flag
+from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import format_for, refuse_unwritable, write
-from memplan.capabilities.convert.convert import graph_of, operations_of
-from memplan.capabilities.sizes import size_text
+from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
+from memplan.capabilities.convert.answer import Converted, facts
+from memplan.capabilities.convert.options import target_of_name
+from memplan.planner.errors import OptionError, shown
 
-_OUT = "The file to write, or - for standard output; without one, the answer."
-_OPERATIONS = "Write a model's operations, for liveness to read."
-_GRAPH = "Write a model's graph of operations, for order to read."
+_OUTPUT = (
+    "Write what comes out here, or to standard output for -; its suffix says what that is, and its name begins the"
+    " names in it. Of C, a header is beside the source."
+)
 
 
 def _prepare(given: Given) -> None:
-    given.refuse_remote("operations", "graph")
-    refuse_unwritable(given.flags["output"])
-    chosen = None if given.flags["format"] is None else str(given.flags["format"])
-    wanted = format_for(given.flags["output"], chosen)
-    given.change(format=wanted)
-    if given.flags["graph"]:
-        given.prepared = graph_of(given.reader, wanted)
-    elif given.flags["operations"]:
-        given.prepared = operations_of(given.reader, wanted)
+    output, file = given.flags["output"], given.files["file"]
+    if output is not None and output != STANDARD:
+        if Path(output).resolve() == Path(file or "").resolve():
+            raise OptionError(f"output: must be another file than the one that is read, got {shown(output)}")
+        refuse_unwritable(output)
+        given.change(prefix=given.flags["prefix"] or Path(output).stem or output)
+        if given.flags["to"] is None:
+            given.change(to=target_of_name(output))
+    if given.flags["name"] is None and file != STANDARD:
+        given.change(name=file)
 
 
-def _finish(given: Given, _answer: Any) -> Sequence[str]:
-    views = None if given.reader.imported is None else given.reader.imported.views
-    if views is None or not views.apart:
-        return ()
-    return (f"{views.apart} views are buffers of their own, of {size_text(views.apart_bytes)} in all",)
-
-
-def _shows(given: Given, answer: Any) -> bool:
-    if given.prepared is None and given.flags["output"] is None:
+def _shows(given: Given, answer: Converted) -> bool:
+    output = given.flags["output"]
+    if output is None:
         return False
-    write(given.flags["output"], answer.text.encode() if given.prepared is None else given.prepared)
+    if answer.not_written is None:
+        _write(output, answer)
     return True
 
 
+def _write(output: str, answer: Converted) -> None:
+    kind = "problem" if answer.to == "json" else answer.to
+    files = {file.suffix: file.data for file in answer.files} or {"": answer.documents[kind]}
+    if output == STANDARD:
+        if "" not in files:
+            raise OptionError(f"output: must be a file for {answer.to}, which is several, got -")
+        write(output, files[""])
+        return
+    path = Path(output)
+    if "" not in files and path.suffix not in files:
+        raise OptionError(f"output: must end in {' or '.join(files)} for {answer.to}, got {shown(output)}")
+    targets = {str(path.with_suffix(suffix) if suffix else path): data for suffix, data in files.items()}
+    for target in targets:
+        refuse_unwritable(target)
+    for target, data in targets.items():
+        write(target, data)
+
+
+def _finish(given: Given, answer: Converted) -> Sequence[str]:
+    output = given.flags["output"]
+    if output is None:
+        return ()
+    said = list(facts(answer))
+    if answer.not_written is not None:
+        said.append(f"{output}: not written, as {answer.not_written}")
+    elif answer.arena is not None:
+        # Imported here: few models are written.
+        from memplan.systems.tflite.interpreter import measured
+
+        said.append(f"{output}: {measured(answer.files[0].data, answer.arena.least)}")
+    return said
+
+
 LOCAL = Local(
-    flags=(
-        argument("output", str | None, None, metavar="[OUT]", help=_OUT),
-        flag("operations", bool | None, None, "--operations", help=_OPERATIONS),
-        flag("graph", bool | None, None, "--graph", help=_GRAPH),
-    ),
+    flags=(flag("output", str | None, None, "--output", "-o", metavar="FILE", help=_OUTPUT),),
     prepare=_prepare,
     finish=_finish,
     shows=_shows,

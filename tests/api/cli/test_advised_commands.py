@@ -42,7 +42,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
     ("other_documents", "order plan.json", 2, ["verify PROBLEM plan.json"]),
     ("other_documents", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),
     ("advice", "verify plan.json two.json", 2, ["verify two.json plan.json"]),
-    ("advice", "export plan.json two.json --to ld -o a.ld", 2, ["export two.json plan.json --output a.ld --to ld"]),
+    ("advice", "convert plan.json two.json --to ld -o a.ld", 2, ["convert two.json plan.json --output a.ld --to ld"]),
     ("problems", "plan pinned.csv --capacity 4KiB -o out.json", 0, ["verify pinned.csv --capacity 4KiB --better"]),
     (
         "report",
@@ -62,9 +62,9 @@ CASES: list[tuple[str, str, int, list[str]]] = [
     ("lines", "explain graph.json --repairs 3 --capacity 12KiB --format table", 1, ["cascade graph.json"]),
     (
         "tflm",
-        "export vela.tflite vela.json --to tflm -o out.tflite",
+        "convert vela.tflite vela.json --to tflite -o out.tflite",
         2,
-        ["export vela.tflite vela.json --output out.tflite --to tflm --scratch ethos-u=0 --scratch my_op=0"],
+        ["convert vela.tflite vela.json --output out.tflite --to tflite --scratch ethos-u=0 --scratch my_op=0"],
     ),
 ]
 ELSEWHERE = {
@@ -78,7 +78,7 @@ ELSEWHERE = {
     ("layout", "explain"): "tests/support/mistakes.py",
     ("layout", "plan"): "tests/support/mistakes.py",
     ("verify", "plan"): "the lines of a plan that is not valid",
-    ("writing", "deploy"): "what an order of a model does not gain: the tests of deploy",
+    ("writing", "convert"): "what an order of a model does not gain: the tests of convert",
     ("options", "solvers"): "help of a flag",
 }
 """Commands that texts name, which no case shows, with the reason."""

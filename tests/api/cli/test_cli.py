@@ -137,9 +137,9 @@ def test_verify_warns_of_what_is_legal_but_surely_not_meant(tmp_path: Path, capf
 
 def test_convert_writes_what_was_read(two: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     table = tmp_path / "two.csv"
-    assert main(["convert", two, str(table)]) == 0
+    assert main(["convert", two, "-o", str(table)]) == 0
     assert table.read_text() == "id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
-    assert main(["convert", str(table), "-"]) == 0
+    assert main(["convert", str(table), "-o", "-"]) == 0
     assert read_problem(capfdbinary.readouterr().out) == read_problem(TWO)
 
 
@@ -212,7 +212,7 @@ def test_a_wrong_file_is_one_line_that_names_it(
     file = tmp_path / "problem"
     if content is not None:
         file.write_bytes(content)
-    for command in (["plan", str(file)], ["verify", str(file), str(file)], ["convert", str(file), "-"]):
+    for command in (["plan", str(file)], ["verify", str(file), str(file)], ["convert", str(file), "-o", "-"]):
         (line,) = refused(command, capfd)
         assert line.startswith(f"memplan: error: {file}: {sentence}")
 

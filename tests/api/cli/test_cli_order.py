@@ -97,7 +97,7 @@ def test_a_model_is_ordered_and_its_graph_can_be_written(tmp_path: Path, capfd: 
     told = json.loads(capfd.readouterr().out)
     assert (told["peak"], told["given_peak"], told["status"]) == (16000, 16000, "optimal")
     graph = tmp_path / "graph.json"
-    assert main(["convert", model, str(graph), "--graph", "--quiet"]) == 0
+    assert main(["convert", model, "-o", str(graph), "--to", "graph", "--quiet"]) == 0
     assert main(["order", str(graph), "--deterministic", "--format", "json"]) == 0
     assert json.loads(capfd.readouterr().out)["order"] == told["order"]
     assert main(["order", model, "--deterministic", "--count-resident", "--format", "json"]) == 0
@@ -147,8 +147,8 @@ def test_a_problem_has_no_order_to_change_and_no_graph_to_write(tmp_path: Path, 
     assert "model: must tell operations, not lifetimes only" in capfd.readouterr().err
     problem = tmp_path / "problem.json"
     problem.write_text('{"buffers": [{"id": 0, "size": 1, "start": 0, "end": 1}]}')
-    assert main(["convert", str(problem), "-", "--graph"]) == 2
-    assert "graph: must be asked of a model, got a problem" in capfd.readouterr().err
+    assert main(["convert", str(problem), "-o", "-", "--to", "graph"]) == 2
+    assert "to: must be asked of a file that has operations, not lifetimes only, got graph" in capfd.readouterr().err
 
 
 def test_wrong_input_is_told_with_the_name_of_the_file(tmp_path: Path, capfd: Captured) -> None:

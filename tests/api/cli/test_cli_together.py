@@ -62,10 +62,7 @@ def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, ca
     rewritten = {}
     for file in files:
         target = tmp_path / f"planned_{file.name}"
-        assert (
-            main(["export", str(file), str(tmp_path / f"{file.stem}.plan.json"), "--to", "tflm", "-o", str(target)])
-            == 0
-        )
+        assert main(["convert", str(file), str(tmp_path / f"{file.stem}.plan.json"), "-o", str(target)]) == 0
         rewritten[file.stem] = target.read_bytes()
     largest = files[alone.index(max(alone))].stem  # type: ignore[type-var]
     result(rewritten[largest], 1 << 20)

@@ -58,6 +58,6 @@ def test_the_whole_arena_of_a_plan_is_said(tmp_path: Path, capfd: Captured) -> N
     given, plan, target = tmp_path / "model.tflite", str(tmp_path / "plan.json"), tmp_path / "planned.tflite"
     given.write_bytes(_two_halves())
     assert main(["plan", str(given), "-o", plan, "--quiet"]) == 0
-    assert main(["export", str(given), plan, "--to", "tflm", "-o", str(target)]) == 0
+    assert main(["convert", str(given), plan, "-o", str(target)]) == 0
     arena = arena_of(target.read_bytes())
     assert f"TFLite Micro's whole arena takes {arena}, as large as {arena.used:,} without" in capfd.readouterr().err

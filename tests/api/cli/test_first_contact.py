@@ -80,7 +80,7 @@ def test_5_no_saving_is_promised_where_kernels_of_the_device_ask_for_more(capfd:
 def test_6_nothing_is_linked_to_an_address_that_was_not_given(capfd: Captured) -> None:
     problem = str(EXAMPLES / "two_memories.json")
     assert main(["plan", problem, "-o", "plan.json"]) == 0
-    export = ["export", problem, "plan.json", "--to", "ld", "-o", "plan.ld"]
+    export = ["convert", problem, "plan.json", "-o", "plan.ld"]
     assert main(export) == 2
     assert "base_address must be given for a linker, as in --pool sram=128KiB@0x20000000" in capfd.readouterr().err
     assert not Path("plan.ld").exists()

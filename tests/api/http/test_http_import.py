@@ -18,7 +18,7 @@ from memplan.api.cluster.task import NoAnswerError
 from memplan.api.service import import_process
 from memplan.api.service.import_process import ForeignTask, run_apart
 from memplan.api.settings import Settings
-from memplan.capabilities.convert.import_ import ImportCallOptions
+from memplan.capabilities.convert.options import ConvertOptions
 from memplan.planner.errors import FormatError
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
@@ -42,12 +42,12 @@ def server() -> Iterator[Running]:
 
 def read_apart(data: bytes, deadline_s: float = 20, most_bytes: int | None = None) -> bytes:
     deadline = Deadline.after(deadline_s)
-    task = ForeignTask("import", {"file": data}, ImportCallOptions(), deadline)
+    task = ForeignTask("convert", {"file": data}, ConvertOptions(), deadline)
     return run_apart(task, deadline, threading.Event(), most_bytes)[0]
 
 
 def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: Running) -> None:
-    answer = server.client.post("/v1/import", params={"name": "choice.tflite"}, content=MODEL, headers=BYTES)
+    answer = server.client.post("/v1/convert", params={"name": "choice.tflite"}, content=MODEL, headers=BYTES)
     found = answer.json()
     assert (answer.status_code, found["format"], found["plan"]) == (200, "tflite", None)
     assert Problem.model_validate(found["problem"]) == read_model(MODEL).problem
@@ -55,23 +55,23 @@ def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: Ru
 
 def test_names_of_a_program_are_answered_where_they_are_asked_for(server: Running) -> None:
     def asked(data: bytes, **params: str) -> dict[str, Any]:
-        found: dict[str, Any] = server.client.post("/v1/import", params=params, content=data, headers=BYTES).json()
+        found: dict[str, Any] = server.client.post("/v1/convert", params=params, content=data, headers=BYTES).json()
         return found
 
-    names = asked(MODEL, names="true")["names"]
+    names = asked(MODEL, program="true")["names"]
     assert len(names["roles"]) == len(names["operations"]) == len(read_model(MODEL).problem.buffers.ids)
     assert [step["time"] for step in names["steps"]] == sorted(step["time"] for step in names["steps"])
-    assert asked(MEMORIES, names="true")["names"] is None
+    assert asked(MEMORIES, program="true")["names"] is None
     assert "names" not in asked(MODEL)
-    graph = asked(MODEL, graph="true")["graph"]
+    graph = asked(MODEL, program="true")["graph"]
     assert graph == from_json(write_graph(read_model_graph(MODEL).graph))
     assert server.client.post("/v1/order", json={"graph": graph}).json()["status"] == "optimal"
-    assert "graph" not in asked(MEMORIES, graph="true")
+    assert "graph" not in asked(MEMORIES, program="true")
 
 
 def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: Running) -> None:
     (dump,) = recorded("mlp_sgd.hlo.pb")
-    found = server.client.post("/v1/import", json={"file": b64encode(dump).decode()}).json()
+    found = server.client.post("/v1/convert", json={"file": b64encode(dump).decode()}).json()
     problem = Problem.model_validate(found["problem"])
     plan = read_plan(to_json(found["plan"]), problem)
     assert (found["format"], found["own_peak"], found["violations"]) == ("xla", 12_090_728, [])
@@ -90,7 +90,7 @@ def test_the_format_is_told_by_the_bytes_or_the_name(
     server: Running, data: bytes, name: str | None, known: str
 ) -> None:
     params = {} if name is None else {"name": name}
-    assert server.client.post("/v1/import", params=params, content=data, headers=BYTES).json()["format"] == known
+    assert server.client.post("/v1/convert", params=params, content=data, headers=BYTES).json()["format"] == known
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_the_format_is_told_by_the_bytes_or_the_name(
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(server: Running, data: bytes, query: str, sentence: str) -> None:
-    answer = server.client.post(f"/v1/import?{query}", content=data, headers=BYTES)
+    answer = server.client.post(f"/v1/convert?{query}", content=data, headers=BYTES)
     assert answer.status_code in (400, 422)
     assert answer.json()["errors"][0].startswith(sentence)
 
 
 def test_a_file_may_be_read_as_a_job(server: Running) -> None:
-    job = server.client.post("/v1/jobs?kind=import", content=MODEL, headers=BYTES)
+    job = server.client.post("/v1/jobs?kind=convert", content=MODEL, headers=BYTES)
     assert job.status_code == 202
     events = server.client.get(job.json()["links"]["events"]).text
     assert "finished" in events
@@ -138,12 +138,12 @@ def test_a_reader_ends_at_its_limits() -> None:
     many = b"id,lower,upper,size\n" + b"".join(b"%d,0,1,1\n" % k for k in range(100_000))
     with pytest.raises(FormatError, match="file: must be read with 1 bytes of memory, and needs more"):
         read_apart(many, most_bytes=1)
-    with pytest.raises(NoAnswerError, match="import: no answer came within its time limit"):
+    with pytest.raises(NoAnswerError, match="convert: no answer came within its time limit"):
         read_apart(many, 0.0)
     cancelled = threading.Event()
     cancelled.set()
-    task = ForeignTask("import", {"file": many}, ImportCallOptions(), Deadline.after(20))
-    with pytest.raises(NoAnswerError, match="import: no answer came within its time limit"):
+    task = ForeignTask("convert", {"file": many}, ConvertOptions(), Deadline.after(20))
+    with pytest.raises(NoAnswerError, match="convert: no answer came within its time limit"):
         run_apart(task, task.deadline, cancelled)
 
 
@@ -167,23 +167,24 @@ def test_a_model_is_compared(server: Running) -> None:
 
 
 def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: Running) -> None:
-    problem = server.client.post("/v1/import", content=VIEW, headers=BYTES).json()["problem"]
+    problem = server.client.post("/v1/convert", content=VIEW, headers=BYTES).json()["problem"]
     plan = server.client.post("/v1/plan", json=problem).json()
-    body: dict[str, Any] = {"problem": problem, "plan": plan, "options": {"to": "tflm"}}
-    (file,) = server.client.post("/v1/export", json=body | {"model": b64encode(VIEW).decode()}).json()["files"]
+    body: dict[str, Any] = {"plan": plan, "options": {"to": "tflite"}}
+    (file,) = server.client.post("/v1/convert", json=body | {"file": b64encode(VIEW).decode()}).json()["files"]
     assert file["suffix"] == ""
     assert read_model(b64decode(file["base64"])).own_peak == plan["peak"]
-    broken_model = server.client.post("/v1/export", json=body | {"model": b64encode(VIEW[:200]).decode()})
-    assert (broken_model.status_code, server.client.post("/v1/export", json=body).status_code) == (400, 400)
+    broken_model = server.client.post("/v1/convert", json=body | {"file": b64encode(VIEW[:200]).decode()})
+    no_model = server.client.post("/v1/convert", json=body | {"file": problem})
+    assert (broken_model.status_code, no_model.status_code) == (400, 400)
     converted = server.client.post("/v1/convert", json=problem).json()
-    assert (converted["format"], from_json(converted["text"])) == ("json", problem)
+    assert (converted["format"], converted["problem"]) == ("json", problem)
 
 
 @pytest.mark.parametrize("name", ["tflite", "tvm", "iree"])
 def test_broken_files_are_refused_with_sentences(server: Running, name: str) -> None:
     seeds = SEEDS[name]()
     for seed in range(1, 2):
-        answer = server.client.post("/v1/import", content=broken(name, seeds, seed), headers=BYTES)
+        answer = server.client.post("/v1/convert", content=broken(name, seeds, seed), headers=BYTES)
         assert answer.status_code in (200, 400, 422)
         if answer.status_code != 200:
             assert all(sentence.isprintable() for sentence in answer.json()["errors"])

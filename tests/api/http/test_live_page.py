@@ -266,7 +266,6 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     assert opened.serious_violations() == []
     opened.page.click("dialog >> text=Close")
     for kind, line in (
-        ("deploy", "TFLite Micro's arena"),
         ("check", "bytes"),
         ("verify", "valid"),
     ):
@@ -279,6 +278,12 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     said(opened, "succeeded")
     assert "proved to be the least" in opened.page.inner_text("pre.lines")
     badge(opened, "verified")
+    opened.page.click("text=More…")
+    opened.page.locator("dialog .menu button", has=opened.page.locator("b:text-is('convert')")).click()
+    opened.page.select_option("[data-option=to] select", "tflite")
+    opened.page.click("dialog .primary")
+    said(opened, "succeeded")
+    assert "TFLite Micro's arena" in opened.page.inner_text("pre.lines")
     question(opened, "heaps")  # about the problem of the answer on show
     opened.page.wait_for_selector("dialog.ask .alarm:has-text('heap_limit: is required where the pool has no size')")
     opened.page.locator(":focus").fill("0.25 KiB")
@@ -387,7 +392,7 @@ def test_a_key_is_asked_for_and_kept_in_the_tab(browser: Any) -> None:
 def test_the_page_of_calls_shows_bodies(browser: Any, server: Running) -> None:
     with tab(browser) as found:
         found.page.goto(f"http://127.0.0.1:{server.port}/docs")
-        found.page.click("summary:has-text('/v1/import')")
+        found.page.click("summary:has-text('/v1/convert')")
         found.page.wait_for_selector("details[open] pre")
         assert '"violations": [string, …]' in found.page.inner_text("details[open]")
         assert found.serious_violations() == []

@@ -39,10 +39,10 @@ def planned(data: bytes) -> tuple[Imported, Plan, bytes]:
     """Return what a model poses, its plan, and the model with the plan in it."""
     found = read_model(data)
     plan = solve(found.problem)
-    return found, plan, export("tflm", lay_out(found.problem, plan, data), "model")[""]
+    return found, plan, export("tflite", lay_out(found.problem, plan, data), "model")[""]
 
 
-def placed_by_hand(data: bytes, target: str = "tflm", **moved: int) -> bytes:
+def placed_by_hand(data: bytes, target: str = "tflite", **moved: int) -> bytes:
     found = read_model(data)
     places = PLACES | {f"main/{name}": ("default", offset) for name, offset in moved.items()}
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in places.items()]
@@ -139,7 +139,7 @@ def test_several_subgraphs_have_one_plan_over_all_of_their_tensors() -> None:
     data = (MODELS / "choice.tflite").read_bytes()
     found = read_model(data)
     plan = solve(found.problem)
-    planned = read_tensors(export("tflm", lay_out(found.problem, plan, data), "model")[""])
+    planned = read_tensors(export("tflite", lay_out(found.problem, plan, data), "model")[""])
     places = {row.id: row.offset for row in plan.placements}
     said = [places.get(f"main/{tensor.id}", -1) for tensor in planned.tensors]
     assert (len(planned.subgraphs), list(planned.offline_offsets or ())) == (3, said)
@@ -151,12 +151,12 @@ def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out
     data = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("RELU", [0], [1])]), inside)
     found = read_model(data)
     with pytest.raises(FormatError, match=r'no variable tensors behind the first .*, got "s"; try --to c or --to ld'):
-        export("tflm", lay_out(found.problem, solve(found.problem), data), "model")
+        export("tflite", lay_out(found.problem, solve(found.problem), data), "model")
 
 
 def test_only_a_tflite_model_gets_a_plan() -> None:
-    with pytest.raises(FormatError, match=r"problem: must be the model, a \.tflite file, for tflm"):
-        export("tflm", one_pool({}), "model")
+    with pytest.raises(FormatError, match=r"problem: must be the model, a \.tflite file, for tflite"):
+        export("tflite", one_pool({}), "model")
 
 
 @pytest.mark.parametrize("offset", [40, 2**31])

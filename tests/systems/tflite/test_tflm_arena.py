@@ -54,14 +54,14 @@ def test_scratch_of_known_kernels_is_in_the_problem_while_they_run() -> None:
 def test_an_exported_plan_leaves_room_for_scratch_that_is_given() -> None:
     said = ModelOptions(scratch={"CUSTOM": 64})
     problem = read_model(CUSTOM, options=said).problem
-    planned = export("tflm", lay_out(problem, solve(problem), CUSTOM, said.scratch), "model")[""]
+    planned = export("tflite", lay_out(problem, solve(problem), CUSTOM, said.scratch), "model")[""]
     assert read_model(planned, options=said).own_peak == 96
 
 
 def test_a_plan_is_told_with_the_scratch_that_the_device_adds() -> None:
     found = read_model(AVERAGES)
     plan = solve(found.problem)
-    planned = export("tflm", lay_out(found.problem, plan, AVERAGES), "model")[""]
+    planned = export("tflite", lay_out(found.problem, plan, AVERAGES), "model")[""]
     offsets = [row.offset for row in plan.placements if not str(row.id).startswith("scratch/")]
     assert offsets
     again = read_model(planned)
@@ -73,7 +73,7 @@ def test_scratch_that_is_not_known_is_said_and_no_plan_is_exported_that_may_cost
     found = read_model(CUSTOM)
     assert any("is not known: the arena may become larger" in warning.message for warning in found.warnings)
     with pytest.raises(FormatError, match=r"^model: must have kernels whose scratch is known .*, got CUSTOM"):
-        export("tflm", lay_out(found.problem, solve(found.problem), CUSTOM), "model")
+        export("tflite", lay_out(found.problem, solve(found.problem), CUSTOM), "model")
 
 
 def test_no_saving_is_promised_where_scratch_is_not_known() -> None:
@@ -91,7 +91,7 @@ def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in stacked.items()]
     high = lay_out(problem, Plan.model_validate({"placements": placements}), AVERAGES)
     with pytest.raises(FormatError, match=r"^plan: must take no more of TFLite Micro's arena than its own planner"):
-        export("tflm", high, "model")
+        export("tflite", high, "model")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_arena_is_as_large_as_the_runtime_makes_it(name: str, capfd: pytest.
     told = [data]
     if name != "variable.tflite":  # its plan takes more than TFLite Micro's own, and is refused
         found = read_model(data)
-        told.append(export("tflm", lay_out(found.problem, solve(found.problem), data), "model")[""])
+        told.append(export("tflite", lay_out(found.problem, solve(found.problem), data), "model")[""])
     for content in told:
         interpreter = runtime.Interpreter.from_bytes(content, arena_size=1 << 20)
         interpreter.print_allocations()

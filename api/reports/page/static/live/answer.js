@@ -128,10 +128,9 @@ function openStairs(element, { stairs, stairs_of_any_plan: others, capacity }, s
     points: plan.map((row) => ({ x: row[a], y: row[b], bound: any.find((one) => one[a] >= row[a])?.[b] ?? null, label: `${a}=${row[a]}, ${b}=${row[b]}`, status: "", view: null })) }, style);
 }
 
-/** @param {any} value @param {string} [target]  the one of an export @returns {{suffix: string, data: BlobPart}[]} */
+/** @param {any} value @param {string} [target]  what a conversion was asked for @returns {{suffix: string, data: BlobPart}[]} */
 function filesIn(value, target = "bin") {
-  const files = (value?.files ?? []).map((/** @type {any} */ one) => ({
+  return (value?.files ?? []).map((/** @type {any} */ one) => ({
     suffix: one.suffix || `.${target}`, data: one.base64 ? Uint8Array.from(atob(one.base64), (sign) => sign.charCodeAt(0)) : one.text ?? "",
   }));
-  return typeof value?.text === "string" ? [...files, { suffix: value.format ? `.${value.format}` : ".txt", data: value.text }] : files;
 }

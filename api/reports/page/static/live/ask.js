@@ -156,6 +156,7 @@ function sourcesOf(input, { entries, files, jobs, service }) {
   const isPlan = models.some((name) => PLANS.includes(name));
   const isBoth = models.includes("PlanAndProblem");
   const value = (/** @type {any} */ problem, /** @type {any} */ plan) => (isBoth ? { problem, plan } : isPlan ? plan : problem);
+  const ofFiles = () => files.map((file) => ({ says: file.name, isFile: true, value: () => fileValue(input, file, service) }));
   /** @type {Source[]} */
   const found = [];
   if (isPlan || models.includes("Problem")) {
@@ -171,10 +172,10 @@ function sourcesOf(input, { entries, files, jobs, service }) {
       found.push({ says: `job ${job.name ?? job.id.slice(0, 8)}, ${new Date(job.created_at).toLocaleString()}`, value: async () =>
         value(isPlan && !isBoth ? null : await service.get(`/v1/jobs/${job.id}/problem`), isPlan && await service.get(`/v1/jobs/${job.id}/plan`)) });
     }
-    return found;
+    return takesBytes(input) ? [...ofFiles(), ...found] : found;
   }
   const answers = entries.filter(({ answer }) => !takesBytes(input) && answer?.value?.[input.name] && !Array.isArray(answer.value[input.name])).map(({ name, answer }) => ({ says: name, value: async () => answer?.value[input.name] }));
-  return [...answers, ...files.map((file) => ({ says: file.name, isFile: true, value: () => fileValue(input, file, service) }))];
+  return [...answers, ...ofFiles()];
 }
 
 /** The value of an input in a file. @param {Input} input @param {File} file @param {import("./service.js").PlanService} service */
@@ -184,7 +185,7 @@ async function fileValue(input, file, service) {
   const text = start.startsWith("{") || start.startsWith("[") ? await file.text() : null;
   if (models.includes("OperationGraph")) {
     const value = text === null ? null : parsed(text);
-    return value?.ops ? value : (await service.imported(file, { graph: "true" })).graph;
+    return value?.ops ? value : (await service.imported(file)).graph;
   }
   if (models.some((name) => PLANS.includes(name))) {
     const found = text === null ? await opened(file, service) : recognised(text);

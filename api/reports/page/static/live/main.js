@@ -75,7 +75,7 @@ class Live {
       h("button", { onclick: () => this.guarded(() => this.example()) }, "Try an example")), recent));
     // Without a key where one is wanted, the first screen has no jobs, and requests none.
     this.service.known(`/v1/jobs?limit=${RECENT}`).then((found) => found?.jobs.length && fill(recent, h("h2", {}, "Last jobs"),
-      h("ul", {}, ...found.jobs.filter((/** @type {any} */ job) => job.kind !== "import").map((/** @type {any} */ job) => h("li", {}, h("button", { onclick: () => this.openJob(job.id) }, nameText(`${job.kind === "plan" ? "" : `${job.kind} of `}${job.name ?? job.id.slice(0, 8)}`, 60)),
+      h("ul", {}, ...found.jobs.filter((/** @type {any} */ job) => job.kind !== "convert").map((/** @type {any} */ job) => h("li", {}, h("button", { onclick: () => this.openJob(job.id) }, nameText(`${job.kind === "plan" ? "" : `${job.kind} of `}${job.name ?? job.id.slice(0, 8)}`, 60)),
         h("span", { class: "quiet" }, ` ${job.plan_status ?? job.state}, ${new Date(job.created_at).toLocaleString()}`))))));
   }
 

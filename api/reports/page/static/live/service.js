@@ -60,14 +60,14 @@ export class PlanService {
     return parsed(await (await this.call(method, path, { body: written(value), headers: { "Content-Type": "application/json", ...headers } })).text());
   }
 
-  /** What a file of another system holds: the answer of `import`. @param {File} file @param {Record<string, string>} [more] */
+  /** What a file of another system holds: the answer of `convert`. @param {File} file @param {Record<string, string>} [more] */
   imported(file, more = {}) {
-    return this.sendFile("/v1/import?", file, more);
+    return this.sendFile("/v1/convert?", file, more);
   }
 
   /** The same by a job, whose id is with it: an address that keeps it has the names of operations, too. Refusals have all their sentences where the call is made without one. @param {File} file */
   async importedByJob(file) {
-    const { id } = await this.sendFile("/v1/jobs?kind=import&", file);
+    const { id } = await this.sendFile("/v1/jobs?kind=convert&", file);
     let job = await this.get(`/v1/jobs/${id}`);
     for (let wait = 50; job.finished_at === null; wait = Math.min(1000, 1.5 * wait)) {
       await new Promise((done) => setTimeout(done, wait));
@@ -78,7 +78,7 @@ export class PlanService {
 
   /** @param {string} path @param {File} file @param {Record<string, string>} [more] */
   async sendFile(path, file, more = {}) {
-    const query = new URLSearchParams({ name: file.name.slice(-200), names: "true", time_limit_s: "60", ...more });
+    const query = new URLSearchParams({ name: file.name.slice(-200), program: "true", time_limit_s: "60", ...more });
     const headers = { "Content-Type": "application/octet-stream" };
     return parsed(await (await this.call("POST", `${path}${query}`, { body: file, headers })).text());
   }

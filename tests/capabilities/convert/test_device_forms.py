@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.capabilities.convert.deploy import Deployment, DeployOptions, deploy
+from memplan.capabilities.convert.answer import Converted
+from memplan.capabilities.convert.convert import convert
+from memplan.capabilities.convert.options import ConvertOptions
 from memplan.planner.errors import FormatError
 from memplan.systems.tflite.tflm_tail import arena_of
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
@@ -28,26 +30,35 @@ def two_halves() -> bytes:
     return model(subgraph(tensors, [0], [5], [operator(*row) for row in rows]))
 
 
-def deployed(data: bytes, **options: object) -> Deployment:
-    found = deploy(data, DeployOptions.model_validate({"time_limit_s": 2, **options}))
+def deployed(data: bytes, **options: object) -> Converted:
+    found = convert(data, None, ConvertOptions.model_validate({"to": "tflite", "time_limit_s": 2, **options}))
     arena = arena_of(found.files[0].data)
+    assert found.deployment is not None
+    assert found.arena is not None
+    assert found.given is not None
     assert (arena.head, arena.tail, arena.least) == (found.arena.head, found.arena.tail, found.arena.least)
     assert (found.arena.used, found.arena.least) <= (found.given.used, found.given.least)
     return found
 
 
+def form_of(found: Converted) -> str | None:
+    return None if found.deployment is None else found.deployment.form
+
+
 def test_another_order_is_taken_where_it_gains() -> None:
     found = deployed(two_halves())
-    assert (found.form, found.macs_ratio) == ("ordered", 1.0)
+    assert (form_of(found), found.deployment and found.deployment.macs_ratio) == ("ordered", 1.0)
+    assert found.arena is not None
+    assert found.given is not None
     assert found.arena.head < found.given.head
 
 
 def test_the_given_model_stays_where_nothing_is_gained(tmp_path: Path, capfd: Captured) -> None:
     found = deployed(KWS)
-    assert (found.form, found.planned, found.files[0].data) == ("given", False, KWS)
+    assert (form_of(found), found.files[0].data) == ("given", KWS)
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
     given.write_bytes(KWS)
-    assert main(["deploy", str(given), "-o", str(target), "--time-limit", "2"]) == 0
+    assert main(["convert", str(given), "-o", str(target), "--time-limit", "2"]) == 0
     assert "not written, as nothing is gained" in capfd.readouterr().err
     assert not target.exists()
 
@@ -55,22 +66,22 @@ def test_the_given_model_stays_where_nothing_is_gained(tmp_path: Path, capfd: Ca
 def test_a_size_that_nothing_fits_is_said(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
     given.write_bytes(KWS)
-    assert main(["deploy", str(given), "--fit", "20KiB", "-o", str(target), "--time-limit", "2"]) == 1
+    assert main(["convert", str(given), "--fit", "20KiB", "-o", str(target), "--time-limit", "2"]) == 1
     said = capfd.readouterr()
-    assert "no form that was found fits" in said.out
+    assert "no form that was found fits" in said.err
     assert "not written, as no form that was found fits" in said.err
     assert not target.exists()
 
 
 def test_only_tflite_models_are_deployed() -> None:
     with pytest.raises(FormatError, match=r"must be a TensorFlow Lite model \(.tflite\) for TFLite Micro"):
-        deploy(b"id,lower,upper,size\n")
+        convert(b"id,lower,upper,size\n", None, ConvertOptions(to="tflite"))
 
 
 def test_the_array_of_c_is_the_model_and_its_arena_lies_where_it_was_asked(tmp_path: Path) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "net.tflite"
     given.write_bytes(two_halves())
-    asked = ["deploy", str(given), "-o", str(target), "--c-array", "--section", ".dtcm", "--time-limit", "2"]
+    asked = ["convert", str(given), "-o", str(target), "--c-array", "--section", ".dtcm", "--time-limit", "2"]
     assert main([*asked, "--quiet"]) == 0
     source = (tmp_path / "net.c").read_text()
     array = source.partition("const unsigned char net[NET_SIZE] = {")[2].partition("}")[0]
@@ -90,7 +101,7 @@ def test_parts_are_taken_where_they_fit_and_give_the_same_bits() -> None:
     data = vgg(64, 8)
     whole = arena_of(data).least
     found = deployed(data, fit=whole * 3 // 4, time_limit_s=8)
-    assert (found.form, found.fits) == ("cascade", True)
+    assert (form_of(found), found.fits) == ("cascade", True)
     image = np.random.default_rng(3).integers(-128, 128, (1, 64, 64, 3)).astype(np.int8)
     assert all(
         np.array_equal(a, b)

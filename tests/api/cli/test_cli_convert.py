@@ -1,4 +1,4 @@
-"""`memplan export`: which files it writes, and what it refuses."""
+"""`memplan convert`: which files it writes, and what it refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.capabilities.convert.export import Target
+from memplan.capabilities.convert.options import Target
 from memplan.systems.reading import read_model
 from memplan.systems.writing import EXPORTERS
 
@@ -27,17 +27,17 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_every_exporter_can_be_asked_for() -> None:
-    assert get_args(Target) == tuple(EXPORTERS)
+    assert get_args(Target) == ("json", "csv", "graph", "operations", *EXPORTERS)
 
 
 def test_a_header_is_written_beside_a_source(files: tuple[str, str], tmp_path: Path) -> None:
-    assert main(["export", *files, "--to", "c", "-o", str(tmp_path / "arena.c")]) == 0
+    assert main(["convert", *files, "--to", "c", "-o", str(tmp_path / "arena.c")]) == 0
     assert '#include "arena.h"' in (tmp_path / "arena.c").read_text()
     assert "#define ARENA_OFFSET_b 16u" in (tmp_path / "arena.h").read_text()
 
 
 def test_one_file_goes_to_standard_output_too(files: tuple[str, str], capfd: Captured) -> None:
-    assert main(["export", *files, "--to", "triples", "-o", "-"]) == 0
+    assert main(["convert", *files, "--to", "triples", "-o", "-", "--quiet"]) == 0
     out, err = capfd.readouterr()
     assert (json.loads(out), err) == ([["a", "default", 0], ["b", "default", 16]], "")
 
@@ -51,13 +51,13 @@ def test_one_file_goes_to_standard_output_too(files: tuple[str, str], capfd: Cap
     ],
 )
 def test_sources_need_names(output: str, sentence: str, files: tuple[str, str], capfd: Captured) -> None:
-    assert main(["export", *files, "--to", "malloc-c", "-o", output]) == 2
-    assert f"memplan: error: output: {sentence}" in capfd.readouterr().err
+    assert main(["convert", *files, "--to", "malloc-c", "-o", output]) == 2
+    assert f"output: {sentence}" in capfd.readouterr().err
 
 
 def test_a_plan_that_is_not_valid_is_an_error(files: tuple[str, str], tmp_path: Path, capfd: Captured) -> None:
     (tmp_path / "plan.csv").write_text("id,offset\na,0\nb,8\n")
-    assert main(["export", *files, "--to", "c", "-o", str(tmp_path / "arena.c")]) == 2
+    assert main(["convert", *files, "--to", "c", "-o", str(tmp_path / "arena.c")]) == 2
     assert "overlap" in capfd.readouterr().err
     assert not (tmp_path / "arena.c").exists()
 
@@ -65,18 +65,18 @@ def test_a_plan_that_is_not_valid_is_an_error(files: tuple[str, str], tmp_path: 
 @pytest.mark.parametrize("views", ["alias", "separate"])
 def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
     problem, plan, written = (str(tmp_path / name) for name in ("problem.json", "plan.json", "planned.tflite"))
-    assert main(["convert", VIEW, problem, "--views", views, "--quiet"]) == 0
+    assert main(["convert", VIEW, "-o", problem, "--views", views, "--quiet"]) == 0
     assert main(["plan", problem, "-o", plan, "--quiet"]) == 0
-    assert main(["export", VIEW, plan, "--to", "tflm", "-o", written, "--views", views]) == 0
+    assert main(["convert", VIEW, plan, "-o", written, "--views", views]) == 0
     data = Path(written).read_bytes()
     assert read_model(data).own_peak == json.loads(Path(plan).read_text())["peak"]
 
 
 def test_options_of_models_are_for_models(files: tuple[str, str], capfd: Captured) -> None:
-    assert main(["export", *files, "--to", "triples", "-o", "-", "--views", "separate"]) == 2
+    assert main(["convert", *files, "--to", "triples", "-o", "-", "--views", "separate"]) == 2
     assert "must be given for models only" in capfd.readouterr().err
 
 
 def test_only_one_of_problem_and_plan_is_standard_input(capfd: Captured) -> None:
-    assert main(["export", "-", "-", "--to", "triples", "-o", "-"]) == 2
+    assert main(["convert", "-", "-", "--to", "triples", "-o", "-"]) == 2
     assert "files: only one of them must be standard input, got - twice" in capfd.readouterr().err

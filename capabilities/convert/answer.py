@@ -1,0 +1,199 @@
+"""The answer of `convert`: what was read of a file, and the files that it became."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from typing import Any, Literal, Self
+
+from pydantic import Field
+from pydantic_core import to_json
+
+from memplan.capabilities.capability import Answer
+from memplan.capabilities.plan.planning import headline
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph, write_graph
+from memplan.planner.operations.operations import Operations
+from memplan.systems.program_names import NO_NAMES, ProgramNames
+from memplan.systems.tflite.tflm_tail import MicroArena
+from memplan.systems.writing import EXPORTERS
+
+RUNTIME = "TFLite Micro"
+
+
+class WrittenFile(Answer):
+    """A file: how its name ends ("": it has the whole name), and what is in it, as base64 where that is no text."""
+
+    suffix: str
+    text: str | None = Field(None, exclude_if=lambda text: text is None)
+    base64: str | None = Field(None, exclude_if=lambda text: text is None)
+
+    @classmethod
+    def with_data(cls, suffix: str, data: bytes) -> Self:
+        """Return the file with these bytes."""
+        try:
+            return cls(suffix=suffix, text=data.decode())
+        except UnicodeDecodeError:
+            return cls(suffix=suffix, base64=b64encode(data).decode())
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return (self.text or "").encode() if self.base64 is None else b64decode(self.base64)
+
+
+class RuntimeArena(Answer):
+    """The bytes of a runtime's whole arena: head (tensors, scratch), tail (what stays), and the least to start.
+
+    `unknown` are operators whose kernels are not known here, and may need more.
+    """
+
+    head: int
+    tail: int
+    used: int
+    least: int
+    unknown: tuple[str, ...] = Field((), exclude_if=lambda names: not names)
+
+    @property
+    def text(self) -> str:
+        """The arena for people."""
+        return str(MicroArena(self.head, self.tail, self.least, self.unknown))
+
+
+class Deployment(Answer):
+    """The form of a model that was chosen for a runtime.
+
+    fits: whether its arena has at most the bytes that were asked for; None where none were.
+    form: what was changed: the order of its operators, or operators in parts.
+    planned: True where the file has an offline plan inside.
+    macs_ratio: its multiplications, of those as given.
+    notes: why a form was not possible.
+    """
+
+    fits: bool | None
+    form: Literal["given", "ordered", "cascade"]
+    planned: bool
+    macs_ratio: float
+    notes: tuple[str, ...]
+
+
+class ReaderWarning(Answer):
+    """What the reader noticed, by the name of its rule."""
+
+    rule: str
+    message: str
+
+
+class Converted(Answer):
+    """What was read of a file, and what it became.
+
+    to: what was asked for.
+    format: the format of the file; None where it was a problem already.
+    own_peak: the peak that the file's own planner reached, if it says so.
+    violations: what is wrong with the plan inside the file, at most ten sentences.
+    warnings: what the reader noticed.
+    plan: the plan inside the file, or the one that was made for the files; None where there is neither.
+    problem: the problem that the file poses, where nothing else was asked for.
+    graph, operations, names: those of the program in the file, where they were asked for.
+    files: what was written, but for JSON.
+    deployment: the form of a model that was chosen for a runtime.
+    arena, given: the runtime's whole arena, and the one of the model as given.
+    """
+
+    to: str
+    format: str | None
+    own_peak: int | None = None
+    violations: tuple[str, ...] = ()
+    warnings: tuple[ReaderWarning, ...] = ()
+    plan: Plan | None = None
+    problem: Problem | None = Field(None, exclude_if=lambda problem: problem is None)
+    graph: OperationGraph | None = Field(None, exclude_if=lambda graph: graph is None)
+    operations: Operations | None = Field(None, exclude_if=lambda program: program is None)
+    names: ProgramNames | None = Field(NO_NAMES, exclude_if=lambda names: names == NO_NAMES)
+    files: tuple[WrittenFile, ...] = ()
+    deployment: Deployment | None = Field(None, exclude_if=lambda form: form is None)
+    arena: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)
+    given: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)
+
+    @property
+    def fits(self) -> bool:
+        """False where nothing fits, whether a plan was to be made or a form of a model."""
+        if self.deployment is not None:
+            return self.deployment.fits is not False
+        return bool(self.files) or self.to not in EXPORTERS
+
+    @property
+    def not_written(self) -> str | None:
+        """Why nothing is worth a file, if so."""
+        if not self.fits:
+            return "there is no plan" if self.deployment is None else "no form that was found fits"
+        form = self.deployment
+        is_given = form is not None and form.form == "given" and not form.planned and len(self.files) == 1
+        return "nothing is gained" if is_given else None
+
+    @property
+    def documents(self) -> dict[str, bytes]:
+        """What is JSON of memplan's own, as the files that memplan reads, by their fields."""
+        its_problem = Problem(buffers=()) if self.problem is None else self.problem
+        written = {
+            "problem": None if self.problem is None else memplan_json.write_problem(its_problem),
+            "plan": None if self.plan is None else memplan_json.write_plan(self.plan, its_problem),
+            "graph": None if self.graph is None else write_graph(self.graph),
+            "operations": None
+            if self.operations is None
+            else self.operations.model_dump_json(exclude_defaults=True).encode() + b"\n",
+        }
+        return {name: document for name, document in written.items() if document is not None}
+
+
+def write(answer: Converted) -> bytes:
+    """Write an answer as JSON, with its problem, plan and operations as their own writers do."""
+    documents = answer.documents
+    facts: dict[str, Any] = answer.model_dump(exclude=set(documents))
+    parts = [b',"%s":%s' % (name.encode(), document.strip()) for name, document in documents.items()]
+    return to_json(facts)[:-1] + b"".join(parts) + b"}\n"
+
+
+def facts(answer: Converted) -> Iterator[str]:
+    """Yield the lines for people about what was read, and what a runtime takes."""
+    if answer.deployment is not None:
+        yield from _of_deployment(answer, answer.deployment)
+    elif answer.arena is not None and answer.given is not None:
+        gain = "as large as" if answer.arena.used == answer.given.used else "instead of"
+        yield f"{RUNTIME}'s whole arena takes {answer.arena.text}, {gain} {answer.given.used:,} without the plan"
+    if answer.problem is not None:
+        pools = len(answer.problem.pools)
+        known = answer.format or answer.to
+        yield f"{known}: {len(answer.problem.buffers):,} buffers, {pools:,} pool{'' if pools == 1 else 's'}"
+    if answer.own_peak is not None:
+        offsets = "" if answer.plan else ", whose offsets are not in the file"
+        yield f"its own plan takes {answer.own_peak:,} bytes{offsets}"
+    yield from (f"its own plan is not valid: {violation}" for violation in answer.violations)
+    yield from (f"warning: {warning.rule}: {warning.message}" for warning in answer.warnings)
+    if answer.plan is not None and not answer.fits:
+        yield headline(answer.plan)
+
+
+def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
+    forms = {"given": "as given", "ordered": "in another order", "cascade": "with operators in parts"}
+    plan = ", with a plan in the file" if found.planned else ""
+    yield f"the model {forms[found.form]}{plan}, {found.macs_ratio - 1:+.2%} MACs"
+    if answer.arena is not None and answer.given is not None:
+        yield f"{RUNTIME}'s arena  {answer.arena.text}"
+        yield f"as given             {answer.given.text}"
+    if found.form == "given" and not found.planned:
+        yield "nothing is gained by another form"
+    if found.fits is not None:
+        yield "it fits" if found.fits else "no form that was found fits"
+    yield from (f"not tried: {note}" for note in found.notes)
+
+
+def lines(answer: Converted) -> Iterator[str]:
+    """Yield the lines for people: what was read, the files that are text, and the size of others."""
+    yield from facts(answer)
+    for file in answer.files:
+        if file.suffix:
+            yield f"{file.suffix}:"
+        yield from [f"{len(file.data):,} bytes"] if file.text is None else file.text.splitlines()
