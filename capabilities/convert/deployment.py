@@ -17,7 +17,7 @@ from memplan.systems.tflite.system import is_tflite
 def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     """Return a model of TensorFlow Lite in its best form; raises FormatError for another file."""
     if not is_tflite(file):
-        got = importers.detect(file, options.name) or ("JSON" if file.lstrip()[:1] == b"{" else f"{file[:8]!r}")
+        got = "JSON" if file.lstrip()[:1] == b"{" else importers.detect(file, None) or f"{file[:8]!r}"
         raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; convert it first")
     search = FormSearch(file, options, running)
     best = search.run()

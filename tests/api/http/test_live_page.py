@@ -265,10 +265,13 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     assert opened.page.locator("dialog .menu b").all_inner_texts() == [*MODULES]
     assert opened.serious_violations() == []
     opened.page.click("dialog >> text=Close")
-    for kind, line in (
-        ("check", "bytes"),
-        ("verify", "valid"),
-    ):
+    opened.page.click("text=More…")
+    opened.page.locator("dialog .menu button", has=opened.page.locator("b:text-is('convert')")).click()
+    opened.page.select_option("[data-option=to] select", "tflite")
+    opened.page.click("dialog .primary")
+    said(opened, "succeeded")
+    assert "TFLite Micro's arena" in opened.page.inner_text("pre.lines")
+    for kind, line in (("check", "bytes"), ("verify", "valid")):
         question(opened, kind)
         said(opened, "succeeded")
         assert line in opened.page.inner_text("pre.lines")
@@ -278,12 +281,6 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     said(opened, "succeeded")
     assert "proved to be the least" in opened.page.inner_text("pre.lines")
     badge(opened, "verified")
-    opened.page.click("text=More…")
-    opened.page.locator("dialog .menu button", has=opened.page.locator("b:text-is('convert')")).click()
-    opened.page.select_option("[data-option=to] select", "tflite")
-    opened.page.click("dialog .primary")
-    said(opened, "succeeded")
-    assert "TFLite Micro's arena" in opened.page.inner_text("pre.lines")
     question(opened, "heaps")  # about the problem of the answer on show
     opened.page.wait_for_selector("dialog.ask .alarm:has-text('heap_limit: is required where the pool has no size')")
     opened.page.locator(":focus").fill("0.25 KiB")
