@@ -127,22 +127,3 @@ def _no_values() -> array[int]:
 
 def _pairs(found: array[int] | None) -> Iterator[Range]:
     return iter(()) if found is None else zip(found[::2], found[1::2], strict=True)
-
-
-def fields_of(data: bytes, start: int, end: int, path: str) -> Iterator[tuple[int, int, int, int]]:
-    """Yield each field that is bytes: its number, and where its key, its bytes, and what follows begin."""
-    message = ProtobufMessage(data, start, end, path)
-    at = start
-    while at < end:
-        key = at
-        number, at = message._varint(at)
-        kind = number & 7
-        if kind == _VARINT:
-            at = message._varint(at)[1]
-            continue
-        size, at = message._varint(at) if kind == _BYTES else (_FIXED.get(kind, -1), at)
-        if size < 0 or size > end - at:
-            raise FormatError(f"{path}: must be a message, got a field of kind {kind} before byte {at}")
-        at += size
-        if kind == _BYTES:
-            yield number >> 3, key, at - size, at
