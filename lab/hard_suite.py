@@ -26,7 +26,7 @@ from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact.branch_and_bound import ComponentStates, SearchThread
 from memplan.solvers.heuristics import greedy
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 RECORD = Path(__file__).with_suffix(".json")
 FOLDER = Path(__file__).parents[1] / "examples" / "problems" / "minimalloc"
@@ -89,7 +89,7 @@ def loosened(whole: Problem, how: str, slack: str) -> Problem:
 def cost(wanted: Problem, nodes: int = NODES, seed: int = 0) -> Cost:
     """Search a problem in one thread."""
     instance = compile_problem(wanted)
-    search = SearchState(instance, math.inf, seed=seed, deterministic=True, trusted=frozenset(("exact",)))
+    search = Search(instance, math.inf, seed=seed, deterministic=True, trusted=frozenset(("exact",)))
     greedy.begin(instance, search)
     thread = SearchThread(ComponentStates(instance, search), seed=0)
     thread.run_nodes(nodes)

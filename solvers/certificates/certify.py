@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isclose
@@ -23,10 +22,10 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import CertificateFacts, Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.goals import goals_of, kind_of, priced, used_of
-from memplan.solvers.certificates.limit import Limit
 from memplan.solvers.certificates.prices import Prices
 from memplan.solvers.certificates.prove import MOST_BUFFERS, NEEDED, left_out, prove
 from memplan.solvers.certificates.text import FORMAT, ClaimText
+from memplan.solvers.search.control import Control
 
 _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
@@ -78,7 +77,7 @@ def certify(
     if plan.weighted is not None or plan.cost_limit is not None:
         what = "weighted sums of pools" if plan.weighted is not None else "a bound on slowdown"
         return Certificate("none", reason=f"certificates do not say {what}")
-    kind, limit = kind_of(problem, plan), Limit(time.monotonic() + time_limit_s, cancelled)
+    kind, control = kind_of(problem, plan), Control.of(time_limit_s, cancelled=cancelled)
     wanted = priced(problem, kind)
     instance = compile_problem(wanted)
     prices = None if kind in ("infeasible", "used") else _prices(wanted, instance, plan)
@@ -88,7 +87,7 @@ def certify(
     said = [] if kind == "infeasible" else [*map(str, used_of(problem, plan))]
     open_goals: str | None = None
     for goal in goals_of(problem, plan, kind):
-        claim = prove(wanted, instance, plan, goal, prices, limit)
+        claim = prove(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
             # What decides between plans of equal cost is left out, with all that is compared after it.
             said[: goal.pool + 1] = ["-"] * (goal.pool + 1)

@@ -18,11 +18,11 @@ from memplan.solvers.certificates.goals import Goal
 from memplan.solvers.certificates.least_cost import CostProof
 from memplan.solvers.certificates.lemma_problem import conflict_matrix, lemma_input, parts_of
 from memplan.solvers.certificates.lemma_search import EXHAUSTED, STOPPED, LemmaSearch
-from memplan.solvers.certificates.limit import Limit
 from memplan.solvers.certificates.prices import Prices
 from memplan.solvers.certificates.simple import simple_claim
 from memplan.solvers.certificates.text import ClaimText, alone_claim, lemma_lines
 from memplan.solvers.kernels.lemmas.tables import FAR
+from memplan.solvers.search.control import Control
 
 _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
@@ -39,7 +39,7 @@ _LARGEST = 2**61
 
 
 def prove(
-    problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, limit: Limit
+    problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, control: Control
 ) -> ClaimText | str:
     """Return a claim with its proof, or the reason why there is none."""
     simple = simple_claim(problem, instance, plan, goal.ends)
@@ -47,28 +47,27 @@ def prove(
     if simple is not None and simple.lines[0].startswith("end !"):
         simple = replace(simple, buffers=_with_pinned(instance, simple.buffers))
     if simple is not None or prices is None or goal.excess is None:
-        return simple or _by_lemmas(problem, instance, goal.ends, limit)
-    return _by_multipliers(problem, instance, replace(prices, least=prices.least + goal.excess), goal.ends, limit)
+        return simple or _by_lemmas(problem, instance, goal.ends, control)
+    return _by_multipliers(problem, instance, replace(prices, least=prices.least + goal.excess), goal.ends, control)
 
 
-def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], limit: Limit) -> ClaimText | str:
+def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], control: Control) -> ClaimText | str:
     """Return the claim as lemmas prove it, or the reason why there are none."""
     if not instance.is_small_numbered:
         return "the sizes add up to more than the lemma search can hold"
     capacity = np.array([min(end // instance.unit, _LARGEST) for end in ends], dtype=np.int64)
-    flag = np.zeros(1, dtype=np.int64)
     # One part that does not fit is enough, so parts that are too large do no harm.
     parts = [part for part in parts_of(instance) if part.sum() <= MOST_BUFFERS]
     if not parts:
         return f"more than {MOST_BUFFERS} buffers depend on each other"
     searches = [LemmaSearch(given, capacity) for given in (lemma_input(instance, part) for part in parts)]
-    with limit.raising(flag):
+    with control.flag() as flag:
         while any(search.outcome == STOPPED for search in searches):
             # In turns: which part has the short proof is not known.
             for search in searches:
                 if search.run(_CHUNK, flag) == EXHAUSTED:
                     return _shorter(search, _claim_of(search, tuple(ends)), flag)
-            if limit.is_over:
+            if control.is_over:
                 return "no lemmas were found in time"
     return _refused(problem, instance)
 
@@ -90,24 +89,23 @@ def _shorter(search: LemmaSearch, claim: ClaimText, flag: I64) -> ClaimText:
 
 
 def _by_multipliers(
-    problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], limit: Limit
+    problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], control: Control
 ) -> ClaimText | str:
     """Return the claim that no plan under some capacities costs less than the prices say, or why there is none."""
-    flag = np.zeros(1, dtype=np.int64)
     given = [(pool.size, None) for pool in problem.pools]
     try:
         known = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), given), ends)
     except ValueError:  # a field that the checker's grammar does not have
         return _refused(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known.first(row)) for row in instance.source.tolist()]
-    search = CostProof(instance, prices, ends, first, lambda: limit.is_over, flag)
+    with control.flag() as flag:
+        search = CostProof(instance, prices, ends, first, lambda: control.is_over, flag)
+        claim = None if search.is_no_question_of_cost else search.claim()
     if search.is_no_question_of_cost:
-        return _by_lemmas(problem, instance, ends, limit)
-    with limit.raising(flag):
-        claim = search.claim()
+        return _by_lemmas(problem, instance, ends, control)
     if claim is not None:
         return claim
-    if limit.is_over:
+    if control.is_over:
         return "no lemmas were found in time"
     return _refused(problem, instance) if search.has_cheaper else COARSE
 

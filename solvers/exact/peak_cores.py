@@ -13,6 +13,7 @@ everything, where that is not too large.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -92,7 +93,8 @@ class PeakCore:
     def __init__(self, instance: Instance, kept: Bool, search: Search) -> None:
         self.instance, self.search = instance, search
         self.members, self.others = column(np.flatnonzero(kept)), np.flatnonzero(~kept)
-        self.inner = CoreSearch(part_of(instance, kept), search)
+        whole = search.deadline, search.seed, search.deterministic, search.work_limit
+        self.inner = CoreSearch(part_of(instance, kept), *whole, outer=search)
         self.states = ComponentStates(self.inner.instance, self.inner)
         self.thread = SearchThread(self.states, seed=0)
 
@@ -139,15 +141,16 @@ class PeakCore:
         return len(AROUND) * work(self.instance) // NODE_WORK
 
 
-class CoreSearch:
-    """The Search of a core: its bounds are passed on to the whole's search, its assignments are kept."""
+@dataclass(eq=False)
+class CoreSearch(Search):
+    """The search of a core: its bounds are passed on to the search of the whole, its assignments are kept."""
 
-    def __init__(self, instance: Instance, outer: Search) -> None:
-        self.instance, self.outer = instance, outer
-        self.flag, self.seed = outer.flag, outer.seed
-        self.deterministic, self.work_limit = outer.deterministic, outer.work_limit
-        self.best: Assignment | None = None
-        self.is_improved = False
+    outer: Search = field(kw_only=True)
+    is_improved: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.flag = self.outer.flag
 
     @property
     def bound(self) -> Score:
@@ -158,11 +161,6 @@ class CoreSearch:
     def is_over(self) -> bool:
         """True if the search of the whole is over."""
         return self.outer.is_over
-
-    @property
-    def remaining_s(self) -> float:
-        """Seconds until the deadline."""
-        return self.outer.remaining_s
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
         """Take an assignment of the core if it is better than the best so far."""
@@ -179,11 +177,3 @@ class CoreSearch:
     def claim_infeasible(self, by: str) -> None:
         """Claim that the whole is infeasible: it cannot fit where the core does not."""
         self.outer.claim_infeasible(NAME)
-
-    def run_out_of_time(self) -> None:
-        """Say that a clock of its own ended it."""
-        self.outer.run_out_of_time()
-
-    def log(self, line: str) -> None:
-        """Keep a line in the whole's log."""
-        self.outer.log(line)

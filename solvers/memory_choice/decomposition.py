@@ -19,7 +19,7 @@ from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for
 from memplan.solvers.memory_choice.subset_packings import SubsetPackings
 from memplan.solvers.memory_choice.timeline import NoGood
 from memplan.solvers.search.goals import COST, Goals
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 NAME = "memory-choice"
 ROUNDS = ((250_000, ChoiceEffort()), (2_500_000, ChoiceEffort(300_000, 24_000_000)))
@@ -32,7 +32,7 @@ _OPEN_AT_MOST = 3
 """The most choices of unknown packing that are tried for a goal."""
 
 
-def solve(instance: Instance, search: SearchState) -> None:
+def solve(instance: Instance, search: Search) -> None:
     """Offer plans and bounds until the least score is proved, the search is over, or nothing more is found."""
     if len(instance) == 0:
         search.offer(instance.pin, instance.pin, NAME)
@@ -53,7 +53,7 @@ def solve(instance: Instance, search: SearchState) -> None:
 class Decomposition:
     """The proved goals and the no-goods so far. No pool may reach beyond its one of `ends`, in units."""
 
-    def __init__(self, knapsack: Knapsack, search: SearchState) -> None:
+    def __init__(self, knapsack: Knapsack, search: Search) -> None:
         self.knapsack, self.search = knapsack, search
         self.instance = knapsack.instance
         self.packings = SubsetPackings(self.instance, search)

@@ -11,7 +11,7 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
 
 _PROVED_PART = 20
@@ -38,7 +38,7 @@ class SubsetPackings:
     `spent` estimates the work that all answers took, in units of Search.work_limit.
     """
 
-    def __init__(self, instance: Instance, search: SearchState) -> None:
+    def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
         self.spent = 0
         self._packings: dict[tuple[int, bytes], SubsetPacking] = {}

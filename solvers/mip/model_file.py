@@ -20,7 +20,7 @@ from memplan.solvers.mip.draft import Draft, LinearRow
 from memplan.solvers.mip.model_names import COLUMN_WORDS, WORDS, ModelNames
 from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 _WIDTH = 100
 _PLAN_WORK = 50_000
@@ -63,7 +63,7 @@ def _question(instance: Instance) -> tuple[Boxes, MipQuestion]:
 
 def _peak_of_a_plan(instance: Instance) -> int:
     """Return the last pool's peak in a plan that is soon made; I64_MAX where none is."""
-    search = SearchState(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
+    search = Search(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
     greedy.solve(instance, search)
     if instance.features <= frozenset(PLAIN) - {"pools", "cost"}:
         branch_and_bound.solve(instance, search)

@@ -20,7 +20,7 @@ from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.control import Control, silent
-from memplan.solvers.search.incumbent import Accept, SearchState
+from memplan.solvers.search.incumbent import Accept, Search
 from memplan.solvers.search.result import Assignment, SolveResult
 
 _LOG = logging.getLogger("memplan")
@@ -69,7 +69,7 @@ class Solve:
         self._end: StopReason = "work_limit" if self._stages == wanted else "time_limit"
         self._failures: list[str] = []
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
-        self._search = SearchState(
+        self._search = Search(
             self._instance,
             deadline=self._deadline.earlier(answer_s).at,
             seed=options.seed,

@@ -19,14 +19,14 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import ADDRESS_SPACE
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.portfolio import stages
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 NAME = "parts"
 _LEAVES_SHARE = 0.8
 """The part of the time left for the leaves; where they do not end, the other solvers go on from what they found."""
 
 
-def solve(instance: Instance, search: SearchState) -> None:
+def solve(instance: Instance, search: Search) -> None:
     """Plan the parts of an instance of one pool and offer what they make together; nothing where it has no parts."""
     near = _neighbours(instance)
     everything = (1 << len(instance)) - 1
@@ -50,7 +50,7 @@ def solve(instance: Instance, search: SearchState) -> None:
 class _Parts:
     """The offsets of all parts, filled in while they are planned; `is_exact` while sums of bounds are bounds."""
 
-    def __init__(self, instance: Instance, search: SearchState, near: list[int], offset: I64) -> None:
+    def __init__(self, instance: Instance, search: Search, near: list[int], offset: I64) -> None:
         self.instance, self.search, self.near, self.offset = instance, search, near, offset
         self.step = int(np.lcm.reduce(instance.alignment[0])) if len(instance) else 1
         self.is_exact = True

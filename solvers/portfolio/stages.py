@@ -18,7 +18,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
-from memplan.solvers.search.incumbent import Search, SearchState
+from memplan.solvers.search.incumbent import Search
 
 PORTFOLIO = (("greedy",), ("parts",), ("lemmas", "exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
 """The stages of `auto`, in order; the solvers of one stage run side by side."""
@@ -59,7 +59,7 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
     return [[_OPENING] if is_exact_next else suited[0], *later]
 
 
-def first_plan(instance: Instance, search: SearchState) -> None:
+def first_plan(instance: Instance, search: Search) -> None:
     """Offer the best plan that solvers without an engine make at first; proofs are left to the one that is named."""
     named = [registry.BY_NAME[name] for stage in PORTFOLIO[1:] for name in stage]
     rows = [row for row in named if _suits(row, instance) and not row.is_isolated]
@@ -85,7 +85,7 @@ def _has_mixed_alignments(instance: Instance) -> bool:
     return "alignment" in instance.features and int(instance.alignment.min()) < int(instance.alignment.max())
 
 
-def run(instance: Instance, search: SearchState, wanted: list[list[SolverRow]]) -> list[str]:
+def run(instance: Instance, search: Search, wanted: list[list[SolverRow]]) -> list[str]:
     """Run the stages in turn until the search is over; return what went wrong with engines, if anything."""
     failures: list[str] = []
     for stage in wanted:
@@ -100,7 +100,7 @@ def run(instance: Instance, search: SearchState, wanted: list[list[SolverRow]]) 
     return failures
 
 
-def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: SearchState, failures: list[str]) -> None:
+def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
     """Run the solvers of a stage; the first has a head start, which settles most of what it can settle at all."""
     with ThreadPoolExecutor(len(stage), thread_name_prefix="memplan-stage") as pool:
         head_start_s = min(_LONGEST_HEAD_START_S, _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance))
@@ -111,7 +111,7 @@ def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search
             done.result()
 
 
-def _run(row: SolverRow, instance: Instance, search: SearchState, failures: list[str]) -> None:
+def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
     if search.is_over:
         return
     try:

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import time
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score, score
-from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.instance.objective import Score
+from memplan.planner.model.buffer_table import I64
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.processes.parent import Parent
@@ -97,42 +95,20 @@ class EngineTask:
 
 
 @dataclass(eq=False)
-class Remote:
-    """The Search that a solver in a child process sees; what it is offered goes to the parent."""
+class Remote(Search):
+    """The search that a solver in a child process sees; what it is offered goes to the parent."""
 
-    task: EngineTask
-    parent: Parent
-    best: Assignment | None = field(init=False)
-    bound: Score = field(init=False)
-    flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-
-    def __post_init__(self) -> None:
-        self.best, self.bound = self.task.best, self.task.bound
-        self.seed, self.deterministic, self.work_limit = self.task.seed, self.task.deterministic, self.task.work_limit
-
-    @property
-    def remaining_s(self) -> float:
-        """Seconds until the deadline, never negative."""
-        return max(0.0, self.task.deadline - time.monotonic())
-
-    @property
-    def is_over(self) -> bool:
-        """True once the search must stop."""
-        over = self.remaining_s == 0.0 or (self.best is not None and self.best.score <= self.bound)
-        self.flag[0] = over
-        return over
+    parent: Parent = field(kw_only=True)
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
         """Send an assignment to the parent if it is better than the best known here."""
-        value = score(self.task.instance, pool, offset)
-        if self.best is not None and self.best.score <= value:
-            return False
-        self.best = Assignment(column(pool), column(offset), value, by)
-        self.parent.send(["offer", pool, offset, by])
-        return True
+        is_better = super().offer(pool, offset, by)
+        if is_better:
+            self.parent.send(["offer", pool, offset, by])
+        return is_better
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Send a bound to the parent."""
+        """Send a bound to the parent, which may have to hear it from another engine."""
         self.parent.send(["offer_bound", bound, by])
 
     def claim_infeasible(self, by: str) -> None:
@@ -152,8 +128,18 @@ def main() -> None:
     """Run the child: solve its task, and answer as it finds things."""
     parent = Parent()
     task: EngineTask = parent.task
+    search = Remote(
+        task.instance,
+        task.deadline,
+        task.seed,
+        task.deterministic,
+        task.work_limit,
+        best=task.best,
+        parent=parent,
+    )
+    search.proof = replace(search.proof, score=task.bound)
     try:
-        task.row.function(task.instance, Remote(task, parent))
+        task.row.function(task.instance, search)
     except Exception:  # noqa: BLE001 - the parent raises it again
         parent.send(["failed", traceback.format_exc(limit=-3)])
     else:

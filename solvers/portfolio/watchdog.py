@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 _LOOK_EVERY_S = 0.05
 """The time between two looks at running searches; those that look themselves meet their deadlines more closely."""
@@ -23,11 +23,11 @@ class _Watcher:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[SearchState, threading.Event | None] = {}
+        self._running: dict[Search, threading.Event | None] = {}
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def watch(self, search: SearchState, cancelled: threading.Event | None) -> Iterator[None]:
+    def watch(self, search: Search, cancelled: threading.Event | None) -> Iterator[None]:
         """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
         look(search, cancelled)  # what is cancelled before it starts does nothing at all
         with self._lock:
@@ -57,7 +57,7 @@ class _Watcher:
                 look(search, cancelled)
 
 
-def look(search: SearchState, cancelled: threading.Event | None) -> None:
+def look(search: Search, cancelled: threading.Event | None) -> None:
     """Stop a search that was cancelled; one whose time is over stops when it looks whether it is."""
     if cancelled is not None and cancelled.is_set():
         search.stop("cancelled")

@@ -21,14 +21,14 @@ from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.reference.tensors import Placed, StopCheck, StoppedError, carriers
 from memplan.solvers.search import to_plan
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress, SolveResult
 
 _NAMED = 3
 """The most buffers or broken rules that a sentence names."""
 
 
-def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState) -> SolveResult:
+def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search) -> SolveResult:
     """Return the planner's plan, verified, with the search's bound; `unknown`, with an explanation, where it has none.
 
     That nothing fits at all is known only from the search. Raises OptionError for what the planner cannot express.
@@ -64,7 +64,7 @@ def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
     return instance.features if has_holes else instance.features - {"holes"}
 
 
-def _stop_check(search: SearchState) -> StopCheck:
+def _stop_check(search: Search) -> StopCheck:
     def stop_check() -> None:
         if search.is_over:
             raise StoppedError
@@ -121,7 +121,7 @@ def _broken_rules(problem: Problem, planner: ReferencePlanner, placements: Place
 
 
 def _judged(
-    problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState, placements: PlacementTable
+    problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search, placements: PlacementTable
 ) -> SolveResult:
     """Make the plan of placements that keep every rule."""
     cost = None
@@ -137,15 +137,13 @@ def _judged(
     return SolveResult(plan, stop_reason=_stop_reason(plan, search))
 
 
-def _nothing(
-    problem: Problem, instance: Instance, search: SearchState, because: Explanation | None = None
-) -> SolveResult:
+def _nothing(problem: Problem, instance: Instance, search: Search, because: Explanation | None = None) -> SolveResult:
     return SolveResult(
         to_plan.nothing(problem, instance, search.proof, because), None, search.proof, search.stop_reason
     )
 
 
-def _stop_reason(plan: Plan, search: SearchState) -> StopReason | None:
+def _stop_reason(plan: Plan, search: Search) -> StopReason | None:
     """Say what a finished planner's plan is good for; these planners look for nothing better."""
     if plan.status == "optimal":
         return "proved"

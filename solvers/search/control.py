@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Protocol, Self
 
+from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.deadline import NEVER, Deadline
+from memplan.solvers.search.meanwhile import polled
 
 _LEAST_S = 0.02
 """The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
@@ -85,6 +88,10 @@ class Control:
     def wall_time_s(self) -> float | None:
         """The seconds that it took so far; None where work is counted, as no clock may show in the answer."""
         return None if self.counts_work else round(self.deadline.passed_s, 6)
+
+    def flag(self) -> AbstractContextManager[I64]:
+        """Give a flag, (1,), that compiled loops look at: it turns 1 once the call is over."""
+        return polled(lambda: self.is_over)
 
     def within(self, limit_s: float) -> Self:
         """Return the control of a part of the call that has so many seconds."""

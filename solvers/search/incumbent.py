@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -26,54 +25,13 @@ class Accept:
     gap: float | None = None
 
 
-class Search(Protocol):
-    """The search that a solver is given: it reads the best results there, and offers its own.
+@dataclass(eq=False)
+class Search:
+    """The search that a solver is given: it reads the best results there, and offers its own; safe for several threads.
 
     A solver returns when it has nothing more to say, and soon after `is_over` turns true. Kernels watch `flag[0]`,
     which turns from 0 to 1 at the same moment. `work_limit` counts in units of about a microsecond of one core's work,
     and binds where `deterministic` is set; then no clock may decide anything.
-    """
-
-    flag: I64
-    seed: int
-    deterministic: bool
-    work_limit: int
-
-    @property
-    def best(self) -> Assignment | None:
-        """The best assignment known."""
-
-    @property
-    def bound(self) -> Score:
-        """The best proved bound: no assignment has a smaller score."""
-
-    @property
-    def is_over(self) -> bool:
-        """True once the search must stop: proved, accepted, out of time or cancelled."""
-
-    @property
-    def remaining_s(self) -> float:
-        """Seconds until the deadline."""
-
-    def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Offer an assignment (units); return whether it is the best so far."""
-
-    def offer_bound(self, bound: Score, by: str) -> None:
-        """Say that no assignment has a smaller score than `bound`."""
-
-    def claim_infeasible(self, by: str) -> None:
-        """Say that nothing fits."""
-
-    def run_out_of_time(self) -> None:
-        """Say that the solver gave up on a clock of its own, a little before the deadline."""
-
-    def log(self, line: str) -> None:
-        """Keep a line of an engine's own log."""
-
-
-@dataclass(eq=False)
-class SearchState:
-    """The Search of one solve, safe for several threads.
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
     say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
@@ -97,7 +55,7 @@ class SearchState:
     is_out_of_time: bool = False
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    children: WeakSet[SearchState] = field(default_factory=WeakSet)
+    children: WeakSet[Search] = field(default_factory=WeakSet)
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
@@ -117,7 +75,7 @@ class SearchState:
 
     @property
     def is_over(self) -> bool:
-        """True once the search must stop."""
+        """True once the search must stop: proved, accepted, out of time or cancelled."""
         if self.stop_reason is None and time.monotonic() >= self.deadline:
             self.stop("time_limit")
         return self.stop_reason is not None
@@ -136,12 +94,12 @@ class SearchState:
             for child in self.children:
                 child.stop("cancelled")
 
-    def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> SearchState:
+    def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> Search:
         """Return a search of another instance, in a share of what is left of this one, which ends with it.
 
         With a `work_limit` it counts work alone, so that what it finds does not depend on the load of the machine.
         """
-        inner = SearchState(
+        inner = Search(
             instance,
             deadline=time.monotonic() + share * self.remaining_s,
             seed=self.seed,
@@ -156,7 +114,7 @@ class SearchState:
         return inner
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Take an assignment if it is better than the best so far."""
+        """Take an assignment (units) if it is better than the best so far; return whether it is."""
         value = score(self.instance, pool, offset)
         with self._lock:
             if self.best is not None and (self.best.score <= value or self._is_settled):
@@ -166,7 +124,7 @@ class SearchState:
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Take a bound if it is better, and believe it where the class says."""
+        """Take a bound that no assignment has a smaller score than, and believe it where the class says."""
         with self._lock:
             if by in self.trusted:
                 self._raise_bound(bound, by)
@@ -201,7 +159,7 @@ class SearchState:
         return not self.is_over and any(claim == score for claim in self.claims.values())
 
     def run_out_of_time(self) -> None:
-        """Keep in mind that the clock ended a solver; others may go on."""
+        """Keep in mind that a clock of its own ended a solver, a little before the deadline; others may go on."""
         self.is_out_of_time = True
 
     def log(self, line: str) -> None:

@@ -1,10 +1,16 @@
-"""A look taken again and again, in a thread of its own, while something else runs."""
+"""What goes on in a thread of its own while something else runs: a look taken again and again, a raised flag."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+
+_LOOK_EVERY_S = 0.02
 
 
 @contextmanager
@@ -23,3 +29,17 @@ def meanwhile(look: Callable[[], object], every_s: float, name: str) -> Iterator
     finally:
         ended.set()
         thread.join()
+
+
+@contextmanager
+def polled(is_over: Callable[[], bool]) -> Iterator[I64]:
+    """Give a flag, (1,), for compiled loops, which turns 1 once `is_over` says so."""
+    flag = np.zeros(1, dtype=np.int64)
+
+    def look() -> None:
+        if is_over():
+            flag[0] = 1
+
+    look()
+    with meanwhile(look, _LOOK_EVERY_S, "memplan-flag"):
+        yield flag

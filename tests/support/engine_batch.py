@@ -24,7 +24,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
 from memplan.solvers.packing.place import drop
 from memplan.solvers.portfolio import registry
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 20.0
@@ -82,7 +82,7 @@ def poor_plan(instance: Instance) -> tuple[I64, I64] | None:
 
 def _solve(engine: str, job: Job) -> Answer:
     instance = compile_problem(job.problem)
-    search = SearchState(instance, deadline=time.monotonic() + job.seconds)
+    search = Search(instance, deadline=time.monotonic() + job.seconds)
     if job.work_limit is not None:
         search.deterministic, search.work_limit = True, job.work_limit
     if job.is_untold:

@@ -8,7 +8,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.portfolio.registry import SolverRow
-from memplan.solvers.search.incumbent import Search, SearchState
+from memplan.solvers.search.incumbent import Search
 
 
 def overlaps(instance: Instance, search: Search) -> None:
@@ -35,7 +35,7 @@ def waits(instance: Instance, search: Search) -> None:
 
 def ends(instance: Instance, search: Search) -> None:
     """Cancel the search from inside, which only a search that is shared in this process can do."""
-    assert isinstance(search, SearchState)
+    assert isinstance(search, Search)
     search.stop("cancelled")
 
 

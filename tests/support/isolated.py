@@ -9,7 +9,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.portfolio.subprocess_solver import run_isolated
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 
 def row(function: str) -> SolverRow:
@@ -22,8 +22,8 @@ def instance_with_a_gap() -> Instance:
     return compile_problem(Problem.model_validate({"buffers": [*buffers, {"id": 2, "size": 2, "start": 3, "end": 4}]}))
 
 
-def search_for(instance: Instance, limit_s: float) -> SearchState:
-    return SearchState(instance, deadline=time.monotonic() + limit_s)
+def search_for(instance: Instance, limit_s: float) -> Search:
+    return Search(instance, deadline=time.monotonic() + limit_s)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 
-def exact_search(instance: Instance, work_limit: int = 10**7) -> SearchState:
+def exact_search(instance: Instance, work_limit: int = 10**7) -> Search:
     """Start a deterministic search that trusts the exact search and its cores."""
-    return SearchState(
+    return Search(
         instance,
         deadline=time.monotonic() + 60.0,
         deterministic=True,

@@ -28,7 +28,7 @@ from memplan.solvers.heuristics.ejection import Ejector, conflicting
 from memplan.solvers.packing.place import drop
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.search.control import Control
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 _CALL_S, _SHORT_S = 1.0, 0.05
@@ -169,13 +169,13 @@ class OnePool:
         changed[list(sizes)] = list(sizes.values())
         return replace(self.instance, size=column(changed))
 
-    def _searched(self, instance: Instance, start: I64, call_limit_s: float, enough: int = 0) -> SearchState:
+    def _searched(self, instance: Instance, start: I64, call_limit_s: float, enough: int = 0) -> Search:
         """Run the quick orders from a start, and the exact search where they leave something open.
 
         A peak that is `enough` ends it, as if no lower one were possible.
         """
         limit_s = min(call_limit_s, self.control.left_s)
-        state = SearchState(
+        state = Search(
             instance,
             deadline=self.control.within(limit_s).deadline.at,
             deterministic=self.control.counts_work,

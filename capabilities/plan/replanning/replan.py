@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from memplan.capabilities.plan.replanning.fewest_moves import MOST_BUFFERS, EngineLimit, fewest_moves
-from memplan.capabilities.plan.replanning.flags import polled
 from memplan.capabilities.plan.replanning.old_places import Least, OldPlaces, old_places
 from memplan.capabilities.plan.replanning.questions import ends_for, limited, pinned, read_eps
 from memplan.planner.bounds.lower_bound import Bound
@@ -30,6 +29,7 @@ from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import NEVER, Deadline
+from memplan.solvers.search.meanwhile import polled
 from memplan.solvers.search.result import SolveResult
 
 DEFAULT_EPS = 0.02

@@ -17,7 +17,7 @@ from memplan.planner.model.plan import StopReason
 from memplan.planner.model.problem import Problem
 from memplan.solvers.cp_sat import goals
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 from tests.support import oracle, public_problems
 from tests.support.depth import seeds
@@ -44,7 +44,7 @@ def outcomes(problems: Sequence[Problem], limit_s: float = 30.0, deterministic: 
 
 
 def _outcome(instance: Instance, limit_s: float, deterministic: bool) -> Outcome:
-    search = SearchState(
+    search = Search(
         instance,
         deadline=time.monotonic() + (600.0 if deterministic else limit_s),
         trusted=frozenset({"cp-sat"}),

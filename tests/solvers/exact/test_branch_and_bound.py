@@ -11,7 +11,7 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, solve
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
 from tests.support import oracle, public_problems
 from tests.support.depth import seeds
@@ -24,8 +24,8 @@ def searching(
     deterministic: bool = True,
     seed: int = 0,
     on_progress: Callable[[Progress], None] | None = None,
-) -> SearchState:
-    return SearchState(
+) -> Search:
+    return Search(
         instance,
         deadline=time.monotonic() + 60.0,
         seed=seed,
@@ -36,7 +36,7 @@ def searching(
     )
 
 
-def solved(instance: Instance, work_limit: int = 10**7, deterministic: bool = True, seed: int = 0) -> SearchState:
+def solved(instance: Instance, work_limit: int = 10**7, deterministic: bool = True, seed: int = 0) -> Search:
     search = searching(instance, work_limit, deterministic, seed)
     solve(instance, search)
     return search
@@ -152,7 +152,7 @@ def test_several_climbers_prove_what_one_proves() -> None:
 def test_a_search_that_is_not_believed_ends_all_the_same() -> None:
     instance = compile_problem(full_load(3, n=18))
     assert solved(instance).bound[0] > 1000
-    doubting = SearchState(instance, deadline=time.monotonic() + 60.0)
+    doubting = Search(instance, deadline=time.monotonic() + 60.0)
     solve(instance, doubting)
     assert doubting.stop_reason is None
     assert doubting.best is not None

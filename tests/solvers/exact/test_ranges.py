@@ -14,7 +14,7 @@ from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.heuristics import greedy, local_search
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 
 def ranged(seed: int) -> Instance:
@@ -64,7 +64,7 @@ def test_ranges_of_offsets_are_kept_and_the_least_peak_is_proved(seed: int) -> N
     instance = ranged(seed)
     least = least_peak(instance)
     for solve in (greedy.solve, local_search.solve, branch_and_bound.solve):
-        search = SearchState(
+        search = Search(
             instance, time.monotonic() + 60, deterministic=True, work_limit=400_000, trusted=frozenset({"exact"})
         )
         solve(instance, search)

@@ -12,7 +12,7 @@ from memplan.planner.instance.objective import total_cost
 from memplan.planner.model.problem import Problem
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.packing.orders import RULES
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from tests.support import public_problems
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem
 from tests.support.depth import DEPTH
@@ -23,8 +23,8 @@ from tests.support.small_problems import small_problems
 FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
 
 
-def solved(problem: Problem, deterministic: bool = False, work_limit: int = 2**62, limit_s: float = 60) -> SearchState:
-    search = SearchState(
+def solved(problem: Problem, deterministic: bool = False, work_limit: int = 2**62, limit_s: float = 60) -> Search:
+    search = Search(
         compile_problem(problem),
         deadline=time.monotonic() + limit_s,
         deterministic=deterministic,
@@ -216,7 +216,7 @@ def test_nine_of_ten_problems_of_real_compilers_end_at_the_bound() -> None:
 
 def test_before_an_exact_search_orders_that_are_far_from_the_bound_are_few() -> None:
     instance = compile_problem(tight(seed=2, n=60, height=100_000, live=7, turnover=2.0).problem)
-    all_orders, first_orders = (SearchState(instance, deadline=time.monotonic() + 60) for _ in range(2))
+    all_orders, first_orders = (Search(instance, deadline=time.monotonic() + 60) for _ in range(2))
     greedy.solve(instance, all_orders)
     greedy.begin(instance, first_orders)
     assert all_orders.best is not None
@@ -227,7 +227,7 @@ def test_before_an_exact_search_orders_that_are_far_from_the_bound_are_few() -> 
 
 def test_before_an_exact_search_orders_that_are_near_the_bound_are_all_tried() -> None:
     instance = compile_problem(random(seed=1, n=300, alpha=0.01, sigma=0.7).problem)
-    search = SearchState(instance, deadline=time.monotonic() + 60)
+    search = Search(instance, deadline=time.monotonic() + 60)
     greedy.begin(instance, search)
     assert search.best is not None
     assert search.best.by not in [f"greedy:{rule.name}" for rule in RULES[:4]]

@@ -15,7 +15,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.heuristics.moves import MoveSearch
 from memplan.solvers.packing.orders import Rule
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from tests.support import oracle
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem
 from tests.support.oracle import check
@@ -25,8 +25,8 @@ FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cos
 RUNNING = column([0])
 
 
-def searching(problem: Problem, seed: int = 0, work_limit: int = 100_000) -> SearchState:
-    return SearchState(
+def searching(problem: Problem, seed: int = 0, work_limit: int = 100_000) -> Search:
+    return Search(
         compile_problem(problem),
         deadline=time.monotonic() + 60,
         seed=seed,

@@ -22,7 +22,7 @@ from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import for_cost
 from memplan.solvers.memory_choice.subset_packings import SubsetPackings
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from tests.support import oracle, public_problems
 from tests.support.random_problems import random_problem
 from tests.support.small_problems import small_problems
@@ -32,8 +32,8 @@ RECORDED = public_problems.recorded("executorch_cadence")
 MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
 
 
-def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> SearchState:
-    return SearchState(
+def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> Search:
+    return Search(
         instance,
         deadline=time.monotonic() + limit_s,
         trusted=frozenset({decomposition.NAME, "greedy", "exact"}),

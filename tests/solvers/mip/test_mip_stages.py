@@ -12,7 +12,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.mip.draft import F64, IntegerProgram
 from memplan.solvers.mip.stages import EngineEffort, EngineRun, Outcome, pursue
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 
 class MipEngine:
@@ -48,8 +48,8 @@ RING = ring(20, 21, 20, 21, 20)
 """The bound is 41, the optimum 61."""
 
 
-def searching(instance: Instance) -> SearchState:
-    return SearchState(instance, deadline=time.monotonic() + 10)
+def searching(instance: Instance) -> Search:
+    return Search(instance, deadline=time.monotonic() + 10)
 
 
 def nearly_best(program: IntegerProgram) -> F64:
@@ -103,7 +103,7 @@ def test_large_numbers_are_scaled_and_their_bounds_claimed_with_a_margin() -> No
     assert 3 * 2**14 * scale - scale < claimed(search) < 3 * 2**14 * scale
 
 
-def claimed(search: SearchState) -> float:
+def claimed(search: Search) -> float:
     claim = search.claims["engine"]
     assert claim is not None
     return claim[0]
@@ -149,6 +149,6 @@ def test_what_is_too_large_to_write_is_left_alone_and_said() -> None:
 
 def test_a_search_that_a_clock_of_its_engine_ended_says_so() -> None:
     for deterministic in (False, True):
-        search = SearchState(RING, deadline=time.monotonic() + 10, deterministic=deterministic)
+        search = Search(RING, deadline=time.monotonic() + 10, deterministic=deterministic)
         pursue(RING, search, "late", MipEngine(Outcome("open")))
         assert search.is_out_of_time is not deterministic

@@ -17,7 +17,7 @@ from memplan.planner.instance.objective import Score
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 from tests.support import oracle
 from tests.support.depth import DEPTH
@@ -62,7 +62,7 @@ def child(row: SolverRow) -> Iterator[ProcessPoolExecutor]:
 def _outcome(row: SolverRow, instance: Instance, when: str) -> Outcome:
     started = time.monotonic()
     trusted = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
-    search = SearchState(instance, deadline=started + LIMITS_S[when], trusted=trusted)
+    search = Search(instance, deadline=started + LIMITS_S[when], trusted=trusted)
     if when == "cancelled":
         search.stop("cancelled")
     if search.infeasible is None:  # what has no solution at first sight reaches no solver

@@ -12,7 +12,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.together import Application
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import parts
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from tests.support.applications import conflicts_of, drawn_application, least_peak
 
 RING = [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1)]
@@ -23,9 +23,9 @@ def of_conflicts(count: int, pairs: list[tuple[int, int]], **fields: Any) -> Pro
     return Problem(buffers=rows, conflicts=pairs)
 
 
-def searched(problem: Problem) -> SearchState:
+def searched(problem: Problem) -> Search:
     instance = compile_problem(problem)
-    search = SearchState(instance, deadline=float("inf"), trusted=frozenset({"parts"}))
+    search = Search(instance, deadline=float("inf"), trusted=frozenset({"parts"}))
     parts.solve(instance, search)
     return search
 

@@ -16,7 +16,7 @@ from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.registry import EVERYTHING, SolverRow
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.stages import SolverFaultWarning
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from tests.support import false_claims
 from tests.support.tiny import FEATURES
 
@@ -26,8 +26,8 @@ FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no cliqu
 GREEDY = registry.BY_NAME["greedy"]
 
 
-def search_for(instance: Instance, limit_s: float = 60.0) -> SearchState:
-    return SearchState(instance, deadline=time.monotonic() + limit_s)
+def search_for(instance: Instance, limit_s: float = 60.0) -> Search:
+    return Search(instance, deadline=time.monotonic() + limit_s)
 
 
 def names(portfolio: list[list[SolverRow]]) -> list[list[str]]:

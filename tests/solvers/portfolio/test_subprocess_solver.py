@@ -13,7 +13,7 @@ import pytest
 
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from tests.support.isolated import instance_with_a_gap, row, search_for
 
 HERE = Path(__file__).parents[2] / "support"
@@ -33,7 +33,7 @@ def wait_for_pids(path: Path) -> list[int]:
     return [int(word) for word in path.read_text().split()]
 
 
-def stop_once_started(search: SearchState, pid_file: Path) -> None:
+def stop_once_started(search: Search, pid_file: Path) -> None:
     wait_for_pids(pid_file)
     search.stop("cancelled")
 

@@ -8,16 +8,16 @@ import time
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.watchdog import watched
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 
 PROBLEM = Problem.model_validate({"buffers": [{"id": 0, "size": 8, "start": 0, "end": 1}]})
 
 
-def search(lasts_s: float) -> SearchState:
-    return SearchState(compile_problem(PROBLEM), deadline=time.monotonic() + lasts_s)
+def search(lasts_s: float) -> Search:
+    return Search(compile_problem(PROBLEM), deadline=time.monotonic() + lasts_s)
 
 
-def wait_for_the_flag(running: SearchState) -> bool:
+def wait_for_the_flag(running: Search) -> bool:
     """Wait as a kernel does, which sees nothing but its flag."""
     give_up = time.monotonic() + 20
     while running.flag[0] == 0 and time.monotonic() < give_up:

@@ -18,7 +18,7 @@ from memplan.solvers.reference import checked
 from memplan.solvers.reference.table import BY_NAME, PLANNERS
 from memplan.solvers.reference.tensors import Placed, StopCheck
 from memplan.solvers.search.control import Control
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
 from tests.support import oracle
 from tests.support.tiny import FEATURES, random_tiny
@@ -143,7 +143,7 @@ def test_of_many_buffers_that_fit_nowhere_a_few_are_named() -> None:
     problem = Problem.model_validate({"buffers": [{"id": i, "size": i, "start": 0, "end": 1} for i in range(4)]})
     planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:nowhere")
     instance = compile_problem(problem)
-    plan = checked.reference_plan(problem, instance, planner, SearchState(instance, deadline=float("inf"))).plan
+    plan = checked.reference_plan(problem, instance, planner, Search(instance, deadline=float("inf"))).plan
     assert plan.explanation is not None
     names = "buffer 0 (0 bytes), buffer 1 (1 bytes), buffer 2 (2 bytes), ..."
     assert plan.explanation.message == f"reference:nowhere: cannot fit {names} in any memory"

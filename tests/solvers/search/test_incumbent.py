@@ -11,7 +11,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.incumbent import Accept, SearchState
+from memplan.solvers.search.incumbent import Accept, Search
 from memplan.solvers.search.result import Progress
 from tests.support.tiny import FEATURES
 
@@ -22,8 +22,8 @@ ONE_POOL = column(np.zeros(5))
 TOWER, FOUR_HIGH, OPTIMUM = column([0, 1, 2, 3, 4]), column([0, 1, 2, 3, 1]), column([0, 1, 0, 1, 2])
 
 
-def search_for(instance: Instance, limit_s: float = 60.0, accept: Accept | None = None) -> SearchState:
-    return SearchState(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({"exact"}), accept=accept)
+def search_for(instance: Instance, limit_s: float = 60.0, accept: Accept | None = None) -> Search:
+    return Search(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({"exact"}), accept=accept)
 
 
 def test_a_better_assignment_is_kept_and_the_best_of_each_solver_too() -> None:
