@@ -15,7 +15,7 @@ from memplan.capabilities.question import Input, Subject
 from memplan.capabilities.reading import ReadOptions
 from memplan.planner.errors import FormatError, InputError, OperationsError, PlanError, ProblemError, shown
 from memplan.planner.formats import memplan_json
-from memplan.planner.formats.other_documents import refuse_unless_operations
+from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

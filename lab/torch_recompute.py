@@ -27,8 +27,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from memplan import OperationGraph, order_operations, recompute_frontier
-from memplan.api.torch.costs import flops_of
-from memplan.api.torch.graphs import graph_of
+from memplan.api.torch.graphs import flops_of, graph_of
 from memplan.api.torch.tracing import joint_graph, whole
 from memplan.planner.operations.order_check import peak_of
 

@@ -1,27 +1,53 @@
-"""The options of importers, and their results."""
+"""What readers share: their options, their results, and the border where a stranger's bytes become errors of the file.
+
+Whatever bytes do to a reader is an error of the file, on every entrance. Compilers' dumps give lifetimes and no
+operations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors import FormatError, MemplanError, OptionError, shown
 from memplan.planner.errors.did_you_mean import meant_number
-from memplan.planner.model.buffer_table import column
+from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.program_facts import ProgramFacts
 from memplan.planner.symbols.numbers import SymbolicNumber
-from memplan.systems.border import stranger_bytes
+
+
+@contextmanager
+def stranger_bytes() -> Iterator[None]:
+    """Raise FormatError in place of what a reader did not foresee; errors of memplan's own go through."""
+    try:
+        yield
+    except MemplanError:
+        raise
+    except RecursionError as error:
+        raise FormatError("must not be nested deeper than its reader can follow") from error
+    except MemoryError as error:
+        raise FormatError("needs more memory to be read than there is") from error
+    except Exception as error:
+        raise FormatError(f"cannot be read: its reader failed ({_what(error)})") from error
+
+
+def _what(error: Exception) -> str:
+    """Return the kind of an error, with the name that was looked for in vain, where it is one."""
+    kind = type(error).__name__
+    return f"{kind}: {shown(error.args[0])}" if isinstance(error, KeyError) and error.args else kind
+
 
 _ENDLESS = 2**128
 Views = Literal["alias", "separate"]
@@ -192,3 +218,39 @@ def sized(what: str, elements: int, bits: int, alignment: int) -> int:
     if size > MAX_BYTES:
         raise FormatError(f"{what}: must take at most {MAX_BYTES} bytes, got {shown(size)}")
     return size
+
+
+def refuse_dims(options: ModelOptions, what: str) -> None:
+    """Raise OptionError for sizes of named dimensions, which `what` has not."""
+    if options.dims:
+        raise OptionError(
+            f"dim: must not be given, as {what} name no dimensions, got {shown(next(iter(options.dims)))}"
+        )
+
+
+def size_of(what: str, size: int, options: ModelOptions) -> int:
+    """Return a size, rounded up to the alignment of the options; raises FormatError.
+
+    Without one it is not rounded: compilers count the last buffer's own bytes only.
+    """
+    if options.alignment is not None:
+        size = -(-size // options.alignment) * options.alignment
+    if not 0 <= size <= MAX_BYTES:
+        raise FormatError(f"{what}: must be 0 to {MAX_BYTES} bytes, got {shown(size)}")
+    return size
+
+
+def aligned(table: BufferTable, options: ModelOptions) -> BufferTable:
+    """Return buffers aligned, and with sizes rounded up, to the alignment of the options; raises FormatError."""
+    if options.alignment is None:
+        return table
+    sizes = [
+        size_of(f"buffer {shown(name)}", size, options)
+        for name, size in zip(table.ids, table.size.tolist(), strict=True)
+    ]
+    return replace(table, size=column(sizes), alignment=column([options.alignment] * len(sizes)))
+
+
+def problem_of(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
+    """Return the problem of such buffers in pools as large as they need to be; raises ProblemError."""
+    return Problem.model_validate({"name": name, "buffers": tuple(rows), "pools": [Pool(name=pool) for pool in pools]})

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.errors.extras import imported
-from memplan.planner.formats.memplan_json import parse
-from memplan.planner.formats.other_documents import refuse_unless_graph
+from memplan.planner.formats.memplan_json import parse, refuse_unless_graph
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
-from memplan.systems.border import stranger_bytes
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported, ModelOptions, stranger_bytes
 from memplan.systems.reading import IMPORTERS, detect, read_model
 
 

@@ -15,7 +15,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.formats import memplan_json
 from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
 from memplan.planner.systems import FileReader, systems
-from memplan.systems.border import stranger_bytes
+from memplan.systems.imported import stranger_bytes
 
 if TYPE_CHECKING:
     from memplan.planner.model.intervals import Interval

@@ -19,8 +19,7 @@ from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
 from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange, where
 from memplan.planner.symbols.space import Space, Symbol, Values
-from memplan.systems.border import stranger_bytes
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported, ModelOptions, stranger_bytes
 from memplan.systems.reading import IMPORTERS, detect, read_model
 
 _COMPARED = 3

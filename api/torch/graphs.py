@@ -1,8 +1,9 @@
 """Graphs of operations of torch.fx modules, each operation with its node, so that an order can be given back.
 
 Every call whose result has a storage of its own is an operation; views and items of tuples belong to what they look at,
-as schemas say. Inputs that are parameters or state lie apart, as attributes do, and are not counted. Nothing here
-imports torch. Source: torch 2.13, FunctionSchema's alias_info and tags.
+as schemas say. Inputs that are parameters or state lie apart, as attributes do, and are not counted. Only
+the cost of a node imports torch: its floating-point operations where torch counts them, else what it writes.
+Source: torch 2.13, FunctionSchema's alias_info and tags.
 """
 
 from __future__ import annotations
@@ -162,3 +163,24 @@ def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
 def _draws(node: Any) -> bool:
     """Return True if an operation draws random numbers, so that it would compute something else again."""
     return any(getattr(tag, "name", "") == _DRAWS for tag in getattr(node.target, "tags", ()))
+
+
+def flops_of(node: Any) -> int:
+    """Return what it costs to run a node again: multiplications and additions, or the elements that it makes.
+
+    Views, and what reads no tensor (constants), cost nothing. Imports torch.
+    """
+    from torch.utils._pytree import tree_map_only
+    from torch.utils.flop_counter import flop_registry
+
+    if is_view(node) or not node.all_input_nodes:
+        return 0
+    values = node.meta["val"]
+    packet = getattr(node.target, "_overloadpacket", None)
+    if packet in flop_registry:
+        from torch.fx import Node
+
+        args, kwargs = tree_map_only(Node, lambda other: other.meta["val"], (node.args, dict(node.kwargs)))
+        return int(flop_registry[packet](*args, **kwargs, out_val=values))
+    every = values if isinstance(values, list | tuple) else (values,)
+    return sum(int(value.numel()) for value in every if hasattr(value, "numel"))

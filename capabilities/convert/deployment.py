@@ -10,8 +10,8 @@ from memplan.capabilities.convert.device_forms import FormSearch
 from memplan.capabilities.convert.options import TFLITE, ConvertOptions
 from memplan.planner.errors import FormatError
 from memplan.systems import reading as importers
-from memplan.systems.tflite.c_model import write_c_model
 from memplan.systems.tflite.system import is_tflite
+from memplan.systems.tflite.tflm_tail import write_c_model
 
 
 def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:

@@ -15,7 +15,7 @@ from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner import formats
 from memplan.planner.errors import InputError, PlanError, shown
 from memplan.planner.formats import memplan_json
-from memplan.planner.formats.other_documents import refuse_unless_plan
+from memplan.planner.formats.memplan_json import refuse_unless_plan
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan

@@ -13,9 +13,8 @@ from math import fsum
 import numpy as np
 
 from memplan.planner.bounds.cliques import heavy_clique
-from memplan.planner.bounds.demand import Demand
+from memplan.planner.bounds.demand import Demand, Reserve
 from memplan.planner.bounds.plain import GRIDS_TRIED, PEAKS_TRIED, plain_bound
-from memplan.planner.bounds.reserved import Reserve
 from memplan.planner.bounds.witness import Bound as Bound
 from memplan.planner.bounds.witness import Witness as Witness
 from memplan.planner.instance.instance import Bool, Instance

@@ -1,4 +1,7 @@
-"""The fields of a problem and the look-up of its names, before its rules are checked."""
+"""The fields of a problem and the look-up of its names, before its rules are checked.
+
+Buffers of a rigid group lie at fixed distances from each other, as `relative` says.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,46 @@ from pydantic_core import core_schema
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.parts import in_parts
-from memplan.planner.model.rigid_groups import rigid_groups, target
 from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Value, as_tuple
+
+Relatives = Mapping[int, tuple[Id, int]]
+Roots = Mapping[int, tuple[int, int]]
+
+
+def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) -> Mapping[int, tuple[int, int]]:
+    """Return, for each buffer that `relative` joins with others, (its group's lowest buffer, bytes above that one).
+
+    The lowest buffer of a group is in it, too, with a distance of 0; of several, it is the first. Aliases are in no
+    group: what is relative to one is so to the buffer that the alias lives in. The chains must not lead back to
+    themselves.
+    """
+    above: dict[int, tuple[int, int]] = {}  # from a buffer to (the one where its chain ends, bytes above that one)
+    for i in relatives:
+        path = []
+        while i in relatives and i not in above:
+            path.append(i)
+            i = target(relatives[i], index, roots)[0]
+        at, distance = above.get(i, (i, 0))
+        for j in reversed(path):
+            distance += target(relatives[j], index, roots)[1]
+            above[j] = (at, distance)
+    members: dict[int, list[tuple[int, int]]] = {}
+    for i, (at, distance) in above.items():
+        members.setdefault(at, [(0, at)]).append((distance, i))
+    found: dict[int, tuple[int, int]] = {}
+    for group in members.values():
+        lowest, lead = min(group)
+        found.update({i: (lead, distance - lowest) for distance, i in group})
+    return found
+
+
+def target(relative: tuple[Id, int], index: Mapping[Id, int], roots: Roots) -> tuple[int, int]:
+    """Return the target of a `relative` buffer, as (a buffer that is no alias, bytes above its start)."""
+    name, distance = relative
+    at = index[name]
+    root, more = roots.get(at, (at, 0))
+    return root, distance + more
+
 
 ADDRESS_SPACE = 2**63
 """The end of a pool without a size, in bytes: no runtime of any client addresses more."""

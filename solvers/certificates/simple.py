@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from memplan.planner.bounds.cliques import heavy_clique
-from memplan.planner.bounds.reserved import Reserve
+from memplan.planner.bounds.demand import Reserve
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.intervals import merged

@@ -21,8 +21,7 @@ from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.model.problem_fields import Buffers
 from memplan.planner.model.rows import Alignment, Bytes, Name, WireValue, as_tuple
-from memplan.systems.dump import aligned, refuse_dims
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported, ModelOptions, aligned, refuse_dims
 
 Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 

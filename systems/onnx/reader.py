@@ -15,9 +15,8 @@ from memplan.planner.symbols.problem import SymbolRange
 from memplan.systems.draft import OperationsDraft
 from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
-from memplan.systems.onnx.loading import load, parsed
+from memplan.systems.onnx.loading import load, open_names, parsed
 from memplan.systems.onnx.model import node_name, subgraphs, taken_branch
-from memplan.systems.onnx.sizes import open_names
 from memplan.systems.onnx.values import GraphNames, Values
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memplan.planner.errors import shown
 from memplan.systems.imported import element_count
 from memplan.systems.onnx.classical import DOMAIN, classical_types
-from memplan.systems.onnx.folding import FOLDED, fold
+from memplan.systems.onnx.facts import FOLDED, fold
 from memplan.systems.onnx.model import (
     BITS,
     is_known,

@@ -21,8 +21,7 @@ from memplan.planner.symbols.problem import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.imported import Imported, ModelOptions, element_count, sized
 from memplan.systems.stablehlo.arguments import OpenSizes
-from memplan.systems.stablehlo.numbers import UnknownNumber, by_jax, computed
-from memplan.systems.stablehlo.shape_rules import KnownOperands, Sizes, rule_of
+from memplan.systems.stablehlo.shape_rules import KnownOperands, Sizes, UnknownNumber, by_jax, computed, rule_of
 from memplan.systems.stablehlo.text import Array, HloFunction, HloOperation, HloType, constant, functions_of
 
 ALIGNMENT = 64

@@ -14,8 +14,7 @@ from memplan.planner.operations.graph_facts import Attribute, Quantization, Tens
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.flatbuffer import Table
 from memplan.systems.imported import element_count
-from memplan.systems.tflite.model import Operator, Subgraph, TfliteTensor
-from memplan.systems.tflite.names import DTYPES
+from memplan.systems.tflite.model import DTYPES, Operator, Subgraph, TfliteTensor
 from memplan.systems.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, same_pads
 
 _EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}

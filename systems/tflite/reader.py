@@ -24,8 +24,7 @@ from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.imported import Imported, ModelOptions, element_count, plan_of, sized
 from memplan.systems.tflite import ethos_u
 from memplan.systems.tflite.facts import has_effects, operator_facts, tensor_facts
-from memplan.systems.tflite.model import Model, Operator, Subgraph, TfliteTensor, read_model
-from memplan.systems.tflite.names import BITS, UNSIZED
+from memplan.systems.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.systems.tflite.open_shapes import open_dimensions, with_sizes
 from memplan.systems.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, scratch_of_model
 

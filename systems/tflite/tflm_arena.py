@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memplan.systems.imported import element_count
-from memplan.systems.tflite.model import Model, Operator, Subgraph, TfliteTensor
-from memplan.systems.tflite.names import BITS
+from memplan.systems.tflite.model import BITS, Model, Operator, Subgraph, TfliteTensor
 
 # MicroArenaBufferAlignment of TFLite Micro.
 ALIGNMENT = 16

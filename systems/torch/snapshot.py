@@ -19,8 +19,7 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from memplan.planner.errors import FormatError, shown
-from memplan.systems.dump import problem_of, refuse_dims, size_of
-from memplan.systems.imported import Imported, ModelOptions, plan_of
+from memplan.systems.imported import Imported, ModelOptions, plan_of, problem_of, refuse_dims, size_of
 
 ALIGNMENT = 512
 """The allocator's own rounding."""

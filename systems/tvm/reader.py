@@ -3,20 +3,144 @@
 TVM planned storages, each for as many outputs as use it one after the other; here, each output is planned again. Nodes
 called `__nop` do nothing, so that their output is their input in another shape. Arguments called `p0`, `p1`, … are the
 weights, which lie apart. A device, or a kind of memory there, is a pool. Buffers are aligned to 64 bytes.
-Source: src/runtime/graph_executor/graph_executor.cc.
+Source: src/runtime/graph_executor/graph_executor.h and graph_executor.cc.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import Annotated, Literal, NamedTuple
 
-from memplan.planner.errors import FormatError, shown
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from memplan.planner.errors import FormatError, sentences, shown
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.operations.operations import DeclaredBuffer
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.dump import refuse_dims
-from memplan.systems.imported import Imported, ModelOptions
-from memplan.systems.tvm.graph import Graph, Node, Output, Reference, outputs_of, read_graph
+from memplan.systems.imported import Imported, ModelOptions, refuse_dims, sized
+
+_MOST_DIMENSIONS = 100
+_LONGEST_NAME = 1000
+
+Index = Annotated[int, Field(ge=0, le=MAX_BYTES)]
+Reference = Annotated[list[Index], Field(min_length=2, max_length=3)]
+"""A node, the number of its output, and a version that is not used."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class _Attributes(_Part):
+    func_name: str = ""
+
+
+class Node(_Part):
+    """An argument (`null`), or something that is run (`tvm_op`)."""
+
+    op: str
+    name: Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
+    inputs: list[Reference] = []
+    attrs: _Attributes = _Attributes()
+
+
+class _Columns(_Part):
+    """The facts about each output of each node, in order."""
+
+    dltype: tuple[Literal["list_str"], list[str]]
+    storage_id: tuple[Literal["list_int"], list[Index]]
+    shape: tuple[Literal["list_shape"], list[Annotated[list[Index], Field(max_length=_MOST_DIMENSIONS)]]]
+    device_index: tuple[Literal["list_int"], list[int]] | None = None
+    storage_scope: tuple[Literal["list_str"], list[str]] | None = None
+
+
+class Graph(_Part):
+    """Nodes in the order in which they run; the outputs of node k are `node_row_ptr[k]` to `node_row_ptr[k + 1]`."""
+
+    nodes: list[Node]
+    arg_nodes: list[Index]
+    heads: list[Reference]
+    node_row_ptr: list[Index]
+    attrs: _Columns
+
+
+class Output(NamedTuple):
+    """An output of a node: TVM's storage for it, and the pool that it must be in, None where there is one only."""
+
+    name: str
+    size: int
+    storage: int
+    pool: str | None
+
+
+def read_graph(data: bytes) -> Graph:
+    """Read a graph whose columns are of one length; raises FormatError."""
+    try:
+        graph = Graph.model_validate(parse(data))
+    except ValidationError as error:
+        raise FormatError(*sentences(error)) from None
+    first, columns = graph.node_row_ptr, graph.attrs
+    if len(first) != len(graph.nodes) + 1 or first[0] != 0 or any(b < a for a, b in pairwise(first)):
+        rule = f"must rise from 0, one number for each of {len(graph.nodes)} nodes and one more"
+        raise FormatError(f"node_row_ptr: {rule}, got {shown(first)}")
+    for name in _Columns.model_fields:
+        column = getattr(columns, name)
+        if column is not None and len(column[1]) != first[-1]:
+            raise FormatError(f"attrs.{name}: must have {first[-1]} entries, one for each output, got {len(column[1])}")
+    return graph
+
+
+def outputs_of(graph: Graph, alignment: int) -> list[Output]:
+    """Return the outputs of all nodes, in order, with names of their own; raises FormatError."""
+    columns = graph.attrs
+    pools = _pools(columns, graph.node_row_ptr[-1])
+    found = []
+    for i, name in enumerate(_names(graph)):
+        elements = 1
+        for size in columns.shape[1][i]:
+            elements = min(elements * size, MAX_BYTES + 1)
+        bits = 8 * _element_bytes(columns.dltype[1][i], i)
+        found.append(
+            Output(name, sized(f"attrs.shape[1][{i}]", elements, bits, alignment), columns.storage_id[1][i], pools[i])
+        )
+    repeated = [name for name, times in Counter(output.name for output in found).items() if times > 1]
+    if repeated:
+        raise FormatError(f"nodes: must have names that tell their outputs apart, got {shown(repeated[0])} twice")
+    return found
+
+
+def _names(graph: Graph) -> Iterator[str]:
+    """Yield a name for each output: its node's, with the node's position and its own where they are needed."""
+    count = Counter(node.name for node in graph.nodes)
+    for k, node in enumerate(graph.nodes):
+        name = node.name if count[node.name] == 1 else f"{node.name}#{k}"
+        outputs = graph.node_row_ptr[k + 1] - graph.node_row_ptr[k]
+        yield from [name] if outputs == 1 else (f"{name}:{i}" for i in range(outputs))
+
+
+def _element_bytes(dtype: str, i: int) -> int:
+    """Return the bytes of an element, which are whole ones in TVM; raises FormatError."""
+    try:
+        return DeclaredBuffer(id="element", dtype=dtype, shape=()).bytes
+    except ValidationError:
+        rule = "must be a type such as int8, float32 or float32x4"
+        raise FormatError(f"attrs.dltype[1][{i}]: {rule}, got {shown(dtype)}") from None
+
+
+def _pools(columns: _Columns, count: int) -> list[str | None]:
+    """Return the pool of each output; None for all where they are in one memory."""
+    devices = columns.device_index[1] if columns.device_index else [0] * count
+    scopes = columns.storage_scope[1] if columns.storage_scope else [""] * count
+    memories = list(zip(devices, (scope or "global" for scope in scopes), strict=True))
+    if len(set(memories)) <= 1:
+        return [None] * count
+    return [f"device {device}, {scope}" for device, scope in memories]
+
 
 ALIGNMENT = 64
 _WEIGHT = re.compile(r"p\d+", re.ASCII)

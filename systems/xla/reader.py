@@ -16,8 +16,7 @@ from itertools import accumulate
 
 from memplan.planner.errors import FormatError
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.systems.dump import problem_of, refuse_dims, size_of
-from memplan.systems.imported import Imported, ModelOptions, plan_of
+from memplan.systems.imported import Imported, ModelOptions, plan_of, problem_of, refuse_dims, size_of
 from memplan.systems.protobuf import ProtobufMessage
 from memplan.systems.xla import text as xla_text
 from memplan.systems.xla.system import is_xla_text

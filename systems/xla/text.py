@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from memplan.planner.errors import FormatError, shown
-from memplan.systems.dump import problem_of, size_of
-from memplan.systems.imported import Imported, ModelOptions, plan_of
+from memplan.systems.imported import Imported, ModelOptions, plan_of, problem_of, size_of
 
 ALIGNMENT = 64
 _SECTIONS = (b"BufferAssignment:", b"HloLiveRange")

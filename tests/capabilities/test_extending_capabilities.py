@@ -171,7 +171,7 @@ def test_a_toy_option_for_models_is_taken_on_every_entrance(tmp_path: Path) -> N
         '    views: Views = Field(\n        "alias"',
     )
     changed(
-        tmp_path / "systems/dump.py",
+        tmp_path / "systems/imported.py",
         "    if options.alignment is not None:\n",
         "    size += options.padding\n    if options.alignment is not None:\n",
     )

@@ -101,7 +101,7 @@ print("used")
 """
 IMPORTER = '''"""Dumps of a toy compiler: a line of id, first and last step, and bytes for each tensor."""
 
-from memplan.systems.dump import problem_of, refuse_dims
+from memplan.systems.imported import problem_of, refuse_dims
 from memplan.systems.imported import Imported, ModelOptions
 from memplan.planner.systems import FileReader, System
 

@@ -10,10 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from memplan.api.bench.comparison import compare
-from memplan.api.bench.report import text_report
 from memplan.api.bench.results import Result, appending, read_results, write_result
 from memplan.api.bench.running import run, still_to_do
-from memplan.api.bench.summary import Summary
+from memplan.api.bench.summary import Summary, text_report
 from memplan.api.bench.worker import BenchTask
 from memplan.api.cli.streams import say, write
 

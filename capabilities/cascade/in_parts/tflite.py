@@ -14,13 +14,13 @@ from memplan.capabilities.cascade.in_parts.tflite_tensors import TfliteTensors
 from memplan.capabilities.cascade.regions.regions import Span
 from memplan.capabilities.cascade.regions.unrolled import PartStep, Unrolled
 from memplan.planner.errors import OperationsError, shown
-from memplan.systems.flatbuffer import Table
-from memplan.systems.flatbuffer_front import (
+from memplan.systems.flatbuffer import (
     Field,
     NewTable,
     Numbers,
     Old,
     Scalar,
+    Table,
     Tables,
     with_front,
 )

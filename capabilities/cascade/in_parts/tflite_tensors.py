@@ -6,8 +6,7 @@ import struct
 from collections.abc import Container, Sequence
 
 from memplan.planner.errors import OperationsError, shown
-from memplan.systems.flatbuffer import Table
-from memplan.systems.flatbuffer_front import Content, Field, NewTable, Numbers, Old, Scalar, text
+from memplan.systems.flatbuffer import Content, Field, NewTable, Numbers, Old, Scalar, Table, text
 from memplan.systems.tflite.model import Model, TfliteTensor
 
 # Numbers of TensorType in TFLite's schema.

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memplan.solvers.reference.tensors import StopCheck
-from memplan.systems.tvm.usmp.greedy import Placements, order_by_size
-from memplan.systems.tvm.usmp.workspace import UsmpWorkspace
+from memplan.systems.tvm.usmp.workspace import Placements, UsmpWorkspace, order_by_size
 
 ATTEMPTS = 500
 

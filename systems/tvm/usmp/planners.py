@@ -12,9 +12,17 @@ from functools import partial
 
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import Placed, StopCheck
-from memplan.systems.tvm.usmp.greedy import Placements, order_by_conflicts, order_by_size, place_above_conflicts
 from memplan.systems.tvm.usmp.hill_climb import hill_climb as hill_climb_order
-from memplan.systems.tvm.usmp.workspace import MOST_CONFLICTS, TooManyConflictsError, UsmpWorkspace, workspace
+from memplan.systems.tvm.usmp.workspace import (
+    MOST_CONFLICTS,
+    Placements,
+    TooManyConflictsError,
+    UsmpWorkspace,
+    order_by_conflicts,
+    order_by_size,
+    place_above_conflicts,
+    workspace,
+)
 
 Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
 """Returns (pool, offset) by position of a buffer, and the positions of those that fit nowhere."""

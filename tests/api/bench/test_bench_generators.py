@@ -5,8 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.api.bench.generators import FAMILIES, HEIGHT, dense, perfect, random, tight
-from memplan.api.bench.packings import Rectangle, dissect, guillotine, pinwheel
+from memplan.api.bench.generators import (
+    FAMILIES,
+    HEIGHT,
+    Rectangle,
+    dense,
+    dissect,
+    guillotine,
+    perfect,
+    pinwheel,
+    random,
+    tight,
+)
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.compile import compile_problem
 

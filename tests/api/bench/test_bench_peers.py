@@ -6,7 +6,7 @@ import pytest
 from memplan.api.bench.generators import tight
 from memplan.api.bench.peers import PEERS, find, granule
 from memplan.api.bench.running import jobs
-from memplan.api.bench.variants import mirrored
+from memplan.api.bench.suites import mirrored
 from memplan.api.bench.worker import find_planner
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from memplan.api.bench.report import text_report
 from memplan.api.bench.results import Result
-from memplan.api.bench.summary import Summary, geometric_mean
+from memplan.api.bench.summary import Summary, geometric_mean, text_report
 
 
 def row(solver: str, instance: str, seed: int = 1, **facts: object) -> Result:

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memplan.api.bench.suites import instances, pose
-from memplan.api.bench.variants import mirrored, shuffled, window
+from memplan.api.bench.suites import instances, mirrored, pose, shuffled, window
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Buffer, Problem

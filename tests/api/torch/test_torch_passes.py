@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from memplan import OperationsError, order_operations, recompute_frontier
-from memplan.api.torch.costs import flops_of
-from memplan.api.torch.graphs import graph_of
+from memplan.api.torch.graphs import flops_of, graph_of
 from memplan.api.torch.passes import reordered, with_clones, with_order
 from memplan.planner.errors import FormatError
 

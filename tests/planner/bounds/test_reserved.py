@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.planner.bounds.reserved import Reserve
+from memplan.planner.bounds.demand import Reserve
 
 
 @st.composite

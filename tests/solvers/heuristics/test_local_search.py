@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from memplan.api.bench.generators import random
-from memplan.api.bench.variants import with_changes
+from memplan.api.bench.suites import with_changes
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.api.bench.variants import with_changes
+from memplan.api.bench.suites import with_changes
 from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.tensors import Placed

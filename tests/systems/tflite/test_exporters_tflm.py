@@ -17,9 +17,9 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.systems.imported import Imported
 from memplan.systems.layout import lay_out
 from memplan.systems.reading import read_model
-from memplan.systems.tflite.metadata import with_metadata
 from memplan.systems.tflite.model import OFFLINE_PLAN
 from memplan.systems.tflite.model import read_model as read_tensors
+from memplan.systems.tflite.tflm import with_metadata
 from memplan.systems.writing import export
 from tests.support.layouts import layout_of, one_pool
 from tests.support.tflite_files import INT8, flatbuffer, model, operator, subgraph, tensor

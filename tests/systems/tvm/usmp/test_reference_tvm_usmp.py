@@ -10,10 +10,16 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.tensors import StoppedError
-from memplan.systems.tvm.usmp.greedy import order_by_conflicts, order_by_size, place_above_conflicts
 from memplan.systems.tvm.usmp.hill_climb import RandR, hill_climb
 from memplan.systems.tvm.usmp.planners import greedy_by_size
-from memplan.systems.tvm.usmp.workspace import BufferInfo, UsmpWorkspace, workspace
+from memplan.systems.tvm.usmp.workspace import (
+    BufferInfo,
+    UsmpWorkspace,
+    order_by_conflicts,
+    order_by_size,
+    place_above_conflicts,
+    workspace,
+)
 from tests.support import tvm_problems as tvm
 
 ALGORITHMS = ("greedy-by-size", "greedy-by-conflicts", "hill-climb")
