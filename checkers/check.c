@@ -1,7 +1,7 @@
 /* Check a certificate without memplan, in C99: cc -O2 -o check check.c, then
    ./check [--inclusive|--half-open] PROBLEM CERTIFICATE [SIZE[@ADDRESS]|- ...]
    Exit status: 0 proved, 3 refused, 2 wrong input. The sizes are those of the pools, where the problem has others or
-   none. It does the same as check.py; docs/certificates.md says what is read, docs/proofs.md proves the rules sound. */
+   none. It does the same as check.py; docs/certificates.md says what is read, and why the rules are sound. */
 #include "problem.h"
 static State *lemma;
 static Set *set;

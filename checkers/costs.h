@@ -1,5 +1,5 @@
 /* The part of check.c for least costs: prices as whole numbers, and what multipliers prove of them. It does the same as
-   costs.py; docs/proofs.md says why they do. */
+   costs.py; docs/certificates.md says why they do. */
 typedef struct { W scale, capacity, *charge; } Worth; /* charge: of each buffer in each pool */
 typedef struct { W digits; long exponent; } Decimal;
 static Worth *worth;

@@ -1,5 +1,5 @@
 """The part of check.py for least costs: prices as whole numbers, and what multipliers prove of them."""
-# docs/proofs.md says why they do.
+# docs/certificates.md says why they do.
 
 from fractions import Fraction
 from math import gcd

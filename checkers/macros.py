@@ -1,5 +1,5 @@
 """Operations that run in a row, for searched.py: what they make of the bytes alive, and which may be joined."""
-# docs/proofs.md proves the rules sound.
+# docs/certificates.md proves the rules sound.
 
 Refused = type("Refused", (Exception,), {})
 

@@ -1,5 +1,5 @@
 """Check the bound of an order without memplan: order.py GRAPH CERTIFICATE; exit status 0 proved, 3 refused, 2 wrong."""
-# GRAPH is operations-by-bytes/1 in JSON. docs/proofs.md proves the rules sound.
+# GRAPH is operations-by-bytes/1 in JSON. docs/certificates.md proves the rules sound.
 
 import hashlib, json, sys
 from importlib import import_module

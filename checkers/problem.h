@@ -1,4 +1,4 @@
-/* What may share bytes in the problem of check.c, and where each buffer may lie: the rules of docs/proofs.md. */
+/* What may share bytes in the problem of check.c, and where each buffer may lie: the rules of docs/certificates.md. */
 #include "read.h"
 typedef struct { int count, *who; W *low; } State; /* buffers, and their least offsets, one a pool; FAR: not there */
 typedef struct { int count, *who; Range **block; int *blocks; } Set; /* free buffers; what is in their way */

@@ -1,5 +1,5 @@
 """A problem for check.py: the rules that certificates use, and where each buffer may lie."""
-# docs/proofs.md proves that to leave out the others is sound.
+# docs/certificates.md proves that to leave out the others is sound.
 
 from functools import cache
 from importlib import import_module

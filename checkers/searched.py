@@ -1,5 +1,5 @@
 """Check that no order of macros stays within a budget, for order.py: what is said of each state that is left."""
-# docs/proofs.md has the lines, and proves the rules sound.
+# docs/certificates.md has the lines, and proves the rules sound.
 
 from collections import Counter
 from importlib import import_module

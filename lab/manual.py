@@ -1,20 +1,22 @@
-"""Write docs/reference.md: every capability and command with inputs, options and exit statuses."""
+"""Write docs/reference.md: every question and command, with what it takes, its options and its exit statuses."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
+from enum import EnumType
 from pathlib import Path
 from typing import Any
 
+from typer.core import TyperCommand as Command
 from typer.core import TyperGroup as Group
 from typer.core import TyperOption as Option
 from typer.main import get_command
 
-from memplan.api.cli.commands import COMMANDS, LOCALS, app
+from memplan.api.cli.commands import COMMANDS, app
 from memplan.api.cli.flags import spelled
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.question import Input
@@ -24,81 +26,70 @@ from memplan.planner.systems import System, systems
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 _MADE = "<!-- What follows is made from the definitions, by `python -m lab.manual`. -->\n"
-_OF_READING = {flag for name in ReadOptions.model_fields for flag in spelled(name)}
+_SHARED_BY = 2
+"""An option that so many commands have in the same words is described once."""
+_SECONDS = " 10, 10s, 500ms or 2min."
 _SYSTEMS = """## Other systems
-
-What is read of each, which of its planners `--solver` takes, and what is written for it: targets of `memplan convert`,
-and models in another order or in parts.
 
 | system | files | planners | written |
 |---|---|---|---|"""
-_READING = """## Reading a model
-
-Where a command reads a problem, it takes a model or a dump of another system, too, and these options; so does
-`memplan.read_problem`. Over HTTP, `POST /v1/convert` takes them, and answers with the problem.
-"""
 
 
 def manual() -> str:
     """Return the page: what was written by hand, and behind it what the definitions say."""
     head = PAGE.read_text().partition(_MADE)[0]
-    parts = [head + _MADE, *(_about(CAPABILITIES[name], name) for name in sorted(CAPABILITIES)), _READING]
-    parts += [
-        *_table(ReadOptions),
-        "",
-        _SYSTEMS,
-        *map(_system, systems()),
-        "",
-        *map(_command, sorted(COMMANDS.keys() - CAPABILITIES.keys())),
-    ]
-    return "\n".join(parts).rstrip() + "\n"
+    commands = {
+        name: _command(name) for name in (*sorted(CAPABILITIES), *sorted(COMMANDS.keys() - CAPABILITIES.keys()))
+    }
+    counts = Counter(_words(option) for command in commands.values() for option in _options(command))
+    shared = {words for words, count in counts.items() if count >= _SHARED_BY}
+    reading = {flag for name in ReadOptions.model_fields for each in spelled(name) for flag in each.split("/")}
+    models = {words for words in shared if reading.intersection(words[0].strip("`").replace(",", "").split())}
+    parts = [head + _MADE, "## Options of many commands\n", *map(_line, sorted(shared - models)), ""]
+    parts += ["### Reading a problem or a model\n", *map(_line, sorted(models)), ""]
+    parts += [section for name, command in commands.items() for section in _about(name, command, shared)]
+    return "\n".join([*parts, _SYSTEMS, *map(_system, systems())]).rstrip() + "\n"
 
 
-def _command(name: str) -> str:
-    """Return what a command that is no capability's says of itself."""
+def _command(name: str) -> Command | Group:
     made = get_command(app([name]))
     found = made.commands[name] if isinstance(made, Group) else made
-    lines = [f"## {name}\n", f"{inspect.cleandoc(found.help or '')}\n"]
-    several = found.commands if isinstance(found, Group) else {"": found}
-    for word, each in several.items():
-        lines += [f"`memplan {name} {word}`: {inspect.cleandoc(each.help or '')}\n"] if word else []
-        every = [row for row in each.params if isinstance(row, Option) and row.name != "help"]
-        options = [row for row in every if not _OF_READING.intersection(row.opts)]
-        lines += ["It takes the options of [reading a model](#reading-a-model), too.\n"] if options != every else []
-        lines += ["| flag | |", "|---|---|"] if options else []
-        lines += [f"| `{', '.join((*row.opts, *row.secondary_opts))}` | {row.help or ''} |" for row in options]
-        lines += [""] if options else []
-    return "\n".join(lines)
+    assert isinstance(found, Command | Group)
+    return found
 
 
-def _system(system: System) -> str:
-    """Return the row of a system: what is read of it, how it plans, and what is written for it."""
-    planners = (f"`{planner.name}`" for planner in system.planners)
-    again = [
-        *(f"`--to {target}`" for target in system.writers),
-        *(["`order --write`"] if system.reorders else []),
-        *(["`cascade --write`"] if system.rewrites else []),
-    ]
-    return f"| {system.title} | {system.files} | {', '.join(planners)} | {', '.join(again)} |"
+def _options(command: Command | Group) -> Iterator[Option]:
+    """Yield the options of a command, those of its own commands included."""
+    every = command.commands.values() if isinstance(command, Group) else [command]
+    for each in every:
+        yield from (row for row in each.params if isinstance(row, Option) and row.name != "help")
 
 
-def _about(capability: Capability[Any], name: str) -> str:
-    read = [each for each in capability.inputs if each.from_file is not None]
-    metavars = [(_written(each), each.required) for each in read]
-    files = " ".join(metavar if is_required else f"[{metavar}]" for metavar, is_required in metavars)
+def _about(name: str, command: Command | Group, shared: set[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines about a command, or about a question that is one."""
+    capability = CAPABILITIES.get(name)
+    text = capability.help if capability else inspect.cleandoc(command.help or "")
+    yield f"## {name}\n\n{text}\n"
+    if capability:
+        yield f"{_called(capability, name)}\n"
+    own = capability.options.model_json_schema()["properties"] if capability else {}
+    for word, each in command.commands.items() if isinstance(command, Group) else [("", command)]:
+        if word:
+            yield f"`memplan {name} {word}`: {inspect.cleandoc(each.help or '')}\n"
+        lines = [_line(_words(row), _facts(row, own)) for row in _options(each) if _words(row) not in shared]
+        yield from ([*lines, ""] if lines else [])
+    if capability and capability.exits:
+        statuses = "; ".join(f"{status} {meaning}" for status, meaning in capability.exits.items())
+        yield f"Exit status: {statuses}.\n"
+
+
+def _called(capability: Capability[Any], name: str) -> str:
+    """Return how a question is put as a command, in Python and over HTTP."""
+    files = (each for each in capability.inputs if each.from_file is not None)
+    written = " ".join(_written(each) if each.required else f"[{_written(each)}]" for each in files)
     names = ", ".join(each.name for each in capability.inputs)
-    lines = [
-        f"## {name}\n",
-        f"{capability.help}\n",
-        f"- Python: `memplan.{name}({names}, options, control)`",
-        f"- Command: `memplan {name} {files}`",
-        f"- HTTP: `POST {capability.path}` with `{json.dumps(dict(capability.example))}`\n",
-        *_table(capability.options),
-        "",
-        *(f"Exit status {status}: {meaning}." for status, meaning in capability.exits.items()),
-        *_local(name),
-    ]
-    return "\n".join(lines) + "\n"
+    function = f"memplan.{name}({names}, options, control)"
+    return f"`memplan {name} {written}`, `{function}`, `POST {capability.path}`"
 
 
 def _written(each: Input[Any]) -> str:
@@ -106,37 +97,41 @@ def _written(each: Input[Any]) -> str:
     return f"{spelled(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
 
 
-def _table(options: type[Any]) -> Iterator[str]:
-    properties = options.model_json_schema()["properties"]
-    yield "| option | flag | values | default | |"
-    yield "|---|---|---|---|---|"
-    for name, field in options.model_fields.items():
-        flags = " ".join(f"`{flag}`" for flag in spelled(name))
-        default = properties[name].get("default")
-        shown = "" if default in (None, [], {}) else f"`{json.dumps(default)}`"
-        yield f"| `{name}` | {flags} | {_values(properties[name])} | {shown} | {field.description} |"
+def _words(option: Option) -> tuple[str, str]:
+    """Return the flags of an option with what they take, and its help."""
+    taken = option.type_descriptor.annotation
+    members: list[Any] = list(taken) if isinstance(taken, EnumType) else []
+    choices = [str(member.value) for member in members]
+    flags = ", ".join(option.opts) + f" {option.metavar or '|'.join(choices)}".rstrip()
+    return f"`{flags}`", (option.help or "").removesuffix(_SECONDS)
 
 
-def _values(schema: dict[str, Any]) -> str:
-    if "anyOf" in schema:
-        return " or ".join(_values(each) for each in schema["anyOf"] if each.get("type") != "null")
-    if "enum" in schema:
-        choices = [f"`{choice}`" for choice in schema["enum"]]
-        return ", ".join(choices[:8]) + (", ..." if len(choices) > 8 else "")
-    ranges = (("exclusiveMinimum", "above"), ("minimum", "from"), ("maximum", "to"), ("exclusiveMaximum", "below"))
-    said = " ".join(f"{word} {schema[key]:g}" for key, word in ranges if key in schema)
-    return f"{schema.get('type', schema.get('const', 'value'))} {said}".strip()
+def _facts(option: Option, fields: dict[str, Any]) -> list[str]:
+    """Return the name of the option's field, where that is another one than its flag's, and its default."""
+    name = option.name or ""
+    renamed = name in fields and option.opts[0] not in (f"--{name.replace('_', '-')}", f"--{name[:-2]}-limit")
+    stated = option.default not in (None, False, "", ()) and not callable(option.default)
+    return [*([f"`{name}`"] if renamed else []), *([f"default `{_shown(option.default)}`"] if stated else [])]
 
 
-def _local(name: str) -> Iterator[str]:
-    if name not in LOCALS:
-        return
-    local = import_module(f"memplan.api.cli.{LOCALS[name]}").LOCAL
-    yield "\nOnly the command has, since they name files or forms of its own:\n"
-    for parameter in local.flags:
-        option = parameter.annotation.__metadata__[0]
-        flags = ", ".join(option.param_decls or spelled(parameter.name))
-        yield f"- `{flags}`: {option.help}"
+def _line(words: tuple[str, str], facts: list[str] | None = None) -> str:
+    noted = f" ({', '.join(facts)})" if facts else ""
+    return f"- {words[0]}{noted}: {words[1]}".rstrip(": ")
+
+
+def _shown(default: Any) -> str:
+    return str(default) if isinstance(default, str | int | float) else json.dumps(default, default=str)
+
+
+def _system(system: System) -> str:
+    """Return the row of a system: what is read of it, how it plans, and what is written for it."""
+    planners = (f"`{planner.name.removeprefix('reference:')}`" for planner in system.planners)
+    again = [
+        *(f"`{target}`" for target in system.writers),
+        *(["`order --write`"] if system.reorders else []),
+        *(["`cascade --write`"] if system.rewrites else []),
+    ]
+    return f"| {system.title} | {system.files} | {', '.join(planners)} | {', '.join(again)} |"
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""docs/boards.md: each snippet is compiled for a Cortex-M, and the arena lies where the linker script says."""
+"""docs/builds.md: each snippet is compiled for a Cortex-M, and the arena lies where the linker script says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from memplan.api.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "builds.md").read_text(encoding="utf-8")
 KEYWORDS = ROOT / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
 CORTEX_M = ["-mcpu=cortex-m7", "-mthumb", "-ffreestanding", "-Wall", "-Werror", "-c"]
 STUBS = {

@@ -58,26 +58,19 @@ def problem() -> Problem:
 
 
 def test_the_library_re_plans_as_its_page_says() -> None:
-    found = ran("stable-plans.md")
-    assert (found["kept"].stayed, found["kept"].proved) == (3, True)
+    names = ran("plan.md")
+    assert (names["kept"].stayed, names["kept"].proved) == (3, True)
 
 
-def test_readers_of_other_documents_find_their_examples() -> None:
-    assert ran("readers.md")["planned"].total == 120
+def test_the_library_verifies_as_its_page_says() -> None:
+    better = ran("verify.md")["verdict"].better
+    assert (better.peak, better.best, better.fewest_moves.moved) == (22, 16, ("c",))
 
 
-def test_the_library_audits_as_its_page_says() -> None:
-    found = ran("audit.md")["found"].better
-    assert (found.peak, found.best, found.fewest_moves.moved) == (22, 16, ("c",))
-
-
-def test_the_library_exports_as_its_page_says(problem: Problem) -> None:
-    assert set(ran("exporters.md", problem=problem, plan=solve(problem))["files"]) == {".h", ".c"}
-
-
-def test_the_library_reads_models_as_its_page_says() -> None:
-    found = ran("importers.md", data=BATCHED)["found"]
-    assert len(found.problem.buffers) > 0
+def test_systems_are_read_and_written_as_their_page_says(problem: Problem) -> None:
+    names = ran("systems.md", data=BATCHED, problem=problem, plan=solve(problem))
+    assert len(names["model"].problem.buffers) > 0
+    assert set(names["files"]) == {".h", ".c"}
 
 
 def test_the_library_explains_as_its_page_says() -> None:
@@ -91,7 +84,7 @@ def test_programs_are_built_as_their_page_says() -> None:
 def test_cascades_are_found_as_their_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     # Checking all 15 points takes 12 s; tests of the search check those of smaller networks.
-    points = ran("cascades.md", without=", check=True")["result"].points
+    points = ran("cascades.md", without=", check=True")["answer"].points
     assert [(point.peak, round(100 * (point.macs_ratio - 1), 2)) for point in (points[0], points[-1])] == [
         (268_896, 0.0),
         (195_320, 8.53),
@@ -105,16 +98,10 @@ def test_the_client_is_used_as_its_page_says(problem: Problem, server: Running) 
     assert names["best"].peak == names["plan"].peak == 16_000
 
 
-@pytest.mark.parametrize(("page", "count"), [("formats.md", 3), ("several-memories.md", 1)])
-def test_problems_and_plans_are_written_as_their_pages_show(page: str, count: int) -> None:
-    shown = [json.loads(block) for block in blocks(page, "json")]
-    assert len(shown) == count
-    for value in shown:
-        data = json.dumps(value).encode()
-        if "placements" in value:
-            assert Plan.model_validate(value).peak == value["peak"]
-        else:
-            assert solve(read_problem(data)).status == "optimal"
+def test_problems_and_plans_are_written_as_their_page_shows() -> None:
+    problem, plan = (json.loads(block) for block in blocks("formats.md", "json"))
+    assert solve(read_problem(json.dumps(problem).encode()), accept="fit").placements
+    assert Plan.model_validate(plan).peak == plan["peak"]
 
 
 def test_operations_are_written_as_their_page_shows() -> None:
@@ -133,11 +120,11 @@ def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Pro
     (tmp_path / "models").mkdir()
     shutil.copy(KEYWORDS, tmp_path / "models" / "kws.tflite")
     (tmp_path / "models" / "detector.onnx").write_bytes(BATCHED)
-    (tmp_path / "budgets.toml").write_text(blocks("build-systems.md", "toml")[0])
+    (tmp_path / "budgets.toml").write_text(blocks("builds.md", "toml")[0])
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "problem.json").write_text(blocks("several-memories.md", "json")[0])
+    (tmp_path / "problem.json").write_text(blocks("plan.md", "json")[0])
     (tmp_path / "graph.json").write_bytes(write_graph(networks.two_convolutions()))
-    (tmp_path / "mine.py").write_text(blocks("reference-planners.md", "python")[-1])
+    (tmp_path / "mine.py").write_text(blocks("systems.md", "python")[-1])
     return tmp_path
 
 
@@ -172,7 +159,8 @@ def _shapes_files() -> None:
     Path("offsets.json").write_text(json.dumps({"offsets": {"scores": "3072*b*n", "mask": 0}, "arena": "6144*b*n"}))
 
 
-def _together_files() -> None:
+def _plan_files() -> None:
+    Path("textures.json").write_text(blocks("plan.md", "json")[1])
     for name in ("keyword.tflite", "image.tflite"):
         shutil.copy("model.tflite", name)
     shutil.copy("model.csv", "audio.csv")
@@ -181,9 +169,8 @@ def _together_files() -> None:
 OWN_FILES: dict[str, Callable[[], object]] = {
     # A model that has what can be taken apart.
     "cascades.md": lambda: Path("model.tflite").write_bytes(tflite_networks.mobilenet_v2(64, 8)),
-    "objects.md": lambda: Path("textures.json").write_text(blocks("objects.md", "json")[0]),
     "shapes.md": _shapes_files,
-    "together.md": _together_files,
+    "plan.md": _plan_files,
 }
 """The files of a page that others do not have, or have otherwise."""
 
@@ -248,7 +235,7 @@ def test_exports_are_planned_as_their_page_says() -> None:
     exported = torch.export.export(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), (torch.randn(2, 8),))
     names = ran("executorch.md", exported=exported)
     assert len(names["program"].buffer) > 0
-    assert len(names["found"].problem.buffers) > 0
+    assert len(names["model"].problem.buffers) > 0
 
 
 def test_the_suites_of_the_benchmarks_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:

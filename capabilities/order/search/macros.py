@@ -2,7 +2,7 @@
 
 A macro is a sequence of steps (hill, net): so many bytes more are alive while the step runs, and afterwards, less the
 tensors whose last readers have run. A tensor is known to be freed by a step, or not to be, wherever one of its readers
-must run after all others; only of the rest does a search have to keep count. docs/order-algorithm.md proves the rules.
+must run after all others; only of the rest does a search have to keep count. docs/order.md proves the rules.
 """
 
 from __future__ import annotations

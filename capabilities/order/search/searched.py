@@ -1,6 +1,6 @@
 """The certificate of a bound by a complete search of orders: what was joined, and each state that is left.
 
-The states are those of docs/order-algorithm.md: macros, segments that run without a choice, twins that count as one.
+The states are those of docs/order.md: macros, segments that run without a choice, twins that count as one.
 They are gone through with the checker's own steps, `checkers/searched.py`, which has the last word on each of them.
 """
 

@@ -99,4 +99,4 @@ def test_the_problems_in_the_documentation_are_problems() -> None:
     text = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
     blocks = [block.split("```")[0] for block in text.split("```json\n")[1:]]
     problems = [memplan_json.read_problem(block.encode()) for block in blocks if '"buffers": [\n' in block]
-    assert [len(problem.buffers) for problem in problems] == [4, 5]
+    assert [len(problem.buffers) for problem in problems] == [8]
