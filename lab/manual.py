@@ -60,7 +60,7 @@ def _command(name: str) -> Command | Group:
 
 def _options(command: Command | Group) -> Iterator[Option]:
     """Yield the options of a command, those of its own commands included."""
-    every = command.commands.values() if isinstance(command, Group) else [command]
+    every: list[Any] = [*command.commands.values()] if isinstance(command, Group) else [command]
     for each in every:
         yield from (row for row in each.params if isinstance(row, Option) and row.name != "help")
 
@@ -73,7 +73,8 @@ def _about(name: str, command: Command | Group, shared: set[tuple[str, str]]) ->
     if capability:
         yield f"{_called(capability, name)}\n"
     own = capability.options.model_json_schema()["properties"] if capability else {}
-    for word, each in command.commands.items() if isinstance(command, Group) else [("", command)]:
+    inside: dict[str, Any] = dict(command.commands) if isinstance(command, Group) else {"": command}
+    for word, each in inside.items():
         if word:
             yield f"`memplan {name} {word}`: {inspect.cleandoc(each.help or '')}\n"
         lines = [_line(_words(row), _facts(row, own)) for row in _options(each) if _words(row) not in shared]
@@ -99,7 +100,7 @@ def _written(each: Input[Any]) -> str:
 
 def _words(option: Option) -> tuple[str, str]:
     """Return the flags of an option with what they take, and its help."""
-    taken = option.type_descriptor.annotation
+    taken: Any = option.type_descriptor.annotation
     members: list[Any] = list(taken) if isinstance(taken, EnumType) else []
     choices = [str(member.value) for member in members]
     flags = ", ".join(option.opts) + f" {option.metavar or '|'.join(choices)}".rstrip()
