@@ -144,7 +144,7 @@ BEFORE = {
     "check models --budgets budgets.toml": [
         "check models/kws.tflite --budgets budgets.toml --save-baseline models/kws.memory.json"
     ],
-    "export problem.json plan.json --to c -o arena.c": ["plan problem.json -o plan.json"],
+    "convert problem.json plan.json -o arena.c": ["plan problem.json -o plan.json"],
 }
 """The commands that a page takes for granted before one of its own."""
 
