@@ -70,7 +70,7 @@ PartsFolder = Annotated[
 ]
 ServerUrl = Annotated[
     str | None,
-    typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Let this service answer; MEMPLAN_KEY has its key, if any."),
+    typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Let this service answer; MEMPLAN_KEY is for its key."),
 ]
 
 SavePlan = Annotated[str | None, typer.Option(metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")]
