@@ -26,11 +26,11 @@ from typing import Any
 @cache
 def _modules() -> dict[str, str]:
     """Return the module that each name is imported from; capabilities come from their own table, too."""
-    from memplan.capabilities import MODULES, python_name
+    from memplan.capabilities import MODULES
 
     stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     stated = {name: module for module, name in re.findall(r"^from (\S+) import (\w+) as", stub, re.MULTILINE)}
-    return {python_name(name): f"memplan.capabilities.{module}" for name, module in MODULES.items()} | stated
+    return {name: f"memplan.capabilities.{module}" for name, module in MODULES.items()} | stated
 
 
 def __getattr__(name: str) -> object:
