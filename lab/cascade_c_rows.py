@@ -16,8 +16,8 @@ import numpy as np
 
 from lab.support.litert_values import reference_interpreter, source_of
 from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.operations.graph import OperationGraph
 from memplan.systems.model_graph import read_model_graph
 from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
@@ -46,16 +46,16 @@ def beside_litert() -> None:
         interpreter.set_tensor(place["index"], image.reshape(place["shape"]))
         interpreter.invoke()
         wanted.append(interpreter.get_tensor(logits).ravel().tolist())
-    for sliding in (False, True):
-        point = cascade(graph, CascadeOptions(sliding=sliding)).points[-1]
+    for overlap in ("none", "sliding"):
+        point = cascade(graph, CascadeOptions(overlap=overlap)).points[-1]
         with tempfile.TemporaryDirectory() as folder:
-            files = dict(write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), graph, "net"))
+            files = dict(write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), graph, "net"))
             files["values.c"] = source_of(interpreter, graph).encode()
             for name, content in files.items():
                 (Path(folder) / name).write_bytes(content)
             got = np.frombuffer(run([Path(folder) / name for name in files if name.endswith(".c")], images), np.int8)
         is_equal = got.reshape(len(wanted), -1).tolist() == wanted
-        print(f"{path.name} {'sliding' if sliding else 'resident'}: peak {point.peak:,}, equal to LiteRT {is_equal}")
+        print(f"{path.name} overlap {overlap}: peak {point.peak:,}, equal to LiteRT {is_equal}")
 
 
 def main() -> None:

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab.support.cases import run_cases
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.regions.regions import Cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
 from memplan.capabilities.cascade.search.search import RegionSearch
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.errors import InvalidPlanError
 from tests.support.cascade_fronts import beaten, fronts_differ
 from tests.support.networks import NETWORKS
@@ -38,10 +38,10 @@ from tests.support.table_networks import TABLE
 
 SHARES = (0, 2, 5, 10, 20, 25, 30, 38, 68)
 ROWS: dict[str, tuple[dict[str, Any], ...]] = {
-    "mobilenet_v1": ({}, {"sliding": True}, {"input": "streamed"}),
-    "mobilenet_v2": ({}, {"sliding": True}, {"input": "streamed"}),
-    "vgg16": ({}, {"sliding": True}, {"input": "streamed"}),
-    "resnet50": ({}, {"sliding": True}),
+    "mobilenet_v1": ({}, {"overlap": "sliding"}, {"input": "streamed"}),
+    "mobilenet_v2": ({}, {"overlap": "sliding"}, {"input": "streamed"}),
+    "vgg16": ({}, {"overlap": "sliding"}, {"input": "streamed"}),
+    "resnet50": ({}, {"overlap": "sliding"}),
     "efficientnet_b0": ({},),
     "unet": ({}, {"input": "streamed"}),
     "espcn": ({"input": "streamed", "output": "streamed"},),
@@ -95,7 +95,7 @@ def peaks(_: int) -> None:
     for name, several in ROWS.items():
         for options in several:
             began = time.process_time()
-            result = cascade(NETWORKS[name](), CascadeOptions(**options), time_limit_s=600)
+            result = cascade(NETWORKS[name](), CascadeOptions(**options, time_limit_s=600))
             within = []
             for share in SHARES:
                 least = min((p.peak for p in result.points if p.macs_ratio <= 1 + share / 100 + 5e-5), default=0)
@@ -109,7 +109,7 @@ def newer(limit_s: int) -> None:
     for name, options, asked in NEWER_ROWS:
         began = time.process_time()
         limit = limit_s or 600
-        result = cascade((NEWER | TABLE)[name](), CascadeOptions(**options), check=limit_s > 0, time_limit_s=limit)
+        result = cascade((NEWER | TABLE)[name](), CascadeOptions(**options, check=limit_s > 0, time_limit_s=limit))
         spent, said = time.process_time() - began, []
         for percent, peak in asked:
             least = min((p.peak for p in result.points if p.macs_ratio < 1 + percent / 100 + 1e-9), default=0)

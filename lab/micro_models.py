@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.in_parts.write import rewritable
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.capabilities.cascade.writing import written_in_parts
 from memplan.planner.errors import InputError
 from memplan.solvers.portfolio.solve import solve
@@ -114,8 +114,8 @@ def written(count: str = "20") -> int:
     for name, side, scale in NETWORKS[: int(count)]:
         given = getattr(tflite_networks, name)(side, scale)
         model = rewritable(given, None, read_model_graph(given).graph)
-        options = CascadeOptions(macs=1.25, channels=False)
-        found = written_in_parts(model, cascade(model.access, options, time_limit_s=_LIMIT_S), given)
+        options = CascadeOptions(macs=1.25, time_limit_s=_LIMIT_S)
+        found = written_in_parts(model, cascade(model.access, options), given)
         line = f"{name} {side} x {scale}: {'; '.join(found.sentences)}"
         if found.data is not None:
             (micro, litert), (micro_then, litert_then) = outputs(given), outputs(found.data)

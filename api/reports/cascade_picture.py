@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span
-from memplan.capabilities.cascade.search.points import CascadePoint
-from memplan.capabilities.cascade.search.solve import CascadeResult
 
 _WIDTH, _FRONT, _LANE, _LEFT, _GAP = 900, 260, 44, 150, 40
 _MOST_STEPS, _MOST_LANES = 400, 40
 _COLOURS = {"roll": "#4878a8", "recompute": "#c9742a", "whole": "#6a9f58"}
 
 
-def picture(result: CascadeResult) -> str:
+def picture(result: CascadeAnswer) -> str:
     """Return the picture: all points as the front, and the region of the last point with the most operations.
 
     In the lower part each operation has a lane, from its first row at the top to its last one; a rectangle is what it
     makes in a step. Colours tell if its rows are kept (blue), made again (orange) or whole (green).
     """
-    regions = [
-        region for region in (result.points[-1].cascade.regions if result.points else ()) if region.kind != "whole"
-    ]
+    regions = [region for region in (result.points[-1].regions if result.points else ()) if region.kind != "whole"]
     longest = max(regions, key=lambda region: region.end - region.first, default=None)
     lanes = 0 if longest is None else min(_MOST_LANES, longest.end - longest.first)
     height = _FRONT + _GAP + (lanes * _LANE + _GAP if lanes else 0)
@@ -35,7 +32,7 @@ def picture(result: CascadeResult) -> str:
     )
 
 
-def _front(result: CascadeResult) -> Iterator[str]:
+def _front(result: CascadeAnswer) -> Iterator[str]:
     """Yield the front: bytes to the right, multiplications as a multiple of those layer by layer upwards."""
     seen = [(point.peak, point.macs_ratio) for point in result.points]
     most = max([result.layers_peak, 1, *(peak for peak, _ in seen)])
@@ -46,7 +43,7 @@ def _front(result: CascadeResult) -> Iterator[str]:
         x = _LEFT + (right - _LEFT) * peak / most
         return round(x), round(bottom - (bottom - top) * (ratio - low) / (high - low))
 
-    yield text_at(_LEFT, 18, f"{result.graph.name or 'cascades'}: peak and multiplications")
+    yield text_at(_LEFT, 18, f"{result.name or 'cascades'}: peak and multiplications")
     yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="#888"/>'
     for ratio in (low, high):
         yield text_at(_LEFT - 8, at(0, ratio)[1] + 4, f"{100 * (ratio - 1):+.1f} % MACs", "end")
@@ -66,7 +63,7 @@ def _stripes(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator
     """Yield the stripes of a region: a lane for each operation, a column for each step along its longer axis."""
     graph, start = point.cascade.graph, _FRONT + _GAP
     axis = "channels" if region.kind == "channels" else "rows" if region.steps[0] > region.steps[1] else "columns"
-    spans = {v: getattr(made, axis) for v, made in region.made.items()}
+    spans = {v: getattr(made, axis) for v, made in region.ranges.items()}
     steps = len(spans[region.end - 1])
     shown = range(0, steps, -(-steps // _MOST_STEPS))
     wide = (_WIDTH - _LEFT - 60) / max(1, len(shown))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memplan.capabilities.cascade.answer import CascadePoint
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Mode
-from memplan.capabilities.cascade.search.points import CascadePoint
 
 
 def schedule(point: CascadePoint) -> Iterator[str]:
@@ -27,7 +27,8 @@ def _region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator
         return
     yield f"# r{number}: {region.kind}, {region.trips} steps"
     # In steps finer than one row or column it would make more at once than the folds hold.
-    is_finer, (height, width) = min(region.stride) < 0, (max(1, size) for size in region.stride)
+    stride = region.stride or (0, 0)
+    is_finer, (height, width) = min(stride) < 0, (max(1, size) for size in stride)
     loop, cut = "x", f"tile(rows, columns, {height}, {width}, y, x)"
     if region.kind == "channels":
         loop, cut = "k", f"split(channels, {height}, k)"

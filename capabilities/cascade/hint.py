@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.cascade.kernels import GROUP
-from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
@@ -29,7 +28,7 @@ def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> 
     alignment = int(problem.buffers.alignment.max(initial=1))
     try:
         graph = read_model_graph(reader.data, reader.name, reader.options).graph
-        found = cascade(graph, CascadeOptions(fit=size, alignment=alignment), time_limit_s=limit_s)
+        found = cascade(graph, CascadeOptions(fit=size, alignment=alignment, time_limit_s=limit_s))
     except InputError:
         return None
     if not found.points:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memplan.capabilities.capability import CapabilityOptions
+from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
-from memplan.capabilities.cascade.cascade import CascadeOptions
 from memplan.capabilities.cascade.in_parts.write import RewritableModel, rewritable
-from memplan.capabilities.cascade.search.points import CascadePoint
+from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.rewriting import Rewriting, rewritings
-from memplan.capabilities.cascade.search.solve import CascadeResult
 from memplan.capabilities.order.order import OrderAnswer
 from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.reading import Reader
@@ -65,13 +64,13 @@ def written_model(reader: Reader, found: OrderAnswer) -> Written:
     return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {given.used:,} as given"), arena)
 
 
-def c_files(result: CascadeResult, source: OperationGraph, name: str) -> Mapping[str, bytes]:
+def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
     """Return the last point of a result as files of C by their names, which begin with `name`; raises InputError."""
-    if result.options.pools:
+    if result.conventions.pools:
         raise OptionError("--pool: must not be given for C, which has one arena")
     point = result.points[-1]
     return write_cascade(
-        PlacedCascade(point.cascade, point.offsets(), point.peak, result.options.alignment), source, name
+        PlacedCascade(point.cascade, point.offsets, point.peak, result.conventions.alignment), source, name
     )
 
 
@@ -88,7 +87,7 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
     return rewritable(reader.data, reader.name, graph, reader.options)
 
 
-def written_in_parts(model: RewritableModel, result: CascadeResult, data: bytes) -> Written:
+def written_in_parts(model: RewritableModel, result: CascadeAnswer, data: bytes) -> Written:
     """Return the form of a cascade's points whose arena is the smallest as a file, if it is smaller than as given."""
     given = arena_of(data)
     found = min(arenas_in_parts(model, result.points, given, arena_of), key=lambda row: row[0].used, default=None)

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from memplan.capabilities.capability import Control
+from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.cascade.in_parts.write import rewritable
-from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.capabilities.cascade.writing import arenas_in_parts
 from memplan.capabilities.order.placement.joint import order_and_place
 from memplan.capabilities.order.search.regions import permuted
@@ -77,8 +76,8 @@ class FormSearch:
     def _in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
         """Return the best form with operators in parts, if it is better: the first that fits, else the smallest."""
         model = rewritable(self.given.data, None, graph)
-        wanted = CascadeOptions(alignment=_ALIGNMENT, channels=False, macs=self.options.macs)
-        found = cascade(model.access, wanted, time_limit_s=self._share_s(), cancelled=self.running.cancelled)
+        wanted = CascadeOptions(alignment=_ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
+        found = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
         limit = replace(best.arena, tail=0, head=max(best.arena.used, self.options.fit or 0))
         for point in sorted(found.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):

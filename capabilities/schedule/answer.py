@@ -9,7 +9,6 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, driven
-from memplan.capabilities.cascade.answer import RegionRow, region_from, region_row
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes
 from memplan.capabilities.schedule.model.network_run import NetworkStep
 from memplan.capabilities.schedule.model.schedule import Schedule, ScheduleStep
@@ -21,6 +20,7 @@ from memplan.capabilities.schedule.search.network_search import NetworkSchedule
 from memplan.capabilities.schedule.search.networks import FoundOnTarget
 from memplan.capabilities.schedule.search.search import Proof
 from memplan.capabilities.schedule.search.solve import SolvedSchedule
+from memplan.planner.errors import ProblemError
 from memplan.solvers.search.to_plan import gap_of
 
 
@@ -79,7 +79,7 @@ class ScheduleAnswer(Answer):
     frontier: tuple[SchedulePoint, ...] = ()
     alternatives: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
     tensors_to_roll: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
-    regions: tuple[RegionRow, ...] = Field((), exclude_if=lambda found: not found)
+    regions: tuple[CascadeRegion, ...] = Field((), exclude_if=lambda found: not found)
     channels_outermost: tuple[int, ...] = Field((), exclude_if=lambda steps: not steps)
 
     @property
@@ -131,14 +131,26 @@ def answer_of_network(found: FoundOnTarget, target: Target, objective: Objective
         **_per_step(best.figures, target),
         slots=tuple(ScheduleSlot.of(slot) for slot in best.slots),
         frontier=tuple(SchedulePoint.of(one, steps=len(one.steps)) for one in found.front),
-        regions=tuple(region_row(number, region, graph) for number, region in enumerate(regions)),
+        regions=tuple(region.model_copy(update={"id": f"r{number}"}) for number, region in enumerate(regions)),
     )
 
 
 def network_steps(found: ScheduleAnswer) -> list[NetworkStep]:
     """Return the steps of a network that an answer says."""
     rows, outermost = zip(found.regions, found.tensors_to_retain, strict=True), set(found.channels_outermost)
-    return [NetworkStep(region_from(row), kept, k in outermost) for k, (row, kept) in enumerate(rows)]
+    return [NetworkStep(_remade(k, row), kept, k in outermost) for k, (row, kept) in enumerate(rows)]
+
+
+def _remade(number: int, row: CascadeRegion) -> CascadeRegion:
+    """Return a region that came from elsewhere with what follows from its ranges; raises ProblemError for none."""
+    if not row.ops or (row.kind != "whole" and not row.ranges):
+        raise ProblemError(f"regions: must have operations and their ranges, got {row.id}")
+    for buffer in row.buffers or ():
+        if min(*buffer.capacity, buffer.bytes) < 1:
+            raise ProblemError(f"regions: must have buffers of some bytes, got that of tensor {buffer.tensor}")
+    if row.kind == "whole":
+        return row
+    return row.model_copy(update={"id": f"r{number}"}).remade(row.ranges)
 
 
 def _per_step(steps: Sequence[Any], target: Target) -> dict[str, Any]:
@@ -175,7 +187,7 @@ def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1
-    tensor, made = driven(graph, last), region.made.get(last, Stripes((), ()))
+    tensor, made = driven(graph, last), region.ranges.get(last, Stripes(rows=(), columns=()))
     axes = (made.columns, tensor.columns), (made.rows, tensor.rows), (made.channels, max(1, tensor.channels))
     columns, rows, channels = (max((b - a for a, b in spans), default=size) for spans, size in axes)
     return columns, rows, channels

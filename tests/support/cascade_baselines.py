@@ -8,7 +8,7 @@ overlaps made again, and all others layer by layer.
 from __future__ import annotations
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.kernels.found import FOUND_PEAK, KIND_ROWS, KIND_TILES
+from memplan.capabilities.cascade.kernels.access import FOUND_PEAK, KIND_ROWS, KIND_TILES
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch
 from tests.support.cascade_twin import peak_of_region

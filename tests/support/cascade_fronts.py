@@ -8,13 +8,12 @@ from itertools import combinations, product
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, driven
-from memplan.capabilities.cascade.kernels.found import KIND_AGAIN, KIND_ROWS
+from memplan.capabilities.cascade.kernels.access import KIND_AGAIN, KIND_ROWS
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.front import front, front_of_three
 from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
-from memplan.capabilities.cascade.search.schedule import region_of
 from memplan.capabilities.cascade.search.search import RegionSearch
-from tests.support.cascade_twin import peak_of_region
+from tests.support.cascade_twin import peak_of_region, region_of
 from tests.support.random_networks import random_network, random_six
 
 Costs = tuple[int, ...]
@@ -82,7 +81,7 @@ def _is_within(graph: AccessGraph, region: CascadeRegion) -> bool:
     """Return True if a region, and what it grew from, multiplies no more than the search allows."""
     macs = base = 0
     for v in reversed(range(region.first, region.end)):
-        made, once = region.made[v], graph.macs_of(v)
+        made, once = region.ranges[v], graph.macs_of(v)
         area = sum(b - a for a, b in made.rows) * sum(b - a for a, b in made.columns)
         macs += once if graph.operations[v].role == "sum" else area * graph.operations[v].macs
         base += once

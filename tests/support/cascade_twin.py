@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.regions.regions import (
-    Cascade,
-    CascadeRegion,
-    is_accumulated,
-    macs_of,
-    runs_of,
-    sums_of,
-    traffic_of,
-)
+from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.capabilities.cascade.regions.counts import macs_of, runs_of, traffic_of
+from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, is_accumulated, sums_of
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.schedule import region_of
+from memplan.capabilities.cascade.search.steps import RegionSteps
 from memplan.capabilities.cascade.search.tables import last_uses, rounded_up, streamed_tensors
+from memplan.planner.operations.graph import OperationGraph
+
+
+def coarse(graph: OperationGraph) -> AccessGraph:
+    """Return the access maps of a graph whose regions have whole rows or tiles, and all channels."""
+    return replace(access_graph(graph), is_coarse=True)
+
+
+def region_of(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -> CascadeRegion:
+    """Return the region of a row of the search."""
+    return RegionSteps(graph, options).region(row)
 
 
 def peak_of_region(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -> tuple[int, tuple[int, int, int]]:

@@ -7,22 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.capabilities.cascade.access.repeated import repeated
-from memplan.capabilities.cascade.access.splits import split_apart
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, repeated
+from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
 from memplan.capabilities.cascade.regions.regions import (
     Cascade,
-    CascadeRegion,
     held_name,
     sums_name,
     sums_of,
     whole_name,
 )
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.schedule import region_of
 from memplan.capabilities.cascade.search.tables import streamed_tensors
 from memplan.solvers.kernels.tables import Rows
+from tests.support.cascade_twin import region_of
 from tests.support.networks import Network, Pads, inverted
 from tests.support.newer_networks import excited, halves, shuffled
 
@@ -173,10 +170,11 @@ def shrunk(cascade: Cascade, number: int, tensor: int) -> Cascade | None:
     region = cascade.regions[number]
     hold = region.holds[tensor]
     if hold.rows > 1:
-        less = replace(hold, rows=hold.rows - 1)
+        capacity = hold.rows - 1, hold.columns, hold.pixel
     elif hold.columns > 1 and region.kind in ("tiles", "panels", "channels"):
-        less = replace(hold, columns=hold.columns - 1)
+        capacity = hold.rows, hold.columns - 1, hold.pixel
     else:
         return None
-    changed: CascadeRegion = replace(region, holds={**region.holds, tensor: less})
+    held = {**region.holds, tensor: hold.model_copy(update={"capacity": capacity})}
+    changed = region.remade(region.ranges, held.values())
     return replace(cascade, regions=(*cascade.regions[:number], changed, *cascade.regions[number + 1 :]))

@@ -50,9 +50,6 @@ def _prepare(given: Given) -> None:
     given.prepared = _Prepared(source)
     _refuse_unwritable_form(form, given.flags["json"])
     if written is not None:
-        # No model in parts has steps along channels; a runtime has memory of its own for each run, more than finer
-        # steps save.
-        given.change(channels=False)
         refuse_no_model(given)
         # Imported here: few models are written.
         from memplan.capabilities.cascade.writing import model_in_parts
@@ -74,12 +71,12 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
         # Imported here: few cascades are looked at.
         from memplan.api.reports.page.studies import cascade_page
 
-        write(given.flags["page"], cascade_page(title_of(given, answer.name), answer.result))
+        write(given.flags["page"], cascade_page(title_of(given, answer.name), answer))
     if given.prepared.model is None or not answer.points:
         return ()
     from memplan.capabilities.cascade.writing import written_in_parts
 
-    return write_if_gained(given, written_in_parts(given.prepared.model, answer.result, given.reader.data))
+    return write_if_gained(given, written_in_parts(given.prepared.model, answer, given.reader.data))
 
 
 def _shows(given: Given, answer: Any) -> bool:
@@ -100,17 +97,15 @@ def _write_form(form: CascadeDisplay, path: str | None, given: Given, answer: An
     # Imported here: most answers are JSON or a table.
     from memplan.api.reports.cascade_picture import picture
     from memplan.api.reports.cascade_schedule import schedule
-    from memplan.api.reports.sweep_picture import sweep_picture
 
     if form is CascadeDisplay.svg:
-        drawn = sweep_picture(answer.name, answer.swept) if answer.swept else picture(answer.result)
-        write(path, drawn.encode())
+        write(path, picture(answer).encode())
     elif form is CascadeDisplay.schedule:
-        write(path, "".join(f"{line}\n" for line in schedule(answer.result.points[-1])).encode())
+        write(path, "".join(f"{line}\n" for line in schedule(answer.points[-1])).encode())
     elif path is not None:
         from memplan.capabilities.cascade.writing import c_files
 
-        files = c_files(answer.result, given.prepared.source, Path(path).resolve().name)
+        files = c_files(answer, given.prepared.source, Path(path).resolve().name)
         try:
             Path(path).mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -9,10 +9,8 @@ from typing import Any
 from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.file_page import file_page
 from memplan.api.reports.page.plan_view import MOST_PAIRS_OF_MANY, plan_view
-from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes, held_name
-from memplan.capabilities.cascade.search.lowering import FUNCTION
-from memplan.capabilities.cascade.search.points import CascadePoint
-from memplan.capabilities.cascade.search.solve import CascadeResult
+from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes, held_name, whole_name
 from memplan.capabilities.order.placement.joint import PlacedOrder
 from memplan.capabilities.order.recompute.frontier import RecomputeFrontier
 from memplan.capabilities.schedule.answer import ScheduleAnswer
@@ -144,13 +142,14 @@ def order_page(title: str, graph: OperationGraph, placed: PlacedOrder) -> bytes:
     return file_page(document)
 
 
-def cascade_page(title: str, result: CascadeResult) -> bytes:
+def cascade_page(title: str, result: CascadeAnswer) -> bytes:
     """Return the page of cascades: multiplications over the peak, and the stripes and the plan of each point."""
-    points = list(map(_cascade_point, (result.layers, *result.points), point_labels(result)))
+    layers = () if result.layers is None else (result.layers,)
+    points = list(map(_cascade_point, (*layers, *result.points), point_labels(result)))
     return chart_page(title, ChartAxis("peak"), ChartAxis("multiplications, of those layer by layer", "ratio"), points)
 
 
-def point_labels(result: CascadeResult) -> list[str]:
+def point_labels(result: CascadeAnswer) -> list[str]:
     """Return the labels of layers and points, which have the numbers that `--point` takes."""
     return ["layer by layer", *(f"cascade {result.first + k}" for k in range(len(result.points)))]
 
@@ -162,23 +161,23 @@ def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
 
 def _roles(point: CascadePoint) -> ProgramNames:
     """Tell rolling buffers from others, and what the network is given and gives."""
-    function = point.operations.functions[FUNCTION]
-    rings = {
+    graph = point.cascade.graph
+    rings = (
         held_name(number, tensor)
-        for number, region in enumerate(point.cascade.regions)
+        for number, region in enumerate(point.regions)
         for tensor, hold in region.holds.items()
         if hold.mode == "roll"
-    }
-    role_of = dict.fromkeys(rings, "ring") | dict.fromkeys(function.results, "output")
-    role_of |= dict.fromkeys(function.params, "input")
-    names = (str(name).removeprefix(f"{FUNCTION}/") for name in point.problem.buffers.ids)
+    )
+    role_of = dict.fromkeys(rings, "ring") | dict.fromkeys(map(whole_name, graph.kept), "output")
+    role_of |= dict.fromkeys(map(whole_name, graph.inputs), "input")
+    names = map(str, point.problem.buffers.ids)
     return ProgramNames(roles=tuple(role_of.get(name, "temporary") for name in names))
 
 
 def _stripes(point: CascadePoint) -> dict[str, Any]:
     """Return for each region its operations, and the rows, or the channels, that each makes in every step."""
-    regions = [_region(point, region) for region in point.cascade.regions if region.kind != "whole"]
-    return {"regions": regions, "whole": sum(region.kind == "whole" for region in point.cascade.regions)}
+    regions = [_region(point, region) for region in point.regions if region.kind != "whole"]
+    return {"regions": regions, "whole": sum(region.kind == "whole" for region in point.regions)}
 
 
 def _region(point: CascadePoint, region: CascadeRegion) -> dict[str, Any]:
@@ -188,7 +187,7 @@ def _region(point: CascadePoint, region: CascadeRegion) -> dict[str, Any]:
         "end": region.end,
         "kind": region.kind,
         "steps": list(steps),
-        "operations": [_made(point, k, made) for k, made in sorted(region.made.items())],
+        "operations": [_made(point, k, made) for k, made in sorted(region.ranges.items())],
         "holds": [
             {
                 "tensor": _tensor(point, tensor),

@@ -6,7 +6,7 @@ in which they run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -96,7 +96,8 @@ class AccessGraph:
     """Tensors and operations in the order in which they run; `kept` tensors are alive to the end.
 
     Where operations run again, `origins` and `tensor_origins` name the operation and the tensor of the graph that was
-    given for each of these; empty where each is itself.
+    given for each of these; empty where each is itself. Where each run of an operation has a price of its own, the
+    graph `is_coarse`: no region is cut along channels, or in parts of a row or a column.
     """
 
     tensors: tuple[PixelTensor, ...]
@@ -107,6 +108,7 @@ class AccessGraph:
     origins: tuple[int, ...] = ()
     tensor_origins: tuple[int, ...] = ()
     layout: str = "NHWC"
+    is_coarse: bool = False
 
     def __post_init__(self) -> None:
         made: set[int] = set()
@@ -222,3 +224,41 @@ def reordered(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
         origins=tuple(map(graph.origin, order)),
         tensor_origins=tuple(map(graph.tensor_origin, range(len(graph.tensors)))),
     )
+
+
+def repeated(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
+    """Return the graph with operations run again just before each late one of `passes`.
+
+    The late operation and those behind it read the new copies. The operations must be striped and run before it.
+    `origins` and `tensor_origins` of the graph say which operation and which tensor of the one that was given at first
+    each of them is.
+    """
+    tensors, operations = list(graph.tensors), list[AccessOperation]()
+    tensor_origins, origins = list(map(graph.tensor_origin, range(len(tensors)))), list[int]()
+    newest = dict[int, int]()
+    for late, given in enumerate(graph.operations):
+        for v in sorted(passes.get(late, ())):
+            row = _reading(graph.operations[v], newest)
+            (made,) = row.outputs
+            newest[made] = len(tensors)
+            tensors.append(replace(graph.tensors[made], name=f"{graph.tensors[made].name}, again"))
+            tensor_origins.append(graph.tensor_origin(made))
+            operations.append(replace(row, outputs=(newest[made],)))
+            origins.append(graph.origin(v))
+        operations.append(_reading(given, newest))
+        origins.append(graph.origin(late))
+    return replace(
+        graph,
+        tensors=tuple(tensors),
+        operations=tuple(operations),
+        origins=tuple(origins),
+        tensor_origins=tuple(tensor_origins),
+    )
+
+
+def _reading(row: AccessOperation, newest: Mapping[int, int]) -> AccessOperation:
+    """Return an operation that reads the newest copies of tensors."""
+    if all(read.tensor not in newest for read in row.reads):
+        return row
+    reads = (replace(read, tensor=newest[read.tensor]) if read.tensor in newest else read for read in row.reads)
+    return replace(row, reads=tuple(reads))

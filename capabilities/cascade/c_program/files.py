@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 
-from memplan.capabilities.cascade.access.splits import split_apart
+from memplan.capabilities.cascade.access.from_graph import split_apart
 from memplan.capabilities.cascade.c_program.program import PlacedCascade, StripedLoops
 from memplan.capabilities.cascade.c_program.reference import reference_of
 from memplan.planner.errors import OptionError

@@ -110,8 +110,9 @@ class StripedLoops:
         return f"{function(self.prefix, self.graph.origin(v), what)}({arguments});\n"
 
     def _region(self, number: int, region: CascadeRegion) -> str:
-        kind = "whole" if region.kind == "whole" else f"{region.kind}, {region.stride[0]} x {region.stride[1]}"
-        kind = f"{region.stride[0]} channels a step" if region.kind == "channels" else kind
+        height, width = region.stride or (0, 0)
+        kind = "whole" if region.kind == "whole" else f"{region.kind}, {height} x {width}"
+        kind = f"{height} channels a step" if region.kind == "channels" else kind
         said = f"/* Operations {region.first} to {region.end - 1}: {kind} */\n"
         written = {"whole": self._whole, "channels": self._along_channels}.get(region.kind, self._loop)
         body = written(number, region)
@@ -150,7 +151,7 @@ class StripedLoops:
                 call = self._call(v, "make", f"{_list([view])}, {reads}, part")
                 if tensor in self.cascade.streamed:
                     call += f"        {self._stream('output', tensor)}(&{view}, part);\n"
-            steps += self._step(number, f"op{v}", region.made[v], call)
+            steps += self._step(number, f"op{v}", region.ranges[v], call)
         rows, columns = region.steps
         loops = f"  for (int32_t y = 0; y < {rows}; ++y)\n    for (int32_t x = 0; x < {columns}; ++x) {{\n"
         return f"{before}{loops}{steps}    }}\n{after}"
@@ -175,7 +176,7 @@ class StripedLoops:
         is_summed = is_accumulated(self.graph, region)
         if is_summed:
             before, sums, after = self._sums(number, region)
-        first, end = self._range(f"r{number}_channels", region.made[last].channels, "k")
+        first, end = self._range(f"r{number}_channels", region.ranges[last].channels, "k")
         steps = f"    const int32_t first = {first}, end = {end};\n"
         kept = [tensor for tensor, hold in region.holds.items() if hold.mode != "whole"]
         for tensor in kept:

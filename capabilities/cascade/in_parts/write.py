@@ -58,4 +58,4 @@ def rewritable(
         row if row.role == "striped" and how.runs_in_parts(v) else barrier_of(access, v, "is not written in parts")
         for v, row in enumerate(access.operations)
     )
-    return RewritableModel(replace(access, operations=rows), how.write)
+    return RewritableModel(replace(access, operations=rows, is_coarse=True), how.write)

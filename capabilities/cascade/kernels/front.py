@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from memplan.capabilities.cascade.kernels import GROUP
-from memplan.capabilities.cascade.kernels.found import (
+from memplan.capabilities.cascade.kernels.access import (
     FOUND_FROM,
     FOUND_MACS,
     FOUND_PEAK,

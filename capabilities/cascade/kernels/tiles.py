@@ -10,9 +10,16 @@ from typing import NamedTuple
 
 from memplan.capabilities.cascade.kernels import GROUP
 from memplan.capabilities.cascade.kernels.access import (
+    COUNT,
     DIVISOR,
+    EVALUATED,
     FULL,
     HIGH,
+    KIND_AGAIN,
+    KIND_PIECES,
+    KIND_ROWS,
+    KIND_THIN,
+    KIND_TILES,
     LOW,
     N_WINDOW,
     RECOMPUTE,
@@ -24,24 +31,15 @@ from memplan.capabilities.cascade.kernels.access import (
     Ranges,
     bytes_read,
     cut_in_steps,
+    end_made,
     make,
     make_all,
     make_whole_again,
     read_by,
     rounded,
-)
-from memplan.capabilities.cascade.kernels.found import (
-    COUNT,
-    EVALUATED,
-    KIND_AGAIN,
-    KIND_PIECES,
-    KIND_ROWS,
-    KIND_THIN,
-    KIND_TILES,
     write_region,
     write_shape,
 )
-from memplan.capabilities.cascade.kernels.rows import make_beside, saved_by_sliding
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import ZERO, Rows, step
@@ -68,6 +66,7 @@ class TileSearch(NamedTuple):
     reads: Rows  # (2s, e): rows or columns read, for each edge
     piece: Rows  # (2s, e): of a streamed input, at its first edge
     saved: Rows  # (2s, l): bytes saved by sliding, for each first operation
+    slide: I64  # (2,): of the last one followed, the input into which the output grows, and how far below it begins
     profile: I64  # (l,)
     found: Rows  # (f, 10)
     answer: I64  # (3,)
@@ -77,6 +76,7 @@ class TileSearch(NamedTuple):
 def length_of(access: Access, search: TileSearch) -> int:
     """Return the operations in the longest region that ends with operation j - 1; write what is known of them."""
     j, n, in_rows = search.j, 1, has_whole_rows(search)
+    search.widens[0] = widens(access, j - 1)
     for v in range(j - 2, max(-1, j - 1 - search.longest), -1):
         tensor = access.out[v]
         if access.role[v] != STRIPED:
@@ -110,8 +110,11 @@ def widens(access: Access, v: int) -> int:
 
 
 @step
-def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice: int, n: int) -> None:
-    """Follow one height or width through a region of n operations: rows or columns made, read and held."""
+def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice: int, n: int) -> int:
+    """Follow one height or width through a region of n operations: rows or columns made, read and held.
+
+    The ranges of pieces lie in the last slots. Return the number of steps.
+    """
     j, stride = search.j, search.stride[axis, choice]
     line = axis * search.stride.shape[1] + choice
     is_sum = access.role[j - 1] == SUM
@@ -123,7 +126,7 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
     steps = warm_up + (size * parts + each - 1) // each
     last_edge = access.edge_first[j] - 1
     in_rows = has_whole_rows(search)
-    is_all = in_rows and axis == 1
+    is_all, spare = in_rows and axis == 1, len(ranges.total)
     for k in range(n):
         v = j - 1 - k
         tensor = access.out[v]
@@ -148,15 +151,80 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
         for edge in range(access.edge_first[v], access.edge_first[v + 1]):
             search.reads[line, last_edge - edge] = bytes_read(access, ranges, edge, k, axis, steps)
             if is_piece(access, edge, j):
-                size_in, spare = access.size[access.source[edge], axis], len(ranges.total) - 1
+                size_in, spare = access.size[access.source[edge], axis], spare - 1
                 if is_all:
-                    search.piece[line, last_edge - edge] = size_in
+                    search.piece[line, last_edge - edge] = make_all(ranges, spare, size_in)
                     continue
                 read_by(access, ranges, j, access.source[edge], v, axis, steps)
                 mode = ROLL if in_rows or search.kind == KIND_PIECES else RECOMPUTE
                 search.piece[line, last_edge - edge] = make(ranges, spare, mode, size_in, steps)
         if search.slides and in_rows and axis == 0:
-            search.saved[line, k] = saved_by_sliding(access, ranges, j, v, steps)
+            search.saved[line, k] = saved_by_sliding(access, ranges, search.slide, j, v, steps)
+    return 1 if is_all else int(steps)
+
+
+@step
+def make_beside(access: Access, ranges: Ranges, j: int, v: int, steps: int) -> int:
+    """Write the ranges of what nothing in the region reads; return the most rows that are made in a step.
+
+    Each step makes all that others have read the rows for; where nothing else reads them, as much as of the last one.
+    """
+    size, slot, is_bound = access.size[access.out[v], 0], j - 1 - v, False
+    for y in range(steps):
+        ranges.end[slot, y] = size
+    for edge in range(access.edge_first[v], access.edge_first[v + 1]):
+        if read_by(access, ranges, j, access.source[edge], v + 1, 0, steps) < 0:
+            continue
+        is_bound, most, top = True, 0, 0
+        for y in range(steps):
+            most = max(most, ranges.high[y])
+        for y in range(steps):
+            top = max(top, max(ranges.high[y], min(max(ranges.up[y] // ranges.parts[0], 0), most)))
+            ranges.end[slot, y] = min(ranges.end[slot, y], end_made(access, edge, 0, top))
+    total, runs, capacity, before = 0, 0, 0, 0
+    driver = ranges.end[0, steps - 1]
+    for y in range(steps):
+        if not is_bound:
+            ranges.end[slot, y] = size * ranges.end[0, y] // driver
+        if y == steps - 1:
+            ranges.end[slot, y] = size
+        ranges.first[slot, y], ranges.reach[slot, y] = before, ranges.end[slot, y] * ranges.parts[0]
+        made = ranges.end[slot, y] - before
+        capacity, total, before = max(capacity, made), total + made, ranges.end[slot, y]
+        if made > 0:
+            runs += 1
+    ranges.total[slot], ranges.runs[slot] = total, runs
+    return int(capacity)
+
+
+@step
+def saved_by_sliding(access: Access, ranges: Ranges, slide: I64, j: int, first: int, steps: int) -> int:
+    """Return the most bytes saved where the output grows into the rows of an input that nothing needs any more.
+
+    Write that input, and how many bytes below it the output begins.
+    """
+    sink = access.out[j - 1]
+    if access.role[j - 1] == SUM or access.is_streamed[sink] == 1:
+        return 0
+    out_row, best = access.size[sink, 1] * access.pixel[sink], 0
+    for edge in range(access.edge_first[first], access.edge_first[j]):
+        tensor = access.source[edge]
+        if access.maker[tensor] >= first or access.last[tensor] >= j or access.last[tensor] != access.reader[edge]:
+            continue
+        if access.is_streamed[tensor] == 1 and access.reader[access.reading[access.reader_first[tensor]]] >= first:
+            continue
+        read_by(access, ranges, j, tensor, first, 0, steps)
+        row, size = access.size[tensor, 1] * access.pixel[tensor], access.size[tensor, 0]
+        low, down = size, 0
+        for back in range(steps):
+            y = steps - 1 - back
+            low = min(low, ranges.low[y])
+            down = max(down, ranges.end[0, y] * out_row - low * row)
+        down = rounded(down, access.alignment)
+        saved = access.whole[tensor] + access.whole[sink] - max(down + access.whole[tensor], access.whole[sink])
+        if saved > best:
+            best, slide[0], slide[1] = saved, tensor, down
+    return best
 
 
 @step
@@ -288,3 +356,15 @@ def grow_tiles(access: Access, ranges: Ranges, search: TileSearch) -> int:
             if is_tried(search, 0, a) and is_tried(search, 1, b):
                 put_together(access, search, a, b, n)
     return int(search.answer[COUNT])
+
+
+@partial(Kernel, group=GROUP)
+def follow_region(access: Access, rows: Ranges, columns: Ranges, search: TileSearch) -> int:
+    """Write the ranges of the longest region in tiles of the first height and width; return its operations.
+
+    `answer` gets the numbers of steps along both axes.
+    """
+    n = length_of(access, search)
+    search.answer[0] = follow(access, rows, search, 0, 0, n)
+    search.answer[1] = follow(access, columns, search, 1, 0, n)
+    return n

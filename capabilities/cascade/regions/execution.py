@@ -140,7 +140,7 @@ class _Run:
                 if rows[1] > rows[0] and columns[1] > columns[0]:
                     store(tensor, rows, columns, self.expected[tensor][slice(*rows), slice(*columns)])
             for v in range(region.first, region.end):
-                rows, columns = region.made[v].rows[step[0]], region.made[v].columns[step[1]]
+                rows, columns = region.ranges[v].rows[step[0]], region.ranges[v].columns[step[1]]
                 if rows[1] <= rows[0] or columns[1] <= columns[0]:
                     continue
                 operation = graph.operations[v]
@@ -173,7 +173,7 @@ class _Run:
         sums = self._sums(number, region) if is_summed else np.zeros(0, np.uint8)
         for step in range(region.trips):
             for v in range(region.first, region.end):
-                operation, made = graph.operations[v], region.made[v]
+                operation, made = graph.operations[v], region.ranges[v]
                 (tensor,), rows, columns = operation.outputs, made.rows[0], made.columns[0]
 
                 def fetch(source: int, rows: Span, columns: Span, v: int = v, step: int = step) -> Bytes8:
@@ -230,7 +230,7 @@ class _Run:
         if source not in tiles and "all" in reads and not is_added:
             return self._whole(source)
         row = self.graph.tensors[source]
-        some = self._range(source, region.made[v].channels[step])
+        some = self._range(source, region.ranges[v].channels[step])
         seen = np.zeros((row.rows, row.columns, row.pixel), np.uint8)
         if source in tiles:
             held = tiles[source][_places(tiles[source], (0, row.rows), (0, row.columns))]

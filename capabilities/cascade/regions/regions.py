@@ -2,101 +2,210 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from memplan.capabilities.capability import Answer
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.access.window import Window
 
 RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
 Mode = Literal["roll", "recompute", "whole"]
 Span = tuple[int, int]
-_MOST_COUNTED = 4096
+_MOST_STEPS = 1 << 20
+"""The most steps of a region that are read of an answer that came from elsewhere."""
 
 
-@dataclass(frozen=True)
-class Hold:
-    """The buffer of a tensor inside a region: so many rows and columns of pixels; element r lies at r mod capacity.
-
-    `mode`: each row is made once (`roll`), or all that a step needs are made in it (`recompute`), or the tensor is
-    there as a whole. A `kept` buffer holds something from one step to the next. `pixel` are the bytes of a pixel, where
-    it has not all channels.
-    """
-
-    mode: Mode
-    rows: int
-    columns: int
-    kept: bool
-    bytes: int
-    pixel: int | None = None
+def is_none(value: object) -> bool:
+    """Return True for None: fields that are None are left out of answers."""
+    return value is None
 
 
-class Slide(NamedTuple):
-    """A region's output that begins `down` bytes below an input that dies, and grows into it."""
+def spans_of(ranges: Any) -> Any:
+    """Return the ranges that a line or a table says, as `_closed_form` writes them."""
+    if not isinstance(ranges, Mapping):
+        return ranges
+    if "table" in ranges:
+        return tuple((int(a), int(b)) for a, b in ranges["table"])
+    line = [ranges["A"] * y + ranges["B"] for y in range(min(ranges["steps"], _MOST_STEPS))]
+    ends = [min(max(0, end), ranges["top"]) for end in line]
+    return tuple((a, b) if a < b else (0, 0) for a, b in zip([0, *ends], ends, strict=False))
+
+
+def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
+    """Return ranges as clamp(A * y + B, 0, top) of their ends, where each begins where the one before it ends."""
+    ends = [b for _, b in spans]
+    top = max(ends, default=0)
+    rises = [(y, b) for y, b in enumerate(ends) if 0 < b < top]
+    follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
+    if follows and ends == sorted(ends):
+        (y0, b0), (y1, b1) = (rises[0], rises[-1]) if len(rises) > 1 else ((0, 0), (0, 0))
+        if y1 > y0 and (b1 - b0) % (y1 - y0) == 0:
+            a = (b1 - b0) // (y1 - y0)
+            base = b0 - a * y0
+            if ends == [min(max(a * y + base, 0), top) for y in range(len(ends))]:
+                return {"A": a, "B": base, "top": top, "steps": len(ends)}
+    return {"table": spans}
+
+
+Spans = Annotated[
+    tuple[Span, ...], BeforeValidator(spans_of), PlainSerializer(_closed_form, return_type=dict[str, Any])
+]
+"""The ranges of all steps, (0, 0) where nothing is made; in JSON a line of their ends, or a table."""
+
+
+class Stripes(Answer):
+    """The ranges of rows, and those of columns, that are made in each step of either axis; and those of channels."""
+
+    rows: Spans
+    columns: Spans
+    channels: Spans = Field((), exclude_if=lambda spans: not spans)
+
+    @classmethod
+    def of_axes(cls, axes: Iterable[tuple[Span, ...]]) -> Stripes:
+        """Return the ranges of rows and of columns."""
+        rows, columns = axes
+        return cls(rows=rows, columns=columns)
+
+
+class Slide(Answer):
+    """An output that begins `down` bytes below a tensor that dies, and grows into it."""
 
     tensor: int
     output: int
     down: int
 
 
-@dataclass(frozen=True)
-class Stripes:
-    """The ranges of rows, and those of columns, that are made in each step of either axis; and those of channels."""
+class RegionBuffer(Answer):
+    """The buffer in which a region keeps a tensor; element r of an axis lies at r modulo the capacity.
 
-    rows: tuple[Span, ...]
-    columns: tuple[Span, ...]
-    channels: tuple[Span, ...] = ()
-
-
-@dataclass(frozen=True)
-class CascadeRegion:
-    """Operations [first, end) that run together: in every step each of them, in order, makes its ranges.
-
-    A region of kind `whole` is one operation that runs whole. In one of kind `channels` every step makes all rows and
-    columns of some channels; where it ends with an operation that is accumulated over them, its ranges are those that
-    are read. A `stride` of -n is a part of n of one row or column. `made` has the ranges of each operation; of a sum,
-    those of its input. `pieces` has those of the inputs that come in pieces, before the operations of a step. `holds`
-    has the buffers of tensors that live in the region only, and of those that are made there whole.
+    mode: each row is made once (`roll`), or all that a step needs are made in it (`recompute`), or the tensor is whole.
+    capacity: in rows, columns, and bytes of a pixel.
+    kept: it holds something from one step to the next.
     """
 
-    first: int
-    end: int
+    tensor: int
+    mode: Mode
+    capacity: tuple[int, int, int]
+    kept: bool
+    bytes: int
+
+    @property
+    def rows(self) -> int:
+        """The rows that it holds."""
+        return self.capacity[0]
+
+    @property
+    def columns(self) -> int:
+        """The columns that it holds."""
+        return self.capacity[1]
+
+    @property
+    def pixel(self) -> int:
+        """The bytes of a pixel in it, fewer than the tensor's where it has not all channels."""
+        return self.capacity[2]
+
+
+class CascadeRegion(Answer):
+    """Operations that run together: in every step each of them, in order, makes its ranges.
+
+    id: its name, which begins the names of its steps.
+    ops: the positions of its operations, which follow each other.
+    kind: `whole` is one operation that runs whole; in `channels` each step makes all rows and columns of some channels.
+    stride: the rows and columns of a step; -n is a part of n of one row or column.
+    steps: along rows and columns; (1, 1) along channels, which have `channel_steps`.
+    ragged: the steps that make less of the last operation than the others.
+    waste: the share of its output that lies beyond the border if these are padded.
+    buffers: those of tensors that live in the region only, and of those that are made there whole.
+    ranges: those of each operation; of a sum, or of what is added up over channels, those of its input.
+    pieces: the ranges of inputs that come in pieces, by their tensors: each is there before the step's operations.
+    """
+
+    id: str
+    ops: tuple[int, ...]
     kind: RegionKind
-    stride: Span = (0, 0)
-    made: Mapping[int, Stripes] = field(default_factory=dict)
-    pieces: Mapping[int, Stripes] = field(default_factory=dict)
-    holds: Mapping[int, Hold] = field(default_factory=dict)
-    slide: Slide | None = None
+    stride: tuple[int, int] | None
+    steps: tuple[int, int]
+    channel_steps: int | None = Field(None, exclude_if=is_none)
+    ragged: int | None = Field(None, exclude_if=is_none)
+    waste: float | None = Field(None, exclude_if=is_none)
+    buffers: tuple[RegionBuffer, ...] | None = Field(None, exclude_if=is_none)
+    ranges: dict[int, Stripes] = Field({}, exclude_if=lambda ranges: not ranges)
+    pieces: dict[int, Stripes] = Field({}, exclude_if=lambda ranges: not ranges)
+    slide: Slide | None = Field(None, exclude=True)
+
+    @classmethod
+    def whole(cls, number: int, operation: int) -> CascadeRegion:
+        """Return the region of one operation that runs whole."""
+        return cls(id=f"r{number}", ops=(operation,), kind="whole", stride=None, steps=(1, 1))
+
+    @classmethod
+    def striped(
+        cls,
+        number: int,
+        kind: RegionKind,
+        stride: Span,
+        ranges: dict[int, Stripes],
+        buffers: Iterable[RegionBuffer],
+        pieces: dict[int, Stripes] | None = None,
+        slide: Slide | None = None,
+    ) -> CascadeRegion:
+        """Return the region of operations that run in steps."""
+        last = ranges[max(ranges)]
+        (ragged, waste), is_along = _ragged(last), kind == "channels"
+        return cls(
+            id=f"r{number}",
+            ops=tuple(ranges),
+            kind=kind,
+            stride=stride,
+            steps=(1, 1) if is_along else (len(last.rows), len(last.columns)),
+            channel_steps=len(last.channels) if is_along else None,
+            ragged=ragged,
+            waste=round(waste, 6),
+            buffers=tuple(buffers),
+            ranges=ranges,
+            pieces=pieces or {},
+            slide=slide,
+        )
+
+    def remade(self, ranges: dict[int, Stripes], buffers: Iterable[RegionBuffer] | None = None) -> CascadeRegion:
+        """Return the region with other ranges of its operations, or other buffers; what follows from them is new."""
+        number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
+        held = self.buffers or () if buffers is None else buffers
+        return self.striped(number, self.kind, stride, ranges, held, self.pieces, self.slide)
 
     @property
-    def steps(self) -> Span:
-        """The number of steps along rows and columns; (1, 1) for a whole operation, and for steps along channels."""
-        if self.kind in ("whole", "channels"):
-            return 1, 1
-        last = self.made[self.end - 1]
-        return len(last.rows), len(last.columns)
+    def first(self) -> int:
+        """The first operation."""
+        return self.ops[0]
 
     @property
-    def ragged(self) -> tuple[int, float]:
-        """The steps that make less of the last operation than the largest one, and what is wasted if all are padded.
+    def end(self) -> int:
+        """The position behind the last operation."""
+        return self.ops[-1] + 1
 
-        Waste is the share of the output that lies beyond its border where all of these steps make as much.
-        """
-        last = self.made.get(self.end - 1, Stripes((), ()))
-        axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
-        seen = prod(map(len, axes))
-        ragged = seen - prod(sizes.count(max(sizes)) for sizes in axes)
-        return ragged, seen * prod(map(max, axes)) / prod(map(sum, axes)) - 1
+    @cached_property
+    def holds(self) -> dict[int, RegionBuffer]:
+        """The buffers by their tensors."""
+        return {row.tensor: row for row in self.buffers or ()}
 
     @property
     def trips(self) -> int:
         """The number of steps in all."""
-        rows, columns = self.steps
-        return rows * columns if self.kind != "channels" else len(self.made[self.end - 1].channels)
+        return self.channel_steps or prod(self.steps)
+
+
+def _ragged(last: Stripes) -> tuple[int, float]:
+    """Return the steps that make less of the last operation than the largest one, and what is wasted if padded."""
+    axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
+    seen = prod(map(len, axes))
+    ragged = seen - prod(sizes.count(max(sizes)) for sizes in axes)
+    return ragged, seen * prod(map(max, axes)) / prod(map(sum, axes)) - 1
 
 
 @dataclass(frozen=True)
@@ -112,83 +221,6 @@ def hull(spans: Iterable[Span]) -> Span:
     """Return the range from the first to the last of some ranges; (0, 0) where all are empty."""
     some = [(first, end) for first, end in spans if first < end]
     return (min(first for first, _ in some), max(end for _, end in some)) if some else (0, 0)
-
-
-def macs_of(cascade: Cascade) -> int:
-    """Return the multiplications of a cascade, counted from its ranges."""
-    graph, total = cascade.graph, 0
-    for region in cascade.regions:
-        for v in range(region.first, region.end):
-            row = graph.operations[v]
-            if region.kind in ("whole", "channels") or row.role != "striped":
-                total += graph.macs_of(v)
-            else:
-                total += row.macs * _length(region.made[v].rows) * _length(region.made[v].columns)
-    return total
-
-
-def traffic_of(cascade: Cascade) -> int:
-    """Return the bytes that all runs of operations read and write, with the constants that each run reads again."""
-    graph, total = cascade.graph, 0
-    for region in cascade.regions:
-        for v in range(region.first, region.end):
-            row = graph.operations[v]
-            if region.kind in ("whole", "channels"):
-                total += row.weights
-            else:
-                made = region.made[v]
-                total += row.weights * _runs(made.rows) * _runs(made.columns)
-            total += sum(bytes_ for _, bytes_ in _moved(graph, region, v))
-            if region.kind == "channels" and v == region.end - 1 and is_accumulated(graph, region):
-                total += 2 * region.trips * row.partial
-    return total
-
-
-def moved_of(cascade: Cascade) -> dict[int, int]:
-    """Return for each tensor that is whole somewhere the bytes that regions read of it and write to it as a whole."""
-    graph, found = cascade.graph, dict[int, int]()
-    for region in cascade.regions:
-        held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}
-        for v in range(region.first, region.end):
-            for tensor, bytes_ in _moved(graph, region, v):
-                if tensor not in held:
-                    found[tensor] = found.get(tensor, 0) + bytes_
-    return found
-
-
-def _moved(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:
-    """Yield each tensor that an operation reads or makes in a region, and the bytes of all its runs."""
-    row = graph.operations[v]
-    if region.kind in ("whole", "channels"):
-        yield from ((tensor, graph.tensors[tensor].bytes) for tensor in row.outputs)
-        for read in row.reads:
-            maker = graph.maker[read.tensor]
-            is_outside = read.channels == "all" and (maker is None or maker < region.first)
-            times = region.trips if region.kind == "channels" and is_outside else 1
-            yield read.tensor, graph.tensors[read.tensor].bytes * times
-        return
-    made, out = region.made[v], graph.tensors[row.outputs[0]]
-    area = _length(made.rows) * _length(made.columns)
-    yield row.outputs[0], out.bytes if row.role == "sum" else area * out.pixel
-    for read in row.reads:
-        source = graph.tensors[read.tensor]
-        if row.role != "sum":
-            rows, columns = (
-                _read_length(*axis) for axis in zip((made.rows, made.columns), read.windows, source.sizes, strict=True)
-            )
-            area = rows * columns
-        yield read.tensor, area * source.pixel
-
-
-def runs_of(cascade: Cascade) -> int:
-    """Return how often an operation runs, in whole or in part."""
-    total = 0
-    for region in cascade.regions:
-        if region.kind == "whole":
-            total += 1
-        for made in region.made.values():
-            total += _runs(made.rows) * _runs(made.columns) * max(1, len(made.channels))
-    return total
 
 
 def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
@@ -214,22 +246,6 @@ def steps_of(region: CascadeRegion) -> product[tuple[int, int]]:
     """Return the steps of a region, rows first."""
     rows, columns = region.steps
     return product(range(rows), range(columns))
-
-
-# Blocks that repeat, and the points of a front, have the same ranges over and over.
-@lru_cache(maxsize=_MOST_COUNTED)
-def _length(spans: tuple[Span, ...]) -> int:
-    return sum(b - a for a, b in spans)
-
-
-@lru_cache(maxsize=_MOST_COUNTED)
-def _read_length(spans: tuple[Span, ...], window: Window, size: int) -> int:
-    return _length(tuple(window.source(a, b, size) for a, b in spans if b > a))
-
-
-@lru_cache(maxsize=_MOST_COUNTED)
-def _runs(spans: tuple[Span, ...]) -> int:
-    return sum(b > a for a, b in spans)
 
 
 def whole_name(tensor: int) -> str:

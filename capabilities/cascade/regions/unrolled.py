@@ -13,7 +13,8 @@ from itertools import accumulate
 from typing import Literal
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Span, runs_of, steps_of
+from memplan.capabilities.cascade.regions.counts import runs_of
+from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Span, steps_of
 from memplan.planner.errors import OperationsError
 
 MOST_RUNS = 20_000
@@ -160,7 +161,7 @@ class _Unrolling:
             for tensor in again:
                 self.parts[tensor] = []
             for v in range(region.first, region.end):
-                made = region.made[v]
+                made = region.ranges[v]
                 rows, columns = made.rows[step[0]], made.columns[step[1]]
                 if rows[1] > rows[0] and columns[1] > columns[0]:
                     self._run_part(v, rows, columns)

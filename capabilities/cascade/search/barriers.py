@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, barrier_of
-from memplan.capabilities.cascade.kernels.access import Access
-from memplan.capabilities.cascade.kernels.found import FOUND_PEAK
+from memplan.capabilities.cascade.answer import Barrier
+from memplan.capabilities.cascade.kernels.access import FOUND_PEAK, Access
 from memplan.planner.errors import OptionError, shown
 from memplan.solvers.kernels.tables import Rows
-
-
-@dataclass(frozen=True)
-class Barrier:
-    """An operation that no region goes across, why, and the bytes alive then; no cascade of this order needs less.
-
-    `binds` is True where the lowest peak found is that of this barrier, so that no other regions lower it.
-    """
-
-    operation: int
-    kind: str
-    reason: str
-    bytes: int
-    binds: bool = False
 
 
 def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:

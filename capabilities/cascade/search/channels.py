@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation
-from memplan.capabilities.cascade.kernels.access import Access
-from memplan.capabilities.cascade.kernels.found import KIND_CHANNELS, N_FOUND
-from memplan.capabilities.cascade.regions.regions import CascadeRegion, Hold, Span, Stripes, is_accumulated
+from memplan.capabilities.cascade.kernels.access import KIND_CHANNELS, N_FOUND, Access
+from memplan.capabilities.cascade.regions.regions import Span
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.tables import last_uses, rounded_up
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.tables import Rows
 
@@ -120,27 +118,3 @@ def _reads(graph: AccessGraph, first: int, end: int) -> tuple[int, int]:
             else:
                 again += graph.tensors[read.tensor].bytes
     return once, again
-
-
-def by_channels(graph: AccessGraph, options: CascadeOptions, ends: Span, tile: int) -> CascadeRegion:
-    """Return the region of operations [first, end) that makes `tile` channels in each step."""
-    first, end = ends
-    last = last_uses(graph, options)
-    inner = graph.tensors[graph.operations[first].outputs[0]]
-    spans = tuple((a, min(a + tile, inner.channels)) for a in range(0, inner.channels, tile))
-    made, holds = {}, dict[int, Hold]()
-    for v in range(first, end):
-        tensor = graph.operations[v].outputs[0]
-        row = graph.tensors[tensor]
-        made[v] = Stripes(((0, row.rows),), ((0, row.columns),), spans)
-        if last[tensor] >= end or v == end - 1:
-            holds[tensor] = Hold("whole", row.rows, row.columns, True, rounded_up(row.bytes, options.alignment))
-        else:
-            pixel = row.pixel // row.channels * tile
-            bytes_ = rounded_up(row.rows * row.columns * pixel, options.alignment)
-            holds[tensor] = Hold("recompute", row.rows, row.columns, False, bytes_, pixel)
-    region = CascadeRegion(first, end, "channels", (tile, 0), made, {}, holds)
-    # The sums are a buffer of their own, which the output takes over at the end.
-    if is_accumulated(graph, region):
-        del holds[graph.operations[end - 1].outputs[0]]
-    return region

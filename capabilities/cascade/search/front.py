@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.capabilities.cascade.kernels.found import (
+from memplan.capabilities.cascade.kernels.access import (
     FOUND_FROM,
     FOUND_MACS,
     FOUND_PEAK,

@@ -2,82 +2,131 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from memplan.planner.errors import OptionError
-from memplan.planner.model.rows import MAX_BYTES
+from pydantic import BeforeValidator, Field, model_validator
+
+from memplan.capabilities.capability import CapabilityOptions, Seconds
+from memplan.capabilities.sizes import parse_size
+from memplan.capabilities.texts import MacsRatio, refuse
+from memplan.planner.errors import Location, broken, shown
+from memplan.planner.model.rows import MAX_BYTES, Bytes, as_tuple
 
 Delivery = Literal["resident", "streamed"]
 Objective = Literal["peak", "macs", "traffic"]
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
 """The objectives of which there is a front."""
-
 LONGEST = 60
 """The most operations of a region."""
 WORST = 4.0
 """The most multiplications of a region, as a multiple of its own layer by layer."""
+_STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
+_MOST_STRIPE = 1 << 20
 
 
-@dataclass(frozen=True)
-class CascadeOptions:
-    """Options of a search for cascades.
+def _stripe(value: object) -> object:
+    """Return the rows and columns that a number or a text such as 4 or 6x6 says."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value, 0
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    match = _STRIPE.fullmatch(value.strip())
+    if match is None:
+        raise refuse(f"must be rows, or rows x columns, such as 4 or 6x6, got {shown(value)}")
+    return int(match[1]), int(match[2] or 0)
 
-    `input` and `output`: whether those of the network lie whole in memory, or come and go in pieces. `sliding`: outputs
-    may grow into inputs that die. `alignment`: bytes that buffers are rounded up to. `fit`: the most bytes, `macs`: the
-    most multiplications as a multiple of those layer by layer; points outside are left out. `channels`: whether regions
-    are cut along channels, too, and in steps that are parts of a row or a column, for which a runtime that has a price
-    for each run pays dearly.
-    `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
-    one, whole tensors are in either; `peak` is then that of the fast one. `barriers`: operations that run
-    whole, whatever they are, by their positions, their names or what they make.
-    `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if
-    requested; with two memories that of the slow one counts, requested or not. `stripe`: the rows and columns of all
-    stripes, instead of those that the search tries; 0 columns for whole rows. `checked`: the one point to be executed
-    by value, where not all are, from the end below 0.
-    """
 
-    input: Delivery = "resident"
-    output: Delivery = "resident"
-    sliding: bool = False
-    alignment: int = 1
-    fit: int | None = None
-    macs: float | None = None
-    channels: bool = True
-    objectives: tuple[Objective, ...] = FRONTS[0]
-    pools: tuple[tuple[str, int], ...] = ()
-    barriers: tuple[str, ...] = ()
-    stripe: tuple[int, int] | None = None
-    checked: int | None = None
+def _objectives(value: object) -> object:
+    """Return the words of texts with commas."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, (list, tuple)):
+        return value
+    return tuple(word for text in texts for word in (text.split(",") if isinstance(text, str) else [text]))
 
-    def __post_init__(self) -> None:
-        for name in ("input", "output"):
-            if getattr(self, name) not in ("resident", "streamed"):
-                raise OptionError(f"{name}: must be resident or streamed, got {getattr(self, name)!r}")
-        if self.stripe is not None and not (1 <= self.stripe[0] <= 1 << 20 and 0 <= self.stripe[1] <= 1 << 20):
-            raise OptionError(
-                f"stripe: must be at least 1 row, and at most {1 << 20} rows or columns, got {self.stripe}"
-            )
-        if self.objectives not in FRONTS:
-            raise OptionError(f"objectives: must be peak,macs or peak,macs,traffic, got {','.join(self.objectives)!r}")
-        if not 1 <= self.alignment <= 1 << 30 or self.alignment & (self.alignment - 1):
-            raise OptionError(f"alignment: must be a power of two of at most 2^30, got {self.alignment}")
-        if self.fit is not None and not 0 <= self.fit <= MAX_BYTES:
-            raise OptionError(f"fit: must be from 0 to {MAX_BYTES} bytes, got {self.fit}")
-        if self.macs is not None and not 1 <= self.macs <= 1000:
-            raise OptionError(f"macs: must be from 1 to 1000 times those layer by layer, got {self.macs}")
-        if self.pools:
-            self._check_pools()
 
-    def _check_pools(self) -> None:
-        if len(self.pools) != 2 or len(dict(self.pools)) != 2:
-            raise OptionError(f"pools: must be two with different names, fast and slow, got {len(self.pools)}")
-        for name, size in self.pools:
-            if not 0 <= size <= MAX_BYTES:
-                raise OptionError(f"pools: {name} must have from 0 to {MAX_BYTES} bytes, got {size}")
-        if self.sliding:
-            raise OptionError("pools: must not be given beside sliding, which knows one memory")
+def _pools(value: object) -> object:
+    """Return the names and bytes of memories that are written as NAME=SIZE, as objects, or as pairs."""
+    rows = value.split(",") if isinstance(value, str) else value
+    return tuple(map(_pool, rows)) if isinstance(rows, (list, tuple)) else value
+
+
+def _pool(row: object) -> object:
+    if isinstance(row, Mapping) and row.keys() == {"name", "size"}:
+        return row["name"], row["size"]
+    if not isinstance(row, str):
+        return tuple(row) if isinstance(row, list) else row
+    name, is_named, size = row.rpartition("=")
+    if not is_named or not name:
+        raise refuse(f"must be NAME=SIZE, a fast memory and then a slow one, got {shown(row)}")
+    try:
+        return name, parse_size(size)
+    except ValueError as error:
+        raise refuse(str(error)) from error
+
+
+class CascadeOptions(CapabilityOptions):
+    """Options of a search for cascades."""
+
+    time_limit_s: Seconds = Field(60.0, description="Seconds for the search and the plans, all in all.")
+    fit: Bytes | None = Field(None, description="Show points of at most so many bytes.")
+    macs: MacsRatio | None = Field(None, description="The most multiplications, of those layer by layer: +10% or 1.1.")
+    input: Delivery = Field("resident", description="Inputs lie whole in memory, or come in pieces (streamed).")
+    output: Delivery = Field("resident", description="Outputs lie whole in memory, or go in pieces (streamed).")
+    overlap: Literal["none", "sliding"] = Field("none", description="Let outputs grow into dying inputs (sliding).")
+    objectives: Annotated[tuple[Objective, ...], BeforeValidator(_objectives)] = Field(
+        FRONTS[0], description="What no other point is as good in as one that is shown."
+    )
+    pools: Annotated[tuple[tuple[str, int], ...], BeforeValidator(_pools)] = Field(
+        (), description="A fast memory, then a slow one: fast=64KiB and slow=1MiB."
+    )
+    alignment: int = Field(1, description="Round buffers up to multiples of so many bytes, a power of two.")
+    brick: Annotated[int, Field(ge=1, le=1 << 20)] = Field(1, description="Pad channels to a multiple of this.")
+    stripe: Annotated[tuple[int, int], BeforeValidator(_stripe)] | None = Field(
+        None, description="Cut regions in stripes or tiles of this size alone: 4, or 6x6."
+    )
+    barriers: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
+        (),
+        description="An operation that runs whole, with no region across: its position, its name, or what it makes.",
+    )
+    point: int | None = Field(
+        None, description="Answer with point K alone, from 0, with its problem and plan; -1 is the least peak."
+    )
+    check: bool = Field(
+        False, description="Execute the points, or the one of `point`, by value in their planned arena."
+    )
+
+    @property
+    def is_sliding(self) -> bool:
+        """True where outputs may grow into inputs that die."""
+        return self.overlap == "sliding"
 
     def most_macs(self, once: int) -> int:
         """Return the most multiplications that are requested, of `once` layer by layer; 2^62 for any number."""
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> CascadeOptions:
+        breaks: list[tuple[Location, str]] = []
+        if self.stripe is not None and not (
+            1 <= self.stripe[0] <= _MOST_STRIPE and 0 <= self.stripe[1] <= _MOST_STRIPE
+        ):
+            rule = f"must be at least 1 row, and at most {_MOST_STRIPE} rows or columns, got {self.stripe}"
+            breaks.append((("stripe",), rule))
+        if self.objectives not in FRONTS:
+            said = shown(",".join(self.objectives))
+            breaks.append((("objectives",), f"must be peak,macs or peak,macs,traffic, got {said}"))
+        if not 1 <= self.alignment <= 1 << 30 or self.alignment & (self.alignment - 1):
+            breaks.append((("alignment",), f"must be a power of two of at most 2^30, got {self.alignment}"))
+        if self.pools and (len(self.pools) != 2 or len(dict(self.pools)) != 2):
+            rule = f"must be two with different names, fast and slow, got {len(self.pools)}"
+            breaks.append((("pools",), rule))
+        for name, size in self.pools:
+            if not 0 <= size <= MAX_BYTES:
+                breaks.append((("pools",), f"{name} must have from 0 to {MAX_BYTES} bytes, got {size}"))
+        if self.pools and self.is_sliding:
+            breaks.append((("pools",), "must not be given beside sliding, which knows one memory"))
+        if breaks:
+            broken(*breaks)
+        return self

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.kernels.found import FOUND_PEAK, FOUND_TRAFFIC
+from memplan.capabilities.cascade.answer import CascadePoint
+from memplan.capabilities.cascade.kernels.access import FOUND_PEAK, FOUND_TRAFFIC
 from memplan.capabilities.cascade.search.front import Chain, front_of_three
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.orders import After, orders_of_passes, other_orders
-from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant
-from memplan.capabilities.cascade.search.points import CascadePoint, planned, planned_in_pools
-from memplan.capabilities.cascade.search.repeats import variant_of, with_repeats
+from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant, variant_of, with_repeats
+from memplan.capabilities.cascade.search.points import planned
 from memplan.capabilities.cascade.search.search import RegionSearch, worth_having
 from memplan.capabilities.cascade.search.tables import moved_elsewhere, streamed_tensors
 from memplan.capabilities.cascade.search.windows import Windows
@@ -62,9 +61,10 @@ class Planning:
             return
         starts = [(self.options, search)]
         # Slides that follow each other may not all be had at once.
-        ways = [self.options, replace(self.options, sliding=False)] if self.options.sliding else [self.options]
+        apart = self.options.model_copy(update={"overlap": "none"})
+        ways = [self.options, apart] if self.options.is_sliding else [self.options]
         # What comes in pieces may be whole, too, and then other orders and repeats are found.
-        ways += [replace(how, input="resident") for how in ways if how.input == "streamed"]
+        ways += [how.model_copy(update={"input": "resident"}) for how in ways if how.input == "streamed"]
         starts += [(how, RegionSearch(self.graph, how, windows=search.windows)) for how in ways[1:]]
         variants = list[tuple[CascadeOptions, Variant]]()
         for how, looked in starts:
@@ -101,10 +101,7 @@ class Planning:
                 # In all of the fast memory tensors come back where there is room; in as little as it needs, the peak is
                 # the chain's.
                 for room in dict.fromkeys((fast, chains[k].peak)):
-                    point = planned_in_pools(graph, self.options, found, chains[k], room, POOLS_S)
-                    if point is not None:
-                        self.points.append(point)
-                        self.on_point(point)
+                    self._keep(planned(graph, self.options, found, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
         self.points = self.best()
 
@@ -143,17 +140,19 @@ class Planning:
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
         for k in self._in_turn(order):
             alone = variant.alone(chains[k])
-            point = planned(alone.graph, how, alone.found, alone.chains[0], PLAN_S)
-            if point is not None:
-                self.points.append(point)
-                self.on_point(point)
+            self._keep(planned(alone.graph, how, alone.found, alone.chains[0], PLAN_S))
         self.points = self.best()
+
+    def _keep(self, point: CascadePoint | None) -> None:
+        if point is not None:
+            self.points.append(point)
+            self.on_point(point)
 
     def _without_rolling(self) -> CascadePoint | None:
         """Return the point of the least peak in the given order without rolling buffers; None where time is over."""
         if self._is_over():
             return None
-        how = replace(self.options, sliding=False)
+        how = self.options.model_copy(update={"overlap": "none"})
         variant = variant_of(self.graph, RegionSearch(self.graph, how, rolls=False), self._is_over)
         least = variant.least(self.most)
         return None if least is None else planned(self.graph, how, variant.found, least, PLAN_S)
@@ -183,13 +182,13 @@ class Planning:
         if one.peak > other.peak or one.macs > other.macs:
             return False
         if isinstance(one, CascadePoint) and isinstance(other, CascadePoint) and self.options.pools:
-            return one.slow_traffic <= other.slow_traffic
+            return (one.slow_traffic or 0) <= (other.slow_traffic or 0)
         return one.traffic <= other.traffic or not self.has_traffic
 
     def best(self) -> list[CascadePoint]:
         """Return the points so far of which no other is as good as one in all objectives; by falling peak."""
         best: list[CascadePoint] = []
-        for point in sorted(self.points, key=lambda p: (p.peak, p.macs, p.slow_traffic, p.traffic)):
+        for point in sorted(self.points, key=lambda p: (p.peak, p.macs, p.slow_traffic or 0, p.traffic)):
             if not any(self._is_as_good(other, point) for other in best):
                 best.append(point)
         return best[::-1]

@@ -1,111 +1,95 @@
-"""Points of the front as verified plans."""
+"""Chains of regions as points, each a plan: a region is a loop of a step of time for each of its operations.
+
+A buffer that lives within a step is alive from its maker to its last reader there; one that is kept over steps, or that
+is whole and is made or read in a loop, is alive for all of the loop.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.regions.regions import Cascade, Slide, macs_of, runs_of, traffic_of
-from memplan.capabilities.cascade.regions.slides_check import check_slides
+from memplan.capabilities.cascade.answer import CascadePoint, PlacedPoint
+from memplan.capabilities.cascade.regions.counts import check_slides, macs_of, moved_of, runs_of, traffic_of
+from memplan.capabilities.cascade.regions.regions import (
+    Cascade,
+    CascadeRegion,
+    Slide,
+    held_name,
+    sums_name,
+    sums_of,
+    whole_name,
+)
 from memplan.capabilities.cascade.search.front import Chain
-from memplan.capabilities.cascade.search.lowering import FUNCTION, problem_in_pools, problem_with, program_of
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.schedule import region_of
+from memplan.capabilities.cascade.search.steps import RegionSteps
 from memplan.capabilities.cascade.search.tables import rounded_up, streamed_tensors
-from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.operations import Operations
+from memplan.planner.model.problem_fields import Pool
+from memplan.planner.model.rows import Buffer
 from memplan.solvers.kernels.tables import Rows
 from memplan.solvers.portfolio.solve import solve
 
 
-@dataclass(frozen=True)
-class CascadePoint:
-    """A cascade with its plan: `peak` is that of the placements, `estimate` what the search counted.
-
-    `macs`, `traffic` and `runs` are counted from the ranges of the regions; `macs_ratio` is to those layer by layer.
-    `slides` are the outputs that grow into dying inputs, where the peak needs it. With a fast and a slow memory,
-    `peak` is that of the fast one, `used` has the bytes of both by their names, and `slow_traffic` those that are read
-    and written in the slow one.
-    """
-
-    peak: int
-    estimate: int
-    macs: int
-    macs_ratio: float
-    traffic: int
-    runs: int
-    cascade: Cascade
-    slides: tuple[Slide, ...]
-    operations: Operations
-    problem: Problem
-    plan: Plan
-    used: Mapping[str, int] = field(default_factory=dict)
-    slow_traffic: int = 0
-
-    def offsets(self) -> dict[str, int]:
-        """Return the offset of each buffer by its name in the operations; in its memory, if there are several."""
-        return {str(row.id).removeprefix(f"{FUNCTION}/"): row.offset for row in self.plan.placements}
-
-    def pools(self) -> dict[str, str]:
-        """Return the memory of each buffer by its name in the operations."""
-        return {str(row.id).removeprefix(f"{FUNCTION}/"): row.pool for row in self.plan.placements}
-
-    def in_one_arena(self) -> tuple[dict[str, int], int]:
-        """Return offsets in one arena in which memories lie one behind the other, and its bytes."""
-        base, size = dict[str, int](), 0
-        for name, used in self.used.items():
-            base[name], size = size, size + used
-        pools = self.pools()
-        offsets = {name: offset + base.get(pools[name], 0) for name, offset in self.offsets().items()}
-        return offsets, size if self.used else self.peak
-
-
-def cascade_of(graph: AccessGraph, options: CascadeOptions, found: Rows, chain: Chain) -> Cascade:
-    """Return the regions of a chain, with their ranges and buffers."""
-    regions = tuple(region_of(graph, options, found[row].tolist()) for row in chain.rows)
-    return Cascade(graph, regions, streamed_tensors(graph, options))
-
-
 def planned(
-    graph: AccessGraph, options: CascadeOptions, found: Rows, chain: Chain, time_limit_s: float
+    graph: AccessGraph,
+    options: CascadeOptions,
+    found: Rows,
+    chain: Chain,
+    time_limit_s: float,
+    fast: int | None = None,
 ) -> CascadePoint | None:
-    """Plan a chain of regions; None where no plan was found in time."""
-    cascade = cascade_of(graph, options, found, chain)
-    operations = program_of(cascade, options.alignment)
+    """Plan a chain of regions; None where no plan was found in time.
+
+    Where `fast` bytes of the fast pool are given, whole tensors may lie in either pool, with the least traffic of the
+    slow one, and what lives in a region in the fast one.
+    """
+    steps = RegionSteps(graph, options)
+    rows = [found[row].tolist() for row in chain.rows]
+    regions = tuple(steps.region(row, number) for number, row in enumerate(rows))
+    cascade = Cascade(graph, regions, streamed_tensors(graph, options))
     # Slides bind tensors at fixed distances, so a region that stays below the peak without one has none (decision 086).
-    slides = needed_slides(cascade, [int(found[row, 2]) for row in chain.rows], chain.peak, options.alignment)
-    check_slides(cascade, tuple(slides))
-    problem = problem_with(operations, slides)
+    slides = tuple(needed_slides(cascade, [row[2] for row in rows], chain.peak, options.alignment))
+    check_slides(cascade, slides)
+    problem = _Lifetimes(cascade, options.alignment).problem(slides, _pools(options, fast))
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=True)
-    if plan.peak is None:
+    if plan.peak is None or (fast is not None and plan.cost is None):
         return None
-    return CascadePoint(plan.peak, chain.peak, *_counts(cascade), cascade, tuple(slides), operations, problem, plan)
+    used = {pool.name: pool.used or 0 for pool in plan.pools}
+    macs, once = macs_of(cascade), _macs_once(graph)
+    others: dict[str, Any] = {}
+    if fast is not None:
+        others["used"] = {name: used.get(name, 0) for name, _ in options.pools}
+        others["pools"] = {str(row.id): row.pool for row in plan.placements}
+        others["slow_traffic"] = int(plan.cost or 0)
+    if graph.origins:
+        others["origins"], others["tensor_origins"] = graph.origins, graph.tensor_origins
+        others["reads"] = tuple(tuple(read.tensor for read in row.reads) for row in graph.operations)
+        others["makes"] = tuple(row.outputs for row in graph.operations)
+    return CascadePoint(
+        peak=plan.peak if fast is None else used.get(options.pools[0][0], 0),
+        estimate=chain.peak,
+        status=plan.status,
+        macs=macs,
+        macs_ratio=round(macs / once, 6) if once else 1.0,
+        traffic=traffic_of(cascade),
+        runs=runs_of(cascade),
+        slides=slides,
+        regions=regions,
+        offsets={str(row.id): row.offset for row in plan.placements},
+        placed=PlacedPoint(cascade, problem, plan),
+        **others,
+    )
 
 
-def planned_in_pools(
-    graph: AccessGraph, options: CascadeOptions, found: Rows, chain: Chain, fast: int, time_limit_s: float
-) -> CascadePoint | None:
-    """Plan a chain of regions in `fast` bytes of the fast pool, with the least traffic of the slow one, if it fits."""
-    cascade = cascade_of(graph, options, found, chain)
-    operations = program_of(cascade, options.alignment)
-    (first, _), slow = options.pools
-    problem = problem_in_pools(operations, cascade, ((first, fast), slow))
-    plan = solve(problem, time_limit_s=time_limit_s, deterministic=True)
-    if plan.peak is None or plan.cost is None:
-        return None
-    counts = _counts(cascade)
-    used_by_name = {pool.name: pool.used or 0 for pool in plan.pools}
-    used = {name: used_by_name.get(name, 0) for name, _ in options.pools}
-    made = CascadePoint(used[first], chain.peak, *counts, cascade, (), operations, problem, plan)
-    return replace(made, used=used, slow_traffic=int(plan.cost))
-
-
-def _counts(cascade: Cascade) -> tuple[int, float, int, int]:
-    """Return multiplications, their ratio to those layer by layer, traffic and runs."""
-    macs, once = macs_of(cascade), _macs_once(cascade.graph)
-    return macs, macs / once if once else 1.0, traffic_of(cascade), runs_of(cascade)
+def _pools(options: CascadeOptions, fast: int | None) -> list[Pool]:
+    """Return the pools of a plan with two memories; none where there is one."""
+    if fast is None:
+        return []
+    (first, _), (second, size) = options.pools
+    return [Pool(name=first, size=fast, cost=0), Pool(name=second, size=size, cost=1)]
 
 
 def _macs_once(graph: AccessGraph) -> int:
@@ -115,9 +99,8 @@ def _macs_once(graph: AccessGraph) -> int:
     return sum(map(graph.macs_of, first.values()))
 
 
-def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> list[Slide]:
-    """Return the slides of the regions that would not stay within the limit without."""
-    found = []
+def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> Iterator[Slide]:
+    """Yield the slides of the regions that would not stay within the limit without."""
     for region, peak in zip(cascade.regions, peaks, strict=True):
         if region.slide is None:
             continue
@@ -127,5 +110,83 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
         saved = inside + out - max(region.slide.down + inside, out)
         # Without its slide the region would pass the peak of the chain.
         if peak + saved > limit:
-            found.append(region.slide)
-    return found
+            yield region.slide
+
+
+@dataclass
+class _Lifetimes:
+    """Follows the regions of a cascade in time: for each buffer its bytes, its first step, and that behind its last."""
+
+    cascade: Cascade
+    alignment: int
+    time: int = 0
+    alive: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    def problem(self, slides: Iterable[Slide], pools: list[Pool]) -> Problem:
+        """Return the problem of all buffers; outputs begin at the distance of their slides."""
+        cascade, graph = self.cascade, self.cascade.graph
+        for number, region in enumerate(cascade.regions):
+            if region.kind == "whole":
+                self._run_whole(region.first)
+            else:
+                self._run_steps(number, region)
+        held = {tensor for region in cascade.regions for tensor in region.pieces}
+        for tensor in graph.inputs:
+            if tensor not in held:
+                self._use(whole_name(tensor), graph.tensors[tensor].bytes, -1, 0)
+        for tensor in graph.kept:
+            if tensor not in cascade.streamed:
+                self._use(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
+        others: dict[str, dict[str, Any]] = {name: {} for name in self.alive}
+        for slide in slides:
+            # A slide is a fixed distance, so any solver of problems keeps it.
+            relative = {"to": whole_name(slide.output), "offset": slide.down}
+            others[whole_name(slide.tensor)]["relative"] = relative
+        if pools:
+            moved = {whole_name(tensor): bytes_ for tensor, bytes_ in moved_of(cascade).items()}
+            for name, more in others.items():
+                more |= {"traffic": moved[name]} if name in moved else {"pools": (pools[0].name,)}
+        buffers = [
+            Buffer(id=name, size=size, start=start, end=end, alignment=self.alignment, **others[name])
+            for name, (size, start, end) in self.alive.items()
+        ]
+        more = {"pools": pools, "objective": "cost"} if pools else {}
+        return Problem(name=graph.name or None, buffers=buffers, **more)
+
+    def _use(self, name: str, size: int, start: int, end: int) -> None:
+        """Let a buffer be alive in some steps of time, and in those between them and others that it is used in."""
+        _, first, last = self.alive.get(name, (0, start, end))
+        self.alive[name] = rounded_up(size, self.alignment), min(first, start), max(last, end)
+
+    def _run_whole(self, v: int) -> None:
+        graph, row = self.cascade.graph, self.cascade.graph.operations[v]
+        for tensor in (*(read.tensor for read in row.reads), *row.outputs):
+            self._use(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
+        if row.work:
+            self._use(f"work_{v}", row.work, self.time, self.time + 1)
+        self.time += 1
+
+    def _run_steps(self, number: int, region: CascadeRegion) -> None:
+        graph, begin = self.cascade.graph, self.time
+        end = begin + len(region.pieces) + len(region.ops)
+        steps: list[tuple[int, ...]] = [(tensor,) for tensor in region.pieces]
+        is_summed = sums_of(graph, region)
+        for v in region.ops:
+            row = graph.operations[v]
+            made = () if is_summed and v == region.ops[-1] else row.outputs
+            steps.append((*dict.fromkeys(read.tensor for read in row.reads), *made))
+        for time, tensors in enumerate(steps, begin):
+            for tensor in tensors:
+                hold = region.holds.get(tensor)
+                is_whole = hold is None or hold.mode == "whole"
+                name = whole_name(tensor) if is_whole else held_name(number, tensor)
+                size = graph.tensors[tensor].bytes if hold is None or is_whole else hold.bytes
+                is_kept = (is_whole or hold is None or hold.kept) and region.trips > 1
+                self._use(name, size, begin if is_kept else time, end if is_kept else time + 1)
+        self.time = end
+        if is_summed:
+            sink = graph.operations[region.ops[-1]].outputs[0]
+            first = begin if region.trips > 1 else end - 1
+            self._use(sums_name(number, sink), is_summed, first, end + 1)
+            self._use(whole_name(sink), graph.tensors[sink].bytes, end, end + 1)
+            self.time += 1

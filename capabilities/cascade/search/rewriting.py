@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from memplan.capabilities.cascade.answer import CascadePoint
 from memplan.capabilities.cascade.in_parts.write import OPERATION_BYTES, arena_estimate
-from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Span, hull, runs_of
+from memplan.capabilities.cascade.regions.counts import runs_of
+from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Span, Stripes, hull
 from memplan.capabilities.cascade.regions.unrolled import Unrolled, unrolled
-from memplan.capabilities.cascade.search.points import CascadePoint
 from memplan.planner.errors import OperationsError
 
 _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -65,7 +66,7 @@ def _unrolled(cascade: Cascade) -> Unrolled:
         regions = list[CascadeRegion]()
         for region in cascade.regions:
             is_apart = maker is not None and region.first <= maker < region.end
-            alone = (CascadeRegion(v, v + 1, "whole") for v in range(region.first, region.end))
+            alone = (CascadeRegion.whole(0, v) for v in region.ops)
             regions += alone if is_apart else (region,)
         cascade = replace(cascade, regions=tuple(regions))
         other = unrolled(cascade)
@@ -92,11 +93,14 @@ def coarser(cascade: Cascade) -> Iterator[Cascade]:
 
 
 def _with_steps_as_one(region: CascadeRegion, rows: int, columns: int) -> CascadeRegion:
-    made = {
-        v: replace(row, rows=_together(row.rows, rows), columns=_together(row.columns, columns))
-        for v, row in region.made.items()
-    }
-    return replace(region, made=made)
+    if region.kind == "whole":
+        return region
+    return region.remade(
+        {
+            v: Stripes(rows=_together(row.rows, rows), columns=_together(row.columns, columns))
+            for v, row in region.ranges.items()
+        }
+    )
 
 
 def _together(spans: Sequence[Span], count: int) -> tuple[Span, ...]:

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, driven
-from memplan.capabilities.cascade.kernels.access import Access, Ranges
-from memplan.capabilities.cascade.kernels.found import (
+from memplan.capabilities.cascade.kernels.access import (
     COUNT,
     EVALUATED,
     FOUND_FROM,
@@ -26,12 +25,14 @@ from memplan.capabilities.cascade.kernels.found import (
     KIND_WHOLE,
     LOST,
     N_FOUND,
+    Access,
+    Ranges,
 )
 from memplan.capabilities.cascade.kernels.tiles import TileSearch, grow_tiles
 from memplan.capabilities.cascade.search.channels import channel_regions
 from memplan.capabilities.cascade.search.front import undominated
-from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
-from memplan.capabilities.cascade.search.tables import access_tables
+from memplan.capabilities.cascade.search.options import LONGEST, CascadeOptions
+from memplan.capabilities.cascade.search.tables import WARM_UP, access_tables, ranges_of, tile_search
 from memplan.capabilities.cascade.search.windows import WindowKeys, Windows
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.abi import Reference
@@ -42,8 +43,6 @@ MOST_PARTS = 8
 FINER = (2, 4, 8)
 """The parts of a row, or a column, that are tried as steps where operations in front have so many rows for one."""
 MOST_STEPS = 1024
-WARM_UP = 32
-"""Rows of the output by which a region starts early, so that no border makes a step do several steps' work."""
 _ROOM = 60_000
 
 
@@ -81,20 +80,20 @@ class RegionSearch:
         self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
         # Regions that slide, or move between memories, are weighed by more than two costs later.
-        self._has_more = options.sliding or bool(options.pools) or "traffic" in options.objectives
+        self._has_more = options.is_sliding or bool(options.pools) or "traffic" in options.objectives
         self._longest, self._rolls = longest, rolls
-        self._is_finer = options.channels and rolls and options.stripe is None
+        self._is_finer = rolls and not graph.is_coarse and options.stripe is None
         self.tables: Access = access_tables(graph, options, elsewhere)
         self._keys = WindowKeys(graph, self.tables, options, self.windows, longest)
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
         longest = min(longest, max(1, len(graph.operations)))
         edges = max((len(row.reads) for row in graph.operations), default=1) * longest + 1
-        self._found = np.zeros((_ROOM, N_FOUND), np.int64)
-        self._answer = np.zeros(3, np.int64)
-        self._tiles = _tile_search(options.sliding, longest, edges, self._found, self._answer)
+        strides = len(STRIDES) + MOST_PARTS + len(FINER)
+        self._tiles = tile_search(longest, edges, strides, slides=options.is_sliding, room=_ROOM)
+        self._found, self._answer = self._tiles.found, self._tiles.answer
         self._ranges: dict[int, Reference[Ranges]] = {}
-        self._slots = 1 + longest
+        self._slots = longest + max(1, len(graph.inputs))
 
     def layers(self) -> Rows:
         """Return the regions of one operation that runs whole."""
@@ -179,7 +178,7 @@ class RegionSearch:
         self.effort.lost += int(self._answer[LOST])
         self._answer[1:] = 0
         found = self._found[: self._answer[COUNT]]
-        if self.options.channels and self.options.stripe is None:
+        if not self.graph.is_coarse and self.options.stripe is None:
             most = max(row.channels for row in (self.graph.tensors[t] for t in self._around(j)))
             ends = self._keys.first(j), j
             along = channel_regions(self.graph, self.options, self.tables, ends, strides_of(most))
@@ -229,10 +228,7 @@ class RegionSearch:
         # Few sizes of tables, so that most graphs need one or two of them.
         wanted = next(size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps)
         if wanted not in self._ranges:
-            slots = self._slots
-            tables = [np.zeros((slots, wanted), np.int64) for _ in range(3)]
-            columns: list[I64] = [np.zeros(size, np.int64) for size in (slots, slots, wanted, wanted, wanted, 1)]
-            self._ranges[wanted] = Reference(Ranges(*tables, *columns))
+            self._ranges[wanted] = Reference(ranges_of(self._slots, wanted))
         return self._ranges[wanted]
 
 
@@ -251,25 +247,3 @@ def _of_two(found: Rows) -> Rows:
     cost = (macs - (length << 46))[order]
     kept: Rows = found[order[cost == np.minimum.accumulate(cost)]]
     return kept
-
-
-def _tile_search(slides: bool, longest: int, edges: int, found: Rows, answer: I64) -> TileSearch:
-    strides = len(STRIDES) + MOST_PARTS + len(FINER)
-    per_line = [np.zeros((2 * strides, longest), np.int64) for _ in range(4)]
-    per_edge = [np.zeros((2 * strides, edges), np.int64) for _ in range(2)]
-    stride, latest, profile = np.zeros((2, strides), np.int64), np.zeros(longest, np.int64), np.zeros(longest, np.int64)
-    return TileSearch(
-        *(0, longest, KIND_TILES, slides, WARM_UP, WORST),
-        stride=stride,
-        widens=np.zeros(longest, np.int64),
-        latest=latest,
-        total=per_line[0],
-        runs=per_line[1],
-        capacity=per_line[2],
-        reads=per_edge[0],
-        piece=per_edge[1],
-        saved=per_line[3],
-        profile=profile,
-        found=found,
-        answer=answer,
-    )

@@ -31,7 +31,7 @@ class WindowKeys:
     def __init__(
         self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
     ) -> None:
-        self.graph, self.longest, self.sliding = graph, longest, options.sliding
+        self.graph, self.longest, self.sliding = graph, longest, options.is_sliding
         self.last, self.live = tables.last.tolist(), tables.live.tolist()
         self.streamed = tables.is_streamed.tolist()
         self.tensors = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
+from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.questions.parts import remade
 from memplan.capabilities.explain.values import OrderChange, OrderRepair, OrderRepairs, Outcome
@@ -143,15 +142,15 @@ class _Orders:
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the cascade with the fewest multiplications that fits."""
-        options, cancelled = CascadeOptions(fit=self.capacity), self.control.cancelled
-        result = cascade(self.graph, options, time_limit_s=limit_s, cancelled=cancelled)
+        options = CascadeOptions(fit=self.capacity, time_limit_s=limit_s)
+        result = cascade(self.graph, options, Control(cancelled=self.control.cancelled))
         for point in result.points[:1]:
-            striped = (each for each in point.cascade.regions if each.kind != "whole")
+            striped = (each for each in point.regions if each.kind != "whole")
             ends = tuple(v for each in striped for v in (each.first, each.end - 1))
             problem = self._sized(point.problem)
             plan = self._fitting(problem, point.plan)
             if plan is not None:
-                more = max(0, point.macs - result.layers.macs), max(0, point.traffic - result.layers.traffic)
+                more = max(0, point.macs - result.layers_macs), max(0, point.traffic - result.layers_traffic)
                 yield _repair("cascade", None, ends, (*more, point.estimate), problem, plan)
 
     def _bytes_of(self, operation: int) -> int:

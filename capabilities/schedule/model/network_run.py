@@ -38,7 +38,7 @@ class NetworkStep:
     @property
     def is_alone(self) -> bool:
         """True for an operation in tiles, whose channels are cut, too."""
-        return self.region.kind == "tiles" and bool(self.region.made[self.region.first].channels)
+        return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first].channels)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class _StepRun:
         if region.kind == "whole":
             counts = (1, 1, 1)
         else:
-            counts = (*region.steps, len(region.made[region.first].channels) if self.step.is_alone else 1)
+            counts = (*region.steps, len(region.ranges[region.first].channels) if self.step.is_alone else 1)
         order = (2, 0, 1) if self.step.channels_outermost else (0, 1, 2)
         i, j, k = (index.transpose(order).ravel() for index in np.indices(counts))
         return i, j, k
@@ -127,7 +127,7 @@ class _StepRun:
         graph, region, row = self.graph, self.step.region, self.graph.operations[v]
         out = graph.tensors[row.outputs[0]] if row.outputs else None
         is_whole, of = region.kind == "whole", (max(1, out.channels) if out else 1)
-        made = Stripes((), ()) if is_whole else region.made[v]
+        made = Stripes(rows=(), columns=()) if is_whole else region.ranges[v]
         channels = _lengths(made.channels)[self.k] if self.step.is_alone else np.full(len(self.k), of)
         rows, columns = (np.ones(1, np.int64),) * 2 if is_whole else (_lengths(made.rows), _lengths(made.columns))
         area = rows[self.i] * columns[self.j]
@@ -196,12 +196,12 @@ def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
     if region.kind == "whole":
         is_one = region.end == region.first + 1 and graph.operations[region.first].role != "striped"
         return [] if is_one else ["must be one operation that has no parts, to run whole"]
-    if region.kind == "channels" or region.pieces or set(region.made) != set(range(region.first, region.end)):
+    if region.kind == "channels" or region.pieces or set(region.ranges) != set(range(region.first, region.end)):
         return ["must be a region of rows, tiles or panels"]
-    if any(graph.operations[v].role == "barrier" for v in region.made):
+    if any(graph.operations[v].role == "barrier" for v in region.ranges):
         return ["must run a barrier whole"]
     if step.is_alone:
-        made, out = region.made[region.first], graph.tensors[graph.operations[region.first].outputs[0]]
+        made, out = region.ranges[region.first], graph.tensors[graph.operations[region.first].outputs[0]]
         cuts = (made.rows, out.rows), (made.columns, out.columns), (made.channels, max(1, out.channels))
         if region.end != region.first + 1 or not all(_is_cut(*cut) for cut in cuts):
             return ["must be tiles of one operation that make all of it once"]
@@ -212,7 +212,7 @@ def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
 def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
     """Return the first thing in a region that is read of a buffer and is not there, or that is not made in the end."""
     region, rings = step.region, dict[int, Counts]()
-    for v in region.made:
+    for v in region.ranges:
         for t in graph.operations[v].outputs if graph.operations[v].role == "striped" else ():
             hold = region.holds.get(t)
             shape = graph.tensors[t].sizes
@@ -222,7 +222,7 @@ def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
                     return [f"must hold all of tensor {t}"]
             rings[t] = np.full(shape, -1, np.int64)
     counts = region.steps
-    for v, made in region.made.items():
+    for v, made in region.ranges.items():
         sizes = driven(graph, v).sizes
         inside = all(
             0 <= a <= b <= size for spans, size in zip((made.rows, made.columns), sizes, strict=True) for a, b in spans
@@ -230,7 +230,7 @@ def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
         if (len(made.rows), len(made.columns)) != counts or not inside:
             return [f"must have ranges of operation {v} for each step"]
     for y, x in np.ndindex(counts):
-        for v, made in region.made.items():
+        for v, made in region.ranges.items():
             row, rows, columns = graph.operations[v], made.rows[y], made.columns[x]
             if rows[1] <= rows[0] or columns[1] <= columns[0]:
                 continue
@@ -248,7 +248,7 @@ def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
     missing = [f"must make all of tensor {t}" for t in whole if (rings[t] < 0).any()]
     last = graph.operations[region.end - 1]
     if last.role == "sum":
-        made, source = region.made[region.end - 1], graph.tensors[last.reads[0].tensor]
+        made, source = region.ranges[region.end - 1], graph.tensors[last.reads[0].tensor]
         if not (_is_cut(made.rows, source.rows) and _is_cut(made.columns, source.columns)):
             missing.append("must add up all of what it reads once")
     return missing

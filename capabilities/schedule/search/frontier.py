@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memplan.capabilities.cascade.kernels.found import FOUND_RUNS, FOUND_TO, N_FOUND
+from memplan.capabilities.cascade.kernels.access import FOUND_RUNS, FOUND_TO, N_FOUND
 from memplan.capabilities.cascade.search.front import front
 from memplan.capabilities.schedule.search.downsets import (
     Arc,

@@ -77,17 +77,17 @@ def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[
     rows, columns, channels, order = map(int, tile)
     row = graph.operations[v]
     if row.role == "barrier" or not rows:
-        return NetworkStep(CascadeRegion(v, v + 1, "whole"), retained)
+        return NetworkStep(CascadeRegion.whole(0, v), retained)
     if row.role == "sum":
         source = graph.tensors[row.reads[0].tensor]
-        made = Stripes(_spans(source.rows, rows), ((0, source.columns),))
-        return NetworkStep(CascadeRegion(v, v + 1, "rows", (rows, source.columns), {v: made}), retained)
+        made = Stripes(rows=_spans(source.rows, rows), columns=((0, source.columns),))
+        return NetworkStep(CascadeRegion.striped(0, "rows", (rows, source.columns), {v: made}, ()), retained)
     out = graph.tensors[row.outputs[0]]
-    cut = zip((out.rows, out.columns, max(1, out.channels)), (rows, columns, channels), strict=True)
-    made = Stripes(*(_spans(*each) for each in cut))
+    along = _spans(max(1, out.channels), channels)
+    made = Stripes(rows=_spans(out.rows, rows), columns=_spans(out.columns, columns), channels=along)
     counts = tuple(map(len, (made.rows, made.columns, made.channels)))
     is_outside = order == 1 and min(counts[2], counts[0] * counts[1]) > 1
-    region = CascadeRegion(v, v + 1, "tiles", (rows, columns), {v: made})
+    region = CascadeRegion.striped(0, "tiles", (rows, columns), {v: made}, ())
     return NetworkStep(region, retained, is_outside)
 
 

@@ -9,11 +9,11 @@ from itertools import combinations
 from math import fsum
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.kernels.found import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
+from memplan.capabilities.cascade.kernels.access import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.schedule import region_of
 from memplan.capabilities.cascade.search.search import RegionSearch, worth_having
+from memplan.capabilities.cascade.search.steps import RegionSteps
 from memplan.capabilities.schedule.model.network_run import NetworkFigures, NetworkStep, run_network, run_step
 from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.costs import Objective
@@ -107,7 +107,8 @@ class NetworkSearch:
     def add_regions(self, is_over: Callable[[], bool]) -> None:
         """Find regions of cascades for the search, which hold all that is between their operations in rings."""
         graph, capacity = self.graph, self.target.capacity
-        options = CascadeOptions(alignment=self.target.alignment, channels=False)
+        options = CascadeOptions(alignment=self.target.alignment)
+        steps = RegionSteps(graph, options)
         found = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
         found = worth_having(
             found[(found[:, FOUND_PEAK] <= capacity) & (found[:, FOUND_TO] - found[:, FOUND_FROM] > 1)]
@@ -121,7 +122,7 @@ class NetworkSearch:
             rows = sorted(ranges[first, end], key=lambda row: (row[FOUND_MACS], row[FOUND_PEAK]))
             picked = sorted({k * (len(rows) - 1) // (A_RANGE - 1) for k in range(A_RANGE)})
             for k in picked:
-                region = region_of(graph, options, rows[k])
+                region = steps.region(rows[k])
                 self._figures(region, frozenset(), ())
                 self.regions.setdefault(first, []).append(region)
 

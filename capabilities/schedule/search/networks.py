@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation
-from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.capabilities.cascade.access.splits import split_apart
+from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
 from memplan.capabilities.schedule.model.network_needs import least_needs
 from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.costs import Objective
@@ -39,7 +38,8 @@ def network_of(graph: OperationGraph) -> AccessGraph:
     access = access_graph(split_apart(graph))
     if not access.operations:
         raise ProblemError("problem: must have operations")
-    return replace(access, operations=tuple(_with_channels(access, row) for row in access.operations))
+    operations = tuple(_with_channels(access, row) for row in access.operations)
+    return replace(access, operations=operations, is_coarse=True)
 
 
 def _with_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:

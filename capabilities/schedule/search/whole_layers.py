@@ -23,7 +23,7 @@ def whole_front(graph: AccessGraph, v: int, fast: frozenset[int], target: Target
     found = [(sum(map(target.rounded, (*read, *others))), traffic, time, 0)]
     for size in tried(tensors[row.reads[0].tensor].rows) if row.role == "sum" and read else ():
         source, step = tensors[row.reads[0].tensor], layer_step(graph, v, (size, 0, 0, 0), ())
-        loads = np.array([(b - a) * source.columns * source.pixel for a, b in step.region.made[v].rows], np.float64)
+        loads = np.array([(b - a) * source.columns * source.pixel for a, b in step.region.ranges[v].rows], np.float64)
         share = loads / loads.sum()
         copies = target.engine.copies if len(loads) > 1 else 1
         slots = copies * target.rounded(int(loads.max())) + target.rounded(sums_of(graph, step.region))

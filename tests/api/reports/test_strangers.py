@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
-from memplan.capabilities.cascade.search.options import Delivery
+from memplan.capabilities.cascade.cascade import cascade
+from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
 from memplan.planner.operations.graph import OperationGraph
 from tests.support import reference_operations
+from tests.support.cascade_twin import coarse
 from tests.support.networks import Network
 from tests.support.stranger import Values, run_point
 
@@ -51,7 +52,7 @@ def make_of(graph: OperationGraph) -> Any:
 @pytest.mark.parametrize("graph", [squeezed(), joined()], ids=["squeezed", "joined"])
 @pytest.mark.parametrize("way", ["resident", "streamed"])
 def test_a_stranger_makes_of_each_point_what_layers_make(graph: OperationGraph, way: Delivery) -> None:
-    answer = cascade(graph, CascadeOptions(input=way, channels=False))
+    answer = cascade(coarse(graph), CascadeOptions(input=way))
     said = json.loads(answer.model_dump_json(by_alias=True))
     first = graph.tensors[0].shape or ()
     image = np.random.default_rng(3).integers(0, 256, first[1:]).astype(np.uint8)

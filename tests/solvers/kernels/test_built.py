@@ -85,7 +85,7 @@ def test_a_digest_covers_all_that_the_kernels_of_a_group_import(group: groups.Ke
     [
         ("solvers/kernels/abi.py", STABLE),
         ("capabilities/order/kernels/moves.py", ORDER),
-        ("capabilities/cascade/kernels/rows.py", CASCADE),
+        ("capabilities/cascade/kernels/access.py", CASCADE),
     ],
 )
 def test_a_changed_source_changes_the_digest_of_the_groups_that_depend_on_it(

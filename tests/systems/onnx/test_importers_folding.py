@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.capabilities.cascade.access.splits import split_apart
+from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
 from memplan.planner.operations.graph import OperationGraph
 from memplan.systems.model_graph import read_model_graph
 

@@ -11,12 +11,13 @@ import pytest
 
 from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
 from memplan.capabilities.cascade.c_program.ranges import lines_of
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.regions.regions import is_accumulated
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
+from tests.support.cascade_twin import coarse
 from tests.support.networks import Network
 
 
@@ -40,8 +41,10 @@ def network(dtype: str = "int8") -> OperationGraph:
 def test_a_cascade_in_c_makes_what_numpy_makes(dtype: str, way: str, sliding: bool, tmp_path: Path) -> None:
     graph = network(dtype)
     values = Values.drawn(graph)
-    options = CascadeOptions(channels=False, sliding=sliding, input="streamed" if way == "streamed" else "resident")
-    point = cascade(graph, options).points[-1]
+    options = CascadeOptions(
+        overlap="sliding" if sliding else "none", input="streamed" if way == "streamed" else "resident"
+    )
+    point = cascade(coarse(graph), options).points[-1]
     assert any(region.kind != "whole" for region in point.cascade.regions)
     image = np.random.default_rng(2).integers(-128, 128, (1, 18, 14, 3)).astype(np.int8)
     image = image if dtype == "int8" else (image / 64).astype(np.float32)
@@ -58,7 +61,7 @@ def test_a_cascade_in_c_makes_what_numpy_makes(dtype: str, way: str, sliding: bo
 @pytest.mark.skipif(not has_cortex(), reason="needs arm-none-eabi-gcc")
 def test_a_cortex_m_needs_the_planned_bytes_and_no_more(tmp_path: Path) -> None:
     graph = network()
-    point = cascade(graph, CascadeOptions(channels=False)).points[0]
+    point = cascade(coarse(graph)).points[0]
     assert arena_of(written(tmp_path, point, Values.drawn(graph))) == point.peak
 
 
@@ -66,8 +69,8 @@ def test_what_has_no_reference_kernel_is_left_to_the_user() -> None:
     net = Network("unknown")
     net.add_op("softmax", [net.conv(net.input(8, 8, 2), 4)], (1, 8, 8, 4), axis=3)
     graph = net.graph()
-    point = cascade(graph, CascadeOptions(channels=False)).points[-1]
-    files = write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), graph, "4 us")
+    point = cascade(coarse(graph)).points[-1]
+    files = write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), graph, "4 us")
     assert b'/* "softmax softmax_1" */\nvoid memplan_4_us_op_1(' in files["memplan_4_us.h"]
     assert b'/* "softmax": define void memplan_4_us_op_1(' in files["memplan_4_us_reference.c"]
     assert b"extern const memplan_int8_values memplan_4_us_values_0;" in files["memplan_4_us_values.h"]
@@ -98,9 +101,9 @@ def test_steps_along_channels_in_c_make_what_numpy_makes(dtype: str, tmp_path: P
 def test_an_output_that_goes_in_pieces_is_taken_when_its_sums_are_made() -> None:
     net = Network("sums")
     net.global_pool(net.conv(net.input(9, 9, 3), 16))
-    point = cascade(net.graph(), CascadeOptions(output="streamed", channels=False)).points[-1]
+    point = cascade(coarse(net.graph()), CascadeOptions(output="streamed")).points[-1]
     assert [region.kind for region in point.cascade.regions] == ["tiles"]
-    files = write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), net.graph(), "net")
+    files = write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), net.graph(), "net")
     after = files["net.c"].decode().rpartition("net_op_1_end(")[2]
     assert "net_output_3(&t3, (memplan_part){0, 1, 0, 1, 0, INT32_MAX});" in after
 
@@ -109,7 +112,7 @@ def test_a_dense_layer_of_several_pixels_makes_each_of_one() -> None:
     net = Network("tokens")
     net.add_op("fully_connected", [net.tensor(1, 6, 8)], (1, 6, 4), (4, 8))
     point = cascade(net.graph()).points[-1]
-    files = write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), net.graph(), "net")
+    files = write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), net.graph(), "net")
     assert b"8, 4, 1};" in files["net_reference.c"]
     assert b"memplan_conv_int8(out[0], in[0], part" in files["net_reference.c"]
 
@@ -118,9 +121,9 @@ def test_batches_are_refused() -> None:
     net = Network("batches")
     attributes = {"kernel": (1, 1), "strides": (1, 1), "dilations": (1, 1), "pads": (0, 0, 0, 0)}
     net.add_op("conv2d", [net.tensor(2, 6, 6, 3)], (2, 6, 6, 4), (4, 1, 1, 3), **attributes)
-    point = cascade(net.graph(), CascadeOptions(channels=False)).points[-1]
+    point = cascade(coarse(net.graph())).points[-1]
     with pytest.raises(OptionError, match="batch: must be 1 for C"):
-        write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), net.graph(), "net")
+        write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), net.graph(), "net")
 
 
 def test_ranges_in_closed_form_are_exact() -> None:

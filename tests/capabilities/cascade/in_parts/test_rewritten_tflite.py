@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memplan.capabilities.cascade.answer import CascadeAnswer
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.in_parts.write import RewritableModel, rewritable
 from memplan.capabilities.cascade.regions.unrolled import unrolled
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.rewriting import coarser, rewritings
-from memplan.capabilities.cascade.search.solve import CascadeResult, cascade
 from memplan.planner.errors import FormatError
 from memplan.systems.imported import ModelOptions
 from memplan.systems.model_graph import read_model_graph
@@ -22,9 +23,9 @@ from tests.support.tflite_networks import Network, mobilenet_v1, mobilenet_v2, v
 pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
 
 
-def found_in(data: bytes) -> tuple[RewritableModel, CascadeResult]:
+def found_in(data: bytes) -> tuple[RewritableModel, CascadeAnswer]:
     model = rewritable(data, "model.tflite", read_model_graph(data, "model.tflite").graph)
-    return model, cascade(model.access, CascadeOptions(channels=False), time_limit_s=30)
+    return model, cascade(model.access, CascadeOptions(time_limit_s=30))
 
 
 def image_for(data: bytes, side: int, channels: int = 3) -> np.ndarray:

@@ -8,18 +8,16 @@ import pytest
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.capabilities.cascade.answer import answer_of
-from memplan.capabilities.cascade.kernels.found import KIND_CHANNELS
+from memplan.capabilities.cascade.cascade import cascade
+from memplan.capabilities.cascade.kernels.access import KIND_CHANNELS
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.regions.regions import Cascade, is_accumulated, sums_of
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.schedule import region_of
 from memplan.capabilities.cascade.search.search import RegionSearch
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
-from tests.support.cascade_twin import peak_of_region
+from tests.support.cascade_twin import coarse, peak_of_region, region_of
 from tests.support.depth import seeds
 from tests.support.networks import Network
 from tests.support.random_networks import random_blocks, random_cascade, random_network, shrunk, side_by_side
@@ -58,14 +56,14 @@ def test_a_block_makes_some_channels_at_a_time_and_adds_up_what_it_projects(dtyp
 def test_two_dense_layers_take_less_without_more_multiplications() -> None:
     net = Network()
     net.dense(net.dense(net.input(1, 1, 16), 512), 8)
-    result = cascade(net.graph(), check=True)
-    rows = cascade(net.graph(), CascadeOptions(channels=False))
+    result = cascade(net.graph(), CascadeOptions(check=True))
+    rows = cascade(coarse(net.graph()))
     assert rows.points[-1].peak == rows.layers_peak == 512 + 16
     (point,) = result.points
     assert (point.peak, point.macs_ratio) == (16 + 4 * 8 + 1, 1.0)
     assert point.peak == point.estimate
     assert result.checked == (0,)
-    (told,) = answer_of(result).model_dump()["points"][0]["regions"]
+    (told,) = result.model_dump(mode="json")["points"][0]["regions"]
     assert (told["kind"], told["channel_steps"]) == ("channels", 512)
     assert told["ranges"]["1"]["channels"] == {"A": 1, "B": 1, "top": 512, "steps": 512}
 
@@ -73,9 +71,9 @@ def test_two_dense_layers_take_less_without_more_multiplications() -> None:
 def test_a_pool_behind_an_expansion_sees_some_channels_at_a_time() -> None:
     net = Network()
     net.dense(net.global_pool(net.conv(net.input(4, 4, 8), 128, 1)), 5)
-    result = cascade(net.graph(), check=True)
+    result = cascade(net.graph(), CascadeOptions(check=True))
     point = result.points[-1]
-    assert point.peak < cascade(net.graph(), CascadeOptions(channels=False)).points[-1].peak
+    assert point.peak < cascade(coarse(net.graph())).points[-1].peak
     assert point.peak == point.estimate
     assert verify(point.problem, point.plan) == ()
     assert "channels" in [region.kind for region in point.cascade.regions]

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.capabilities.cascade.access.splits import split_apart
-from memplan.capabilities.cascade.answer import answer_of
+from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.operations.graph import OperationGraph
 from tests.support.cascade_document import Interpreter, spans
 from tests.support.networks import Network
@@ -31,7 +29,7 @@ def small(dtype: str = "int8") -> OperationGraph:
 
 WAYS: list[tuple[dict[str, Any], set[str]]] = [
     ({"output": "streamed"}, {"rows", "panels", "part", "channels"}),
-    ({"alignment": 16, "channels": False}, {"rows", "panels"}),
+    ({"alignment": 16}, {"rows", "panels", "channels"}),
     ({"stripe": (2, 3), "input": "streamed"}, {"pieces"}),
 ]
 
@@ -40,7 +38,7 @@ WAYS: list[tuple[dict[str, Any], set[str]]] = [
 def test_a_point_runs_as_the_document_says(way: dict[str, Any], kinds: set[str]) -> None:
     graph = small()
     result = cascade(graph, CascadeOptions(**way))
-    told = answer_of(result).model_dump(mode="json", by_alias=True)
+    told = result.model_dump(mode="json", by_alias=True)
     seen = set[str]()
     for point in told["points"]:
         Interpreter(access_graph(split_apart(graph)), told, point).run()
@@ -52,7 +50,7 @@ def test_a_point_runs_as_the_document_says(way: dict[str, Any], kinds: set[str])
 
 def test_a_buffer_elsewhere_than_told_makes_a_difference() -> None:
     graph = small()
-    told = answer_of(cascade(graph)).model_dump(mode="json", by_alias=True)
+    told = cascade(graph).model_dump(mode="json", by_alias=True)
     point = told["points"][-1]
     moved = {**point, "offsets": dict.fromkeys(point["offsets"], 0)}
     with pytest.raises(AssertionError, match="output"):

@@ -9,14 +9,12 @@ import pytest
 from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.answer import CascadeAnswer
-from memplan.capabilities.cascade.cascade import CascadeOptions as Requested
-from memplan.capabilities.cascade.cascade import cascade as requested
-from memplan.capabilities.cascade.cascade import lines
-from memplan.capabilities.cascade.kernels.found import FOUND_FROM, FOUND_TO, KIND_WHOLE
+from memplan.capabilities.cascade.cascade import cascade, lines
+from memplan.capabilities.cascade.kernels.access import FOUND_FROM, FOUND_TO, KIND_WHOLE
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch
-from memplan.capabilities.cascade.search.solve import LOOKED_AT, cascade
+from memplan.capabilities.cascade.search.solve import LOOKED_AT
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import graph_from
 from memplan.planner.verify.verifier import verify
@@ -24,24 +22,23 @@ from tests.support.networks import NETWORKS, Network, two_convolutions
 
 
 def test_what_the_end_of_the_time_cut_off_is_named() -> None:
-    result = requested(NETWORKS["mobilenet_v1"](), Requested(time_limit_s=1e-6))
+    result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(time_limit_s=1e-6))
     assert result.exhausted.cut_short[:1] == ("regions",)
     assert any(line.startswith("time was over") for line in lines(result))
     assert cascade(two_convolutions()).exhausted.cut_short == ()
     stopped = threading.Event()
     stopped.set()
-    assert "regions" in cascade(two_convolutions(), cancelled=stopped).exhausted.cut_short
+    assert "regions" in cascade(two_convolutions(), control=Control(cancelled=stopped)).exhausted.cut_short
 
 
 def test_answers_are_noted_layer_by_layer_and_then_with_the_points_so_far() -> None:
     noted: list[CascadeAnswer] = []
-    found = requested(two_convolutions(), Requested(), Control(note=noted.append))
+    found = cascade(two_convolutions(), CascadeOptions(), Control(note=noted.append))
     first = noted[0]
     assert (first.points[0].peak, first.points[0].macs_ratio) == (first.layers_peak, 1.0)
     assert not first.exhausted.intervals
     assert first.exhausted.cut_short == LOOKED_AT
-    assert first.result is not None
-    point = first.result.points[0]
+    point = first.points[0]
     verify(point.problem, point.plan)
     assert check_by_value(point.cascade, *point.in_one_arena()) > 0
     assert found.points[-1].peak < first.layers_peak
@@ -67,14 +64,13 @@ def test_regions_across_the_highest_peak_are_looked_for_first() -> None:
 
 def test_one_point_is_checked_alone_and_others_with_the_fewest_runs_first() -> None:
     graph = two_convolutions()
-    assert cascade(graph, CascadeOptions(checked=-1), check=True).checked == (0,)
-    assert cascade(graph, CascadeOptions(checked=7), check=True).checked == ()
+    assert cascade(graph, CascadeOptions(point=-1, check=True)).checked == (0,)
     net = Network()
     x = net.conv(net.input(40, 40, 3), 8)
     net.conv(net.conv(x, 8), 2)
     every = cascade(net.graph())
     assert len(every.points) > 1
-    alone = requested(net.graph(), Requested(check=True, point=-1))
+    alone = cascade(net.graph(), CascadeOptions(check=True, point=-1))
     assert [point.checked_by_value for point in alone.points] == [True]
     assert alone.exhausted.unchecked == 0
 
@@ -82,7 +78,7 @@ def test_one_point_is_checked_alone_and_others_with_the_fewest_runs_first() -> N
 def test_rows_that_a_last_operation_of_one_row_skips_are_not_made() -> None:
     net = Network()
     net.conv(net.conv(net.input(8, 8, 2), 4, 1), 3, 1, 8, pad="valid")
-    result = cascade(net.graph(), check=True)
+    result = cascade(net.graph(), CascadeOptions(check=True))
     assert result.points[0].macs < result.graph.macs
     assert len(result.checked) == len(result.points)
 
@@ -97,7 +93,7 @@ def test_an_input_in_pieces_never_needs_more_than_a_whole_one() -> None:
 
 
 def test_a_graph_without_operations_says_so() -> None:
-    assert [*lines(requested(graph_from({})))][2] == "the graph has no operations"
+    assert [*lines(cascade(graph_from({})))][2] == "the graph has no operations"
 
 
 def test_no_region_goes_across_a_named_barrier() -> None:
@@ -110,7 +106,7 @@ def test_no_region_goes_across_a_named_barrier() -> None:
     assert any((region.first, region.end) == (0, 3) for point in free.points for region in point.cascade.regions)
     made = free.graph.tensors[free.graph.operations[1].outputs[0]].name
     for name in ("1", made):
-        held = cascade(graph, CascadeOptions(barriers=(name,)), check=True)
+        held = cascade(graph, CascadeOptions(barriers=(name,), check=True))
         regions = [region for point in held.points for region in point.cascade.regions]
         assert all(region.end - region.first == 1 for region in regions)
         assert [barrier.operation for barrier in held.barriers] == [1]
@@ -123,7 +119,3 @@ def test_a_barrier_must_be_there() -> None:
     with pytest.raises(OptionError) as refused:
         cascade(two_convolutions(), CascadeOptions(barriers=("7",)))
     assert refused.value.sentences == ('barriers: must be positions, names or outputs of operations, got "7"',)
-
-
-def test_barriers_in_a_body_are_a_list() -> None:
-    assert Requested.model_validate({"barriers": ["1"]}).searched_for.barriers == ("1",)

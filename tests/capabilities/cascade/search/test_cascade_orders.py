@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.verify.verifier import verify
 from tests.support.networks import Network, heads_in_turns
 from tests.support.newer_networks import regnet_y_400mf, shufflenet_v2
@@ -13,7 +13,7 @@ from tests.support.newer_networks import regnet_y_400mf, shufflenet_v2
 
 def test_heads_that_run_in_turns_are_put_behind_each_other() -> None:
     graph = heads_in_turns()
-    result = cascade(graph, CascadeOptions(macs=1.0), check=True)
+    result = cascade(graph, CascadeOptions(macs=1.0, check=True))
     point = result.points[-1]
     assert result.exhausted.orders > 0
     assert point.peak == point.estimate

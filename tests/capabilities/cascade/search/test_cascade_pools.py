@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from memplan.capabilities.cascade.answer import answer_of
-from memplan.capabilities.cascade.cascade import lines
+from memplan.capabilities.cascade.cascade import cascade, lines
+from memplan.capabilities.cascade.regions.counts import moved_of
 from memplan.capabilities.cascade.regions.execution import check_by_value
-from memplan.capabilities.cascade.regions.regions import moved_of
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
+from tests.support.cascade_twin import coarse
 from tests.support.networks import Network, inverted, two_convolutions
 
 
@@ -34,31 +31,33 @@ def blocks() -> OperationGraph:
 
 
 def test_whole_tensors_go_to_the_slow_memory_and_what_moves_is_told() -> None:
-    options = CascadeOptions(pools=(("fast", 500), ("slow", 100_000)))
-    result = cascade(blocks(), options, check=True)
+    options = CascadeOptions(pools=(("fast", 500), ("slow", 100_000)), check=True)
+    result = cascade(blocks(), options)
     assert len(result.checked) == len(result.points) > 3
     for point in result.points:
+        assert point.used is not None
+        assert point.pools is not None
         assert point.peak == point.used["fast"] <= 500
         assert verify(point.problem, point.plan) == ()
-        pools, moved = point.pools(), moved_of(point.cascade)
+        pools, moved = point.pools, moved_of(point.cascade)
         whole = {name: int(name[1:]) for name in pools if name[1:].isdigit()}
         assert all(pools[name] == "fast" for name in pools if name not in whole)
         assert point.slow_traffic == sum(moved[t] for name, t in whole.items() if pools[name] == "slow")
-    costs = [(point.peak, point.macs, point.slow_traffic) for point in result.points]
+    costs = [(point.peak, point.macs, point.slow_traffic or 0) for point in result.points]
     for one in costs:
         assert not any(other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in costs)
-    told = answer_of(result).model_dump(mode="json")
+    told = result.model_dump(mode="json")
     assert told["conventions"]["pools"] == [{"name": "fast", "size": 500}, {"name": "slow", "size": 100_000}]
     assert told["points"][0]["used"].keys() == {"fast", "slow"}
-    assert any("of it in slow" in line for line in lines(answer_of(result)))
+    assert any("of it in slow" in line for line in lines(result))
     assert result.exhausted.evaluated > 0
 
 
 def test_nothing_moves_where_all_fits_in_the_fast_memory() -> None:
     # Rows in pieces, which move the most, are not looked at with two memories.
-    one = cascade(blocks(), CascadeOptions(macs=1.0, channels=False))
+    one = cascade(coarse(blocks()), CascadeOptions(macs=1.0))
     options = CascadeOptions(pools=(("fast", one.points[-1].peak), ("slow", 100_000)), macs=1.0)
-    point = min(cascade(blocks(), options).points, key=lambda point: point.slow_traffic)
+    point = min(cascade(blocks(), options).points, key=lambda point: point.slow_traffic or 0)
     assert (point.slow_traffic, point.macs_ratio) == (0, 1.0)
     offsets, size = point.in_one_arena()
     assert check_by_value(point.cascade, offsets, size) > 0
@@ -70,7 +69,7 @@ def test_memories_too_small_have_no_points() -> None:
 
 def test_traffic_is_the_third_objective_of_two_memories() -> None:
     memories = CascadeOptions(pools=(("fast", 8192), ("slow", 65536)))
-    several = [memories, replace(memories, objectives=("peak", "macs", "traffic"))]
+    several = [memories, memories.model_copy(update={"objectives": ("peak", "macs", "traffic")})]
     two, three = (
         [(p.peak, p.macs, p.slow_traffic) for p in cascade(two_convolutions(), one).points] for one in several
     )
@@ -90,4 +89,4 @@ def test_wrong_memories_are_refused(pools: tuple[tuple[str, int], ...], told: st
     with pytest.raises(OptionError, match=told):
         CascadeOptions(pools=pools)
     with pytest.raises(OptionError, match="pools: must not be given beside sliding"):
-        CascadeOptions(pools=(("a", 1), ("b", 1)), sliding=True)
+        CascadeOptions(pools=(("a", 1), ("b", 1)), overlap="sliding")

@@ -8,12 +8,12 @@ from itertools import product
 import pytest
 
 from memplan.capabilities.cascade.access.access_graph import driven
-from memplan.capabilities.cascade.kernels.found import KIND_AGAIN, KIND_ROWS
+from memplan.capabilities.cascade.cascade import cascade
+from memplan.capabilities.cascade.kernels.access import KIND_AGAIN, KIND_ROWS
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.front import front_of_three
 from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
 from memplan.capabilities.cascade.search.search import RegionSearch
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.errors import InvalidPlanError
 from memplan.solvers.kernels.tables import Rows
 from tests.support.cascade_baselines import fusion_blocks, patches
@@ -127,7 +127,7 @@ def test_no_regions_of_small_graphs_with_splits_heads_and_repeats_beat_those_fou
 
 def test_points_are_never_above_fusion_blocks_and_patches() -> None:
     result = cascade(two_convolutions())
-    by_blocks, by_patches = (way(result.graph, result.options) for way in (fusion_blocks, patches))
+    by_blocks, by_patches = (way(result.graph, CascadeOptions()) for way in (fusion_blocks, patches))
     assert result.points[0].macs_ratio == 1
     assert result.points[0].peak < by_patches < by_blocks < result.layers_peak
 
@@ -138,10 +138,10 @@ def test_random_networks_are_planned_at_their_estimate_and_run_in_that_arena() -
         rng = random.Random(seed)
         graph = random_network(rng)
         options = drawn_options(rng)
-        result = cascade(graph, options, check=True)
+        result = cascade(graph, options.model_copy(update={"check": True}))
         assert all(point.peak == point.estimate for point in result.points)
         assert len(result.checked) == len(result.points) > 0
-        sliding = cascade(graph, CascadeOptions(sliding=True), check=True)
+        sliding = cascade(graph, CascadeOptions(overlap="sliding", check=True))
         slid += sum(len(point.slides) for point in sliding.points)
         assert sliding.points[-1].peak <= cascade(graph).points[-1].peak
     assert slid > 2

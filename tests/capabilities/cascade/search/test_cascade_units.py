@@ -7,11 +7,10 @@ import random
 import pytest
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
-from memplan.capabilities.cascade.search.passes import several_passes
-from memplan.capabilities.cascade.search.repeats import variant_of
+from memplan.capabilities.cascade.search.passes import several_passes, variant_of
 from memplan.capabilities.cascade.search.search import RegionSearch
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.solvers.kernels.tables import Rows
 from tests.support.depth import seeds
 from tests.support.newer_networks import shufflenet_v2
@@ -28,7 +27,7 @@ def test_points_of_drawn_units_are_planned_at_their_estimate_and_equal_by_value(
         rng = random.Random(seed)
         graph, options = random_units(rng), CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
         assert all(row.role != "barrier" for row in graph.operations)
-        result = cascade(graph, options, check=True)
+        result = cascade(graph, options.model_copy(update={"check": True}))
         assert len(result.checked) == len(result.points) > 0
         assert all(point.peak == point.estimate for point in result.points)
         again += any(len(point.cascade.graph.operations) > len(graph.operations) for point in result.points)

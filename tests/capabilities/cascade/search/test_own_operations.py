@@ -8,8 +8,8 @@ import pytest
 
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.access.window import Window
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.operations.graph import OperationGraph, graph_from
 
 
@@ -26,6 +26,7 @@ def own(kind: str, **attributes: Any) -> dict[str, Any]:
 
 CONV = own("conv2d", kernel=[3, 3], pads=[1, 1, 1, 1])
 STREAMED = CascadeOptions(input="streamed", output="streamed")
+CHECKED = STREAMED.model_copy(update={"check": True})
 MAPS = {"access_rows": [1, 1, -1, 1], "access_columns": [1, 1, -1, 1]}
 
 
@@ -34,7 +35,7 @@ def test_an_operation_of_the_callers_own_runs_in_stripes_by_the_maps_that_it_is_
     read = access_graph(graph).operations[1]
     assert (read.role, read.macs, read.reads[0].channels) == ("striped", 9, "same")
     assert read.reads[0].windows == (Window(1, 1, -1, 1), Window(1, 1, -1, 1))
-    found = cascade(graph, STREAMED, check=True)
+    found = cascade(graph, CHECKED)
     assert len(found.checked) == len(found.points)
     pooled = cascade(chain(CONV, own("max_pool2d", kernel=[3, 3], pads=[1, 1, 1, 1]), CONV), STREAMED)
     assert found.points[0].peak == pooled.points[0].peak < found.layers_peak
@@ -69,7 +70,7 @@ def test_operations_of_different_labels_do_not_run_together() -> None:
         return chain(*(own("conv2d", **CONV["attributes"], label=label) for label in labels))
 
     free = cascade(labelled("npu", "npu", "npu", "npu"), STREAMED)
-    apart = cascade(labelled("npu", "npu", "cpu", "cpu"), STREAMED, check=True)
+    apart = cascade(labelled("npu", "npu", "cpu", "cpu"), CHECKED)
     regions = {(region.first, region.end) for point in apart.points for region in point.cascade.regions}
     assert {(0, 2), (2, 4)} <= regions
     assert all(first // 2 == (end - 1) // 2 for first, end in regions)

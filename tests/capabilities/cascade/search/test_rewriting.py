@@ -8,11 +8,11 @@ import pytest
 
 from memplan.capabilities.cascade.access.access_graph import barrier_of
 from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.in_parts.write import rewritable
 from memplan.capabilities.cascade.regions.unrolled import unrolled
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.rewriting import coarser, rewritings
-from memplan.capabilities.cascade.search.solve import cascade
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.systems.model_graph import read_model_graph
 from tests.support.networks import Network
@@ -24,7 +24,7 @@ def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> No
     net.global_pool(net.conv(net.conv(net.input(24, 20, 2), 4), 16))
     access = access_graph(net.graph())
     whole = barrier_of(access, 2, "is not written in parts")
-    result = cascade(replace(access, operations=(*access.operations[:2], whole)), CascadeOptions(channels=False))
+    result = cascade(replace(access, operations=(*access.operations[:2], whole), is_coarse=True))
     image, last = 24 * 20, result.points[-1]
     # What is made in rows, and what it is joined to for the pool.
     assert unrolled(last.cascade).live_peak == 2 * 16 * image
@@ -34,7 +34,7 @@ def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> No
 def test_columns_that_are_made_in_tiles_are_one_where_operations_cost() -> None:
     net = Network("tiles")
     net.conv(net.conv(net.input(32, 32, 2), 16), 2)
-    result = cascade(net.graph(), CascadeOptions(stripe=(2, 2), channels=False))
+    result = cascade(net.graph(), CascadeOptions(stripe=(2, 2)))
     forms = [unrolled(form) for form in coarser(result.points[-1].cascade)]
     assert [len(form.steps) for form in forms] == sorted(len(form.steps) for form in forms)
     assert min(len(form.steps) for form in forms) < len(forms[-1].steps) / 16

@@ -10,13 +10,14 @@ import pytest
 from memplan import Target
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Stripes, macs_of
+from memplan.capabilities.cascade.regions.counts import macs_of
+from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Stripes
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.schedule import region_of
 from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.capabilities.schedule.model.network_needs import least_needs
 from memplan.capabilities.schedule.model.network_run import NetworkStep, run_network, run_step
 from memplan.capabilities.schedule.search.layers import layer_step
+from tests.support.cascade_twin import coarse, region_of
 from tests.support.networks import Network, two_convolutions
 from tests.support.random_networks import random_blocks, random_cascade, random_network
 
@@ -41,7 +42,8 @@ def alone(graph: AccessGraph, v: int, rows: int = 10**6, columns: int = 10**6, c
 def test_the_arithmetic_of_steps_is_what_regions_count(seed: int) -> None:
     rng = random.Random(seed)
     graph = random_blocks(rng) if seed % 3 == 0 else random_network(rng)
-    options = CascadeOptions(channels=False)
+    options = CascadeOptions()
+    graph = replace(graph, is_coarse=True)
     regions = random_cascade(graph, options, RegionSearch(graph, options).run(), rng).regions
     steps = [alone(graph, row.first) if row.kind == "whole" else NetworkStep(row) for row in regions]
     found, wrong = run_network(graph, steps, machine(bandwidth=1e12, rate=1))
@@ -93,33 +95,41 @@ def test_rows_that_a_stride_skips_are_no_work_that_must_be_done() -> None:
     assert least_needs(graph) == (25 * 4 + 25 * 8, 25 + 25 * 2 + 4 + 8)
 
 
+def _without_last(made: Stripes) -> Stripes:
+    return made.model_copy(update={"rows": made.rows[:-1]})
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda made: Stripes(made[0][:-1], *made[1:]), "must be tiles of one operation that make all of it once"),
+        (
+            _without_last,
+            "must be tiles of one operation that make all of it once",
+        ),
         (None, "must be one operation that has no parts, to run whole"),
     ],
 )
 def test_steps_that_do_not_make_their_tensors_are_named(change: object, sentence: str) -> None:
     graph = access_graph(two_convolutions())
     step = alone(graph, 0, rows=6)
-    region = CascadeRegion(0, 1, "whole")
+    region = CascadeRegion.whole(0, 0)
     if callable(change):
-        made = step.region.made[0]
-        region = replace(step.region, made={0: change((made.rows, made.columns, made.channels))})
+        region = step.region.remade({0: change(step.region.ranges[0])})
     assert run_network(graph, [NetworkStep(region)], machine())[1] == [f"subgraphs[0]: {sentence}"]
 
 
 def test_a_ring_that_is_too_short_is_named() -> None:
     net = Network()
     net.conv(net.conv(net.input(16, 16, 2), 2, 3), 2, 3)
-    graph, options = access_graph(net.graph()), CascadeOptions(channels=False)
+    graph, options = coarse(net.graph()), CascadeOptions()
     regions = [region_of(graph, options, row) for row in RegionSearch(graph, options).run().tolist()]
     region, tensor, hold = next(
         (row, t, hold) for row in regions for t, hold in row.holds.items() if row.end == 2 and hold.mode == "roll"
     )
     assert run_network(graph, [NetworkStep(region)], machine())[1] == []
-    short = replace(region, holds={**region.holds, tensor: replace(hold, rows=hold.rows - 1)})
+    less = hold.model_copy(update={"capacity": (hold.rows - 1, *hold.capacity[1:])})
+    held = {**region.holds, tensor: less}
+    short = region.remade(region.ranges, held.values())
     (sentence,) = run_network(graph, [NetworkStep(short)], machine())[1]
     assert f"must read what is there of tensor {tensor}" in sentence
 

@@ -51,7 +51,7 @@ def test_a_dense_layer_of_many_pixels_runs_in_channels() -> None:
     assert access_graph(net.graph()).operations[0].role == "barrier"
     found = schedule_network(net.graph(), target, "traffic").best
     assert found.traffic == 7 * 7 * 4 * 65 + 64
-    assert len(found.steps[0].region.made[0].channels) > 1
+    assert len(found.steps[0].region.ranges[0].channels) > 1
 
 
 def best_of(graph: AccessGraph, capacity: int, *, with_regions: bool) -> tuple[float, int]:
