@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from memplan.capabilities.capability import CapabilityOptions, Seconds
 from memplan.capabilities.sizes import parse_size
 from memplan.capabilities.texts import MacsRatio, refuse
-from memplan.planner.errors import Location, broken, shown
+from memplan.planner.errors import broken, shown
 from memplan.planner.model.rows import MAX_BYTES, Bytes, as_tuple
 
 Delivery = Literal["resident", "streamed"]
@@ -108,25 +108,21 @@ class CascadeOptions(CapabilityOptions):
 
     @model_validator(mode="after")
     def _goes_together(self) -> CascadeOptions:
-        breaks: list[tuple[Location, str]] = []
-        if self.stripe is not None and not (
-            1 <= self.stripe[0] <= _MOST_STRIPE and 0 <= self.stripe[1] <= _MOST_STRIPE
-        ):
-            rule = f"must be at least 1 row, and at most {_MOST_STRIPE} rows or columns, got {self.stripe}"
-            breaks.append((("stripe",), rule))
+        wrong, (rows, columns) = list[str](), self.stripe or (1, 0)
+        if not (1 <= rows <= _MOST_STRIPE and 0 <= columns <= _MOST_STRIPE):
+            rule = f"must be at least 1 row, and at most {_MOST_STRIPE} rows or columns"
+            wrong.append(f"stripe: {rule}, got {self.stripe}")
         if self.objectives not in FRONTS:
-            said = shown(",".join(self.objectives))
-            breaks.append((("objectives",), f"must be peak,macs or peak,macs,traffic, got {said}"))
+            wrong.append(f"objectives: must be peak,macs or peak,macs,traffic, got {','.join(self.objectives)!r}")
         if not 1 <= self.alignment <= 1 << 30 or self.alignment & (self.alignment - 1):
-            breaks.append((("alignment",), f"must be a power of two of at most 2^30, got {self.alignment}"))
+            wrong.append(f"alignment: must be a power of two of at most 2^30, got {self.alignment}")
         if self.pools and (len(self.pools) != 2 or len(dict(self.pools)) != 2):
-            rule = f"must be two with different names, fast and slow, got {len(self.pools)}"
-            breaks.append((("pools",), rule))
+            wrong.append(f"pools: must be two with different names, fast and slow, got {len(self.pools)}")
         for name, size in self.pools:
             if not 0 <= size <= MAX_BYTES:
-                breaks.append((("pools",), f"{name} must have from 0 to {MAX_BYTES} bytes, got {size}"))
+                wrong.append(f"pools: {name} must have from 0 to {MAX_BYTES} bytes, got {size}")
         if self.pools and self.is_sliding:
-            breaks.append((("pools",), "must not be given beside sliding, which knows one memory"))
-        if breaks:
-            broken(*breaks)
+            wrong.append("pools: must not be given beside sliding, which knows one memory")
+        if wrong:
+            broken(*(((), sentence) for sentence in wrong))
         return self
