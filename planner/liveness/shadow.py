@@ -1,7 +1,8 @@
 """Shadow execution: run operations on a plan's addresses, and see whether what is read is what was written.
 
 No overlap check can find a wrong lifetime, because it believes it. This one does not look at lifetimes: it remembers
-the possible last writers of each byte, for all ways through the program at once, and for any number of iterations.
+what may have been written, and what was written over it, for all ways through the program at once, and for any number
+of iterations.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memplan.planner.errors import MAX_SHOWN, PlanError, shown
 from memplan.planner.liveness.expansion import MAX_EXPANDED, expand
-from memplan.planner.liveness.last_writers import ByteMap
 from memplan.planner.liveness.timeline import (
     NOWHERE,
     Action,
@@ -47,38 +50,27 @@ class Clobber:
     bytes: tuple[int, int]
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Bytes of a buffer that are always written together: a family is cut where its aliases begin and end."""
-
-    pool: str
-    low: int
-    high: int
-
-
 @dataclass
 class _Memory:
-    """The possible contents of memory at a point of the program: the last writers of each byte, and what was lost.
+    """The possible contents of memory at a point of the program.
 
-    `lost` has the pieces that may hold something else than what was written, with the writer and its stretch.
+    Bytes that are always written together are a piece: a family is cut where its aliases begin and end. `written` says
+    of each piece whether something wrote it; `lost` has those that may hold something else by now, with the piece that
+    was written over them, and the stretch.
     """
 
-    writers_in: dict[str, ByteMap] = field(default_factory=dict)
+    written: NDArray[np.bool_]
     lost: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def copy(self) -> _Memory:
-        return _Memory({pool: writers_in.copy() for pool, writers_in in self.writers_in.items()}, dict(self.lost))
+        return _Memory(self.written.copy(), dict(self.lost))
 
     def join(self, other: _Memory) -> _Memory:
-        writers_in = {
-            pool: self.writers_in.get(pool, ByteMap()).join(other.writers_in.get(pool, ByteMap()))
-            for pool in self.writers_in | other.writers_in
-        }
-        return _Memory(writers_in, other.lost | self.lost)
+        return _Memory(self.written | other.written, other.lost | self.lost)
 
     def holds(self, other: _Memory) -> bool:
         """Return True if joining the other one would change nothing."""
-        return other.lost.keys() <= self.lost.keys() and self.join(other).writers_in == self.writers_in
+        return other.lost.keys() <= self.lost.keys() and not (other.written & ~self.written).any()
 
 
 def shadow(operations: Operations, plan: Plan, *, most: int = MAX_EXPANDED) -> tuple[Clobber, ...]:
@@ -125,12 +117,14 @@ class _Execution:
     """Runs a program again and again, until nothing new goes from one iteration of a loop to the next."""
 
     def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
-        self.timeline = timeline
-        self.pieces: list[_Piece] = []
-        self.piece_root: list[int] = []
+        self.timeline, self.places = timeline, places
+        self.pieces: list[tuple[int, int, int]] = []
         self.pieces_of: dict[int, range] = {}
-        for root, (pool, offset) in places.items():
-            self._cut(root, pool, offset)
+        for root, (_, offset) in places.items():
+            self._cut(root, offset)
+        self.low, self.high, root_of = np.array(self.pieces, np.int64).reshape(-1, 3).T
+        pools = {pool: k for k, (pool, _) in enumerate(places.values())}
+        self.pool = np.array([pools[places[root][0]] for root in root_of.tolist()], np.int64)
         self.marks: defaultdict[int, list[tuple[int, Action]]] = defaultdict(list)
         for i in self.pieces_of:
             for mark in timeline.variables[i].marks:
@@ -144,12 +138,12 @@ class _Execution:
         self.carried: dict[str, _Memory] = {}
         self.found: dict[tuple[int, int], Clobber] = {}
 
-    def _cut(self, root: int, pool: str, offset: int) -> None:
+    def _cut(self, root: int, offset: int) -> None:
+        """Cut a family into pieces: where each begins and ends in its pool, and the root."""
         rows = [(i, self.timeline.variables[i]) for i in self.timeline.families[root]]
         cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
         first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
-        self.pieces += [_Piece(pool, offset + low, offset + high) for low, high in pairwise(cuts)]
-        self.piece_root += [root] * (len(cuts) - 1)
+        self.pieces += [(offset + low, offset + high, root) for low, high in pairwise(cuts)]
         for i, row in rows:
             self.pieces_of[i] = range(first[row.distance], first[row.distance + row.size])
 
@@ -157,7 +151,7 @@ class _Execution:
         """Execute until every loop has carried all that it can, and return what was found on the way."""
         while True:
             before = dict(self.carried)
-            self._run(self.timeline.whole, _Memory())
+            self._run(self.timeline.whole, _Memory(np.zeros(len(self.pieces), np.bool_)))
             if all(path in before and before[path].holds(memory) for path, memory in self.carried.items()):
                 return iter(self.found.values())
 
@@ -217,34 +211,35 @@ class _Execution:
     ) -> None:
         """Write a variable; what this step has `written` to the same bytes is `shared`: neither can be relied on."""
         for piece in self.pieces_of[variable]:
-            place = self.pieces[piece]
-            writers_in = memory.writers_in.setdefault(place.pool, ByteMap())
             memory.lost.pop(piece, None)
-            for writers in writers_in.within(place.low, place.high):
-                for writer in writers - {piece}:
-                    memory.lost.setdefault(writer, (piece, stretch))
-                    if writer in written:
-                        shared[piece] = writer, stretch
-            writers_in.put(place.low, place.high, frozenset((piece,)))
+            for other in np.flatnonzero(memory.written & self._meets(piece)).tolist():
+                memory.lost.setdefault(other, (piece, stretch))
+                if other in written:
+                    shared[piece] = other, stretch
+            memory.written[piece] = True
             written.add(piece)
+
+    def _meets(self, piece: int) -> NDArray[np.bool_]:
+        """Say of each other piece whether it shares bytes with this one."""
+        met = (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
+        met[piece] = False
+        return met
 
     def _forget(self, variable: int, memory: _Memory) -> None:
         """Expect no content of a variable: its bytes are new, or given back."""
         for piece in self.pieces_of[variable]:
-            place = self.pieces[piece]
-            if place.pool in memory.writers_in:
-                memory.writers_in[place.pool].forget(place.low, place.high, piece)
+            memory.written[piece] = False
             memory.lost.pop(piece, None)
 
     def _clobber(self, variable: int, stretch: int, piece: int, memory: _Memory) -> Clobber:
         by, when = memory.lost[piece]
-        mine, others = self.pieces[piece], self.pieces[by]
+        (low, high, root), (other_low, other_high, other) = self.pieces[piece], self.pieces[by]
         names = self.timeline.variables
         return Clobber(
             names[variable].id,
             self.timeline.path(stretch),
-            names[self.piece_root[by]].id,
+            names[other].id,
             self.timeline.path(when),
-            mine.pool,
-            (max(mine.low, others.low), min(mine.high, others.high)),
+            self.places[root][0],
+            (max(low, other_low), min(high, other_high)),
         )
