@@ -14,7 +14,7 @@ from collections import Counter
 from typing import Any
 
 from lab.support.cases import run_cases
-from memplan.capabilities.order.search.certificate import certify_order
+from memplan.capabilities.order.certificate import certify_order
 from memplan.capabilities.order.search.searched import search_lines
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.checkers import order as untyped
@@ -134,6 +134,7 @@ def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
     best, text = least_peak(graph), write_graph(graph).decode()
     result = order_operations(graph, deterministic=True)
     certificate = certify_order(graph, result)
+    assert result.witness is not None
     tally[f"{result.witness.kind}, {'certified' if certificate.text else 'not certified'}"] += 1
     proofs = [certificate.text.splitlines()] if certificate.text else []
     every = tuple(range(len(graph.ops)))

@@ -26,7 +26,7 @@ from torch._subclasses import FakeTensorMode
 from torch.func import functional_call
 from torch.nn import functional
 
-from memplan import OperationGraph, order_operations, recompute_frontier
+from memplan import OperationGraph, OrderOptions, order, order_operations
 from memplan.api.torch.graphs import flops_of, graph_of
 from memplan.api.torch.tracing import joint_graph, whole
 from memplan.planner.operations.order_check import peak_of
@@ -135,7 +135,9 @@ def measured(layers: int, tokens: int, width: int, time_limit_s: float) -> dict[
         sys.stderr.write(f"{rows[-1]}\n")
     best = min(rows, key=lambda row: row["torch_peak"])
     started = time.process_time()
-    ours = recompute_frontier(graph, extra_cost=best["torch_extra_cost"] / cost, time_limit_s=time_limit_s)
+    options = OrderOptions(recompute=True, extra_cost=best["torch_extra_cost"] / cost, time_limit_s=time_limit_s)
+    ours = order(graph, options).recomputed
+    assert ours is not None
     spent = time.process_time() - started
     return {
         "layers": layers,

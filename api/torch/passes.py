@@ -10,8 +10,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from memplan.api.torch.graphs import SAME_STORAGE, ModuleGraph, graph_of
-from memplan.capabilities.order.recompute.frontier import RecomputePoint
-from memplan.capabilities.order.search.solve import TIME_LIMIT_S, order_operations
+from memplan.capabilities.order.answer import RecomputedPoint
+from memplan.capabilities.order.options import TIME_LIMIT_S
+from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.order_check import peak_of
 
@@ -41,7 +42,7 @@ def with_order(found: ModuleGraph, order: Sequence[int]) -> Any:
     return _with_runs(found, order)
 
 
-def with_clones(found: ModuleGraph, point: RecomputePoint) -> Any:
+def with_clones(found: ModuleGraph, point: RecomputedPoint) -> Any:
     """Return the module with the operations of a point of its frontier, some of which run again."""
     if len(point.order) < len(found.nodes):
         raise OperationsError(f"point: must be of a graph with {len(found.nodes)} operations")

@@ -12,7 +12,7 @@ from memplan.capabilities.cascade.answer import Barrier, CascadeAnswer, CascadeP
 from memplan.capabilities.cascade.search.options import CascadeOptions as CascadeOptions
 from memplan.capabilities.cascade.search.solve import CascadeCall
 from memplan.capabilities.inputs import GRAPH
-from memplan.capabilities.order.graphs import unaligned_graph
+from memplan.capabilities.order.options import unaligned_graph
 from memplan.planner.errors import shown
 from memplan.planner.operations.graph import OperationGraph
 

@@ -11,7 +11,7 @@ from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
 from memplan.capabilities.cascade.in_parts.write import RewritableModel, rewritable
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.rewriting import Rewriting, rewritings
-from memplan.capabilities.order.order import OrderAnswer
+from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OperationsError, OptionError, shown
@@ -48,12 +48,11 @@ class Written:
 
 def written_model(reader: Reader, found: OrderAnswer) -> Written:
     """Return the model that was read with its operations in the order of an answer, if it then needs less memory."""
-    assert found.placed is not None, "an answer of this machine's own has its graph"
-    result = found.placed.result
+    assert found.ordered is not None, "an answer of this machine's own has its graph"
     has_no_arena = not is_tflite(reader.data)
     if found.moves == 0 or (has_no_arena and found.saved_bytes <= 0):
         return Written(None, (f"{NOT_WRITTEN}: the given order has the least peak, {found.peak:,} bytes",))
-    file = write_reordered(reader.data, reader.name, permuted(result.graph, result.order))
+    file = write_reordered(reader.data, reader.name, permuted(found.ordered, found.order))
     left_out = tuple(f"has not {what}" for what in file.left_out)
     if has_no_arena:
         return Written(file.data, left_out)

@@ -10,7 +10,7 @@ from pydantic import Field
 from memplan.capabilities.capability import Answer, Capability, Control, Seconds
 from memplan.capabilities.foreign import ForeignOptions
 from memplan.capabilities.inputs import FILE
-from memplan.capabilities.order.placement.programs import reorder_program
+from memplan.capabilities.order.reordering import reorder_program
 from memplan.capabilities.verify.better import beside_best
 from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError
@@ -165,15 +165,11 @@ def _facts(plan: Plan, problem: Problem) -> OurPlan:
 def _reordered(imported: Imported, time: _SharedTime) -> OurPlan | None:
     if imported.operations is None:
         return None
-    running = time.next()
-    placed = reorder_program(
-        imported.operations,
-        time_limit_s=running.left_s,
-        cancelled=running.cancelled,
-        facts=imported.facts,
-    ).placed
+    answer = reorder_program(imported.operations, time.next(), imported.facts).answer
+    placed = answer.placed
+    assert placed is not None, "an order with a problem has a plan, though it may be without placements"
     plan = placed.plan
-    if plan.peak is None or plan.peak > placed.result.peak:
+    if plan.peak is None or plan.peak > answer.peak:
         return _planned(placed.problem, time, start=None if plan.peak is None else plan)
     return _facts(plan, placed.problem)
 

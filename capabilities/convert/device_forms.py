@@ -64,8 +64,8 @@ class FormSearch:
                 alignment=_ALIGNMENT,
                 goal="placed",
             )
-            if placed.result.moves:
-                moved = write_reordered(self.given.data, None, permuted(graph, placed.result.order)).data
+            if placed.moves:
+                moved = write_reordered(self.given.data, None, permuted(graph, placed.order)).data
                 form = DeviceForm(moved, self._arena(moved), "ordered")
                 best = self._better(best, form, self._planned(form))
         if not self._fits(best):

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
 
-from pydantic import Field
-from pydantic.json_schema import SkipJsonSchema
-
-from memplan.capabilities.capability import Answer, Capability, Control
-from memplan.capabilities.inputs import GRAPH, PlanAndProblem
-from memplan.capabilities.order.graphs import GraphOptions
-from memplan.capabilities.order.placement.joint import Goal, PlacedOrder, order_and_place
-from memplan.capabilities.order.recompute.answer import Part, Recomputed, recomputed
-from memplan.capabilities.order.recompute.frontier import MOST_POINTS, POINTS, recompute_frontier
-from memplan.capabilities.order.search.certificate import BoundCertificate, bound_certificate
-from memplan.capabilities.order.search.regions import RegionOrder, with_orders_inside
-from memplan.capabilities.order.search.solve import OrderResult, Witness, given_order
+from memplan.capabilities.capability import Capability, Control
+from memplan.capabilities.inputs import GRAPH
+from memplan.capabilities.order.answer import OrderAnswer
+from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
+from memplan.capabilities.order.certificate import certify_order
+from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.placement.joint import order_and_place
+from memplan.capabilities.order.recompute.frontier import recompute
+from memplan.capabilities.order.search.regions import with_orders_inside
+from memplan.capabilities.order.search.solve import given_order
 from memplan.capabilities.question import Question
-from memplan.planner.errors import OperationsError, OptionError
-from memplan.planner.model.rows import Alignment, Bytes
+from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.in_place import written_over_along
 from memplan.planner.operations.order_check import peak_of
 
 _CERTIFICATE_SHARE = 0.25
@@ -29,68 +24,6 @@ _CERTIFICATE_SHARE = 0.25
 _NOTED_OPERATIONS = 2000
 """Of so many operations, whose orders take seconds to compare, an answer is noted before there is a plan."""
 _PROOFS = {"state": "a state that every order has", "cut": "a minimum cut", "exhaustion": "a complete search"}
-
-
-class OrderOptions(GraphOptions):
-    """Options of an order; `within`, `extra_cost` and `points` are for `recompute` alone."""
-
-    goal: Goal = Field("alive", description="What is to be the least: bytes alive, or those of the plan (placed).")
-    alignment: Alignment = Field(1, description="Place tensors at multiples of so many bytes.")
-    with_certificate: bool = Field(
-        False, description="Answer with the text that proves the bound, if it can be checked."
-    )
-    with_plan: bool = Field(
-        False, description="Answer with the plan in the new order and its problem, too, or with those of each point."
-    )
-    recompute: bool = Field(
-        False, description="Let operations run again where that lowers the peak: points of falling peaks, rising costs."
-    )
-    within: Bytes | None = Field(None, description="The peak to come within, at the least cost of running again.")
-    extra_cost: Part | None = Field(None, description="The most that running again may cost, of all: 10% or 0.1.")
-    points: Annotated[int, Field(ge=1, le=MOST_POINTS)] = Field(
-        POINTS, description="Points to look for between the peak without clones and the lowest one."
-    )
-
-    def check(self) -> None:
-        """Raise OptionError for options that do not go together."""
-        alone = ("within", "extra_cost", "points") if not self.recompute else ("goal", "alignment", "with_certificate")
-        for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
-            rule = "must not be given" if self.recompute else "must be given"
-            if getattr(self, name) != type(self).model_fields[name].default:
-                raise OptionError(f"{name}: {rule} with recompute{'' if self.recompute else ' only'}")
-        if self.within is not None and self.extra_cost is not None:
-            raise OptionError("within: must not be given together with extra_cost")
-
-
-class OrderAnswer(Answer):
-    """An order of operations, by their positions in the graph; sizes are in bytes, and `witness` proves the bound.
-
-    `regions` are the orders inside operations that differ from the given ones, `sources` where a model's file has the
-    operations, `written_over` pairs of an output and the input whose bytes it takes. Where operations run again,
-    `recomputed` has the points, and the other fields are those of the last one, without witness and moves.
-    """
-
-    name: str | None = None
-    status: Literal["optimal", "feasible"]
-    peak: int
-    lower_bound: int
-    gap: float | None
-    given_peak: int
-    saved_bytes: int
-    moves: int | None = None
-    wall_time_s: float | None
-    order: tuple[int, ...]
-    witness: Annotated[Witness, Field(discriminator="kind")] | None = None
-    placed_peak: int | None
-    placed_status: Literal["optimal", "feasible"]
-    written_over: tuple[tuple[int, int], ...] = ()
-    sources: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda found: not any(found))
-    regions: tuple[RegionOrder, ...] = Field((), exclude_if=lambda found: not found)
-    certificate: BoundCertificate | None = Field(None, exclude_if=lambda found: found is None)
-    planned: PlanAndProblem | None = Field(None, exclude_if=lambda found: found is None)
-    recomputed: Recomputed | None = Field(None, exclude_if=lambda found: found is None)
-    graph: SkipJsonSchema[OperationGraph | None] = Field(None, exclude=True, repr=False)
-    placed: SkipJsonSchema[PlacedOrder | None] = Field(None, exclude=True, repr=False)
 
 
 def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control: Control = Control()) -> OrderAnswer:
@@ -102,75 +35,26 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     """
     running = control.begun(options)
     asked = options.variant(graph)
-    if options.recompute:
-        return _recomputed(asked, options, running)
-    is_cut = options.with_certificate and not options.deterministic
-
-    noted = running.note if len(asked.ops) >= _NOTED_OPERATIONS else None
-
-    def note(result: OrderResult) -> None:
-        if noted is not None:
-            noted(_order_answer(asked, result))
-
-    if noted is not None:
+    note = running.note if len(asked.ops) >= _NOTED_OPERATIONS else None
+    if note is not None:
         note(given_order(asked))
-    placed = order_and_place(
+    if options.recompute:
+        return recompute(asked, options, running)
+    is_cut = options.with_certificate and not options.deterministic
+    found = order_and_place(
         asked,
-        on_order=note,
+        on_order=note or (lambda _: None),
         time_limit_s=running.left_s * (1 - _CERTIFICATE_SHARE if is_cut else 1),
         control=running,
         **options.fields("alignment", "goal"),
     )
-    found = answer_of(asked, placed)
-    if options.with_plan and placed.placed_peak is not None:
-        found = found.model_copy(update={"planned": PlanAndProblem(problem=placed.problem, plan=placed.plan)})
-    if not options.with_certificate:
-        return found
-    return found.model_copy(update={"certificate": bound_certificate(asked, placed.result, running.left_s)})
-
-
-def _recomputed(graph: OperationGraph, options: OrderOptions, running: Control) -> OrderAnswer:
-    found = recompute_frontier(
-        graph,
-        budget=options.within,
-        **options.fields("extra_cost", "points", "deterministic"),
-        time_limit_s=running.left_s,
-        cancelled=running.cancelled,
-    )
-    last = found.points[-1]
-    return OrderAnswer.of(
-        last,
-        found,
-        name=graph.name,
-        gap=last.peak / last.lower_bound - 1 if last.lower_bound else None,
-        saved_bytes=found.given_peak - last.peak,
-        placed_peak=last.peak,
-        placed_status=last.status,
-        recomputed=recomputed(found, options.with_plan),
-        graph=graph,
-        placed=None,
-    )
-
-
-def answer_of(graph: OperationGraph, placed: PlacedOrder) -> OrderAnswer:
-    """Return the answer that an order of a graph and its plan are."""
-    found = _order_answer(graph, placed.result)
-    return found.model_copy(
-        update={"placed_peak": placed.placed_peak, "placed_status": placed.status, "graph": graph, "placed": placed}
-    )
-
-
-def _order_answer(graph: OperationGraph, result: OrderResult) -> OrderAnswer:
-    """Return the answer of an order that has no plan."""
-    return OrderAnswer.of(
-        result,
-        name=graph.name,
-        saved_bytes=result.given_peak - result.peak,
-        placed_peak=None,
-        placed_status="feasible",
-        written_over=tuple(sorted(written_over_along(graph, result.order).items())),
-        sources=tuple(graph.ops[operation].source for operation in result.order),
-    )
+    changes: dict[str, object] = {}
+    if options.with_plan and found.placed_peak is not None:
+        changes["planned"] = found.placed
+    if options.with_certificate:
+        limit_s = min(CERTIFICATE_S, running.left_s)
+        changes["certificate"] = certify_order(asked, found, time_limit_s=limit_s)
+    return found.model_copy(update=changes)
 
 
 def lines(found: OrderAnswer) -> Iterator[str]:

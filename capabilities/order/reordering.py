@@ -1,20 +1,23 @@
-"""Files with operations in a better order: models, programs and graphs, with the problem that they then pose."""
+"""Files and programs with operations in a better order, with the problem that they then pose."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memplan.capabilities.inputs import read_operations_field
-from memplan.capabilities.order.order import answer_of
-from memplan.capabilities.order.placement.joint import PlacedOrder, order_and_place
-from memplan.capabilities.order.placement.programs import reorder_program
+from memplan.capabilities.order.answer import OrderAnswer
+from memplan.capabilities.order.placement.joint import order_and_place, order_and_pose
+from memplan.capabilities.order.search.solve import OrderedInside
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.formats import memplan_json
-from memplan.planner.operations.graph import OperationGraph, read_graph
+from memplan.planner.liveness.analysis import analyse
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import read_graph
 from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.program_facts import ProgramFacts
+from memplan.planner.operations.program_graph import program_graph, without_scopes
 from memplan.solvers.search.control import Control
 from memplan.systems import reading as importers
 from memplan.systems.imported import ModelOptions
@@ -22,63 +25,41 @@ from memplan.systems.imported import ModelOptions
 
 @dataclass(frozen=True)
 class Reordered:
-    """A file's operations in a better order: the graph of them, the order with its plan, and the program, if any."""
+    """A file's operations in a better order: the answer with its plan, and the program in that order, if any."""
 
-    graph: OperationGraph
-    placed: PlacedOrder
-    operations: Operations | None
+    answer: OrderAnswer
+    operations: Operations | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return what a program is told: the order, and the operations in it where the file has a program."""
-        told = answer_of(self.graph, self.placed).model_dump()
+        facts = self.answer.model_dump()
         if self.operations is not None:
-            told["operations"] = self.operations.model_dump(mode="json", exclude_defaults=True)
-        return told
+            facts["operations"] = self.operations.model_dump(mode="json", exclude_defaults=True)
+        return facts
 
     def lines(self) -> Iterator[str]:
         """Yield what people are told."""
-        result, n = self.placed.result, len(self.graph.ops)
-        yield f"reordered: {result.moves:,} of {n:,} operations are moved; at most {result.peak:,} bytes are alive, "
-        yield f"{result.given_peak:,} in the given order"
+        answer = self.answer
+        yield f"reordered: {answer.moves:,} of {len(answer.order):,} operations are moved; "
+        yield f"at most {answer.peak:,} bytes are alive, {answer.given_peak:,} in the given order"
 
 
-def reorder(
-    data: bytes,
-    name: str,
-    *,
-    time_limit_s: float,
-    options: ModelOptions | None = None,
-    deterministic: bool = False,
-    cancelled: threading.Event | None = None,
-) -> Reordered:
+def reorder(data: bytes, name: str, control: Control, options: ModelOptions | None = None) -> Reordered:
     """Reorder the operations of a model, a program or a graph, so that the plan needs fewer bytes.
 
     Raises FormatError and OperationsError for what cannot be read, OptionError for a file without operations.
     """
-    operations, facts = None, None
     if importers.detect(data, name) is not None:
         imported = importers.read_model(data, name, options)
-        operations, facts = imported.operations, imported.facts
-        if operations is None:
+        if imported.operations is None:
             raise OptionError("reorder: must be asked for a file that has operations, got one that has lifetimes")
-    else:
-        fields = _fields(data)
-        if "ops" in fields:
-            graph = read_graph(data)
-            control = Control.of(time_limit_s, deterministic, cancelled)
-            placed = order_and_place(graph, time_limit_s=time_limit_s, control=control, goal="placed")
-            return Reordered(graph, placed, None)
-        if "functions" not in fields:
-            raise OptionError("reorder: must be asked for a model, operations or a graph of them, got another file")
-        operations = read_operations_field(fields)
-    found = reorder_program(
-        operations,
-        time_limit_s=time_limit_s,
-        deterministic=deterministic,
-        cancelled=cancelled,
-        facts=facts,
-    )
-    return Reordered(found.drawn.graph, found.placed, found.operations)
+        return reorder_program(imported.operations, control, imported.facts)
+    fields = _fields(data)
+    if "ops" in fields:
+        return Reordered(order_and_place(read_graph(data), time_limit_s=control.left_s, control=control, goal="placed"))
+    if "functions" not in fields:
+        raise OptionError("reorder: must be asked for a model, operations or a graph of them, got another file")
+    return reorder_program(read_operations_field(fields), control)
 
 
 def _fields(data: bytes) -> dict[str, Any]:
@@ -88,3 +69,24 @@ def _fields(data: bytes) -> dict[str, Any]:
     except FormatError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def reorder_program(
+    operations: Operations,
+    control: Control,
+    facts: ProgramFacts | None = None,
+) -> Reordered:
+    """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
+
+    Buffers are alive from their first to their last use then, whatever `alloc` and `free` said before.
+    Branches, loops and called functions keep their order inside, and so do operations that have effects. Nothing is
+    written over an input, as the program does not say that it may be. Raises OperationsError for one that has no graph.
+    """
+    drawn = program_graph(without_scopes(operations), facts)
+
+    def pose(order: Sequence[int]) -> Problem:
+        return analyse(drawn.reordered(order)).problem
+
+    inside = OrderedInside.as_given(drawn.graph, control.left_s, control.counts_work)
+    answer = order_and_pose(inside, pose, control, "placed")
+    return Reordered(answer, drawn.reordered(answer.order))

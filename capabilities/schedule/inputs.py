@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from memplan.capabilities.inputs import GRAPH, graph_subject, object_in
-from memplan.capabilities.order.graphs import unaligned_graph
+from memplan.capabilities.order.options import unaligned_graph
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.schedule.model.contest import ScheduleProblem

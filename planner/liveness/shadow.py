@@ -221,7 +221,9 @@ class _Execution:
 
     def _meets(self, piece: int) -> NDArray[np.bool_]:
         """Say of each other piece whether it shares bytes with this one."""
-        met = (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
+        met: NDArray[np.bool_] = (
+            (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
+        )
         met[piece] = False
         return met
 

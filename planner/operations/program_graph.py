@@ -15,6 +15,7 @@ from memplan.planner.operations.graph_draft import DrawnProgram, GraphDraft
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.order_check import peak_of
 from memplan.planner.operations.program_facts import ProgramFacts
+from memplan.planner.operations.statements import Alloc, Branches, Free, Operation, Repetition, Statement
 
 
 @dataclass(frozen=True)
@@ -59,3 +60,26 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
     graph = draft.graph(operations.name, program.uses.state_of_calls())
     statements = tuple(tuple(int(where[0]) for where, _ in group) for group in groups)
     return ProgramGraph(graph, operations, statements, tuple(draft.number))
+
+
+def without_scopes(operations: Operations) -> Operations:
+    """Return a program without `alloc` and `free`, which belong to the given order."""
+    functions = {
+        name: function.model_copy(update={"body": _unscoped(function.body)})
+        for name, function in operations.functions.items()
+    }
+    return operations.model_copy(update={"functions": functions})
+
+
+def _unscoped(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    found: list[Statement] = []
+    for row in body:
+        if isinstance(row, Repetition):
+            found.append(row.model_copy(update={"loop": _unscoped(row.loop)}))
+        elif isinstance(row, Branches):
+            found.append(row.model_copy(update={"branches": tuple(map(_unscoped, row.branches))}))
+        elif isinstance(row, Operation) and row.body:
+            found.append(row.model_copy(update={"body": _unscoped(row.body)}))
+        elif not isinstance(row, Alloc | Free):
+            found.append(row)
+    return tuple(found)

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from memplan.capabilities.compare.compare import CompareOptions, compare
-from memplan.capabilities.order.order import OrderOptions, order
+from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.order import order
 from memplan.capabilities.order.reordering import reorder
 from memplan.capabilities.reading import Reader
+from memplan.solvers.search.control import Control
 
 MODELS = Path(__file__).parents[1] / "models"
 
@@ -18,8 +20,8 @@ MODELS = Path(__file__).parents[1] / "models"
 def test_order_compare_and_reorder_find_the_same_least_peak(name: str) -> None:
     data = (MODELS / name).read_bytes()
     ordered = order(Reader().graph(data, name), OrderOptions(goal="placed", time_limit_s=20))
-    placed = reorder(data, name, time_limit_s=20).placed
+    reordered = reorder(data, name, Control.of(20)).answer
     compared = compare(data, CompareOptions(name=name, time_limit_s=120)).memplan_reordered
     assert compared is not None
-    assert ordered.placed_peak == placed.plan.peak == compared.peak
-    assert {ordered.placed_status, placed.plan.status, placed.status, compared.status} == {"optimal"}
+    assert ordered.placed_peak == reordered.placed_peak == compared.peak
+    assert {ordered.placed_status, reordered.status, reordered.placed_status, compared.status} == {"optimal"}

@@ -91,7 +91,7 @@ def test_a_loop_is_one_operation_whose_region_has_its_own_order() -> None:
     assert (row.kind, [region.kind for region in row.regions]) == ("loop", ["call"])
     inside = row.regions[0].graph.ops[-1].regions[0].graph
     assert [inner.source for inner in inside.ops if inner.source][:4] == [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 0, 3)]
-    ordered = with_regions_ordered(found, lambda region: (_late(region.graph), 0)).graph
+    ordered = with_regions_ordered(found, lambda region, _: (_late(region.graph), 0)).graph
     assert peak_of(ordered, [0]) == peak_of(found, [0]) - 256
 
 

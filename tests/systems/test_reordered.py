@@ -26,7 +26,7 @@ from tests.support.tflite_files import CODES, flatbuffer, model, operator, subgr
 def shuffled(graph: OperationGraph, seed: int) -> OperationGraph:
     """Return a graph, and its regions, in random legal orders."""
     rng = random.Random(seed)
-    inside = with_regions_ordered(graph, lambda region: (any_order(region.graph, rng), 0)).graph
+    inside = with_regions_ordered(graph, lambda region, _: (any_order(region.graph, rng), 0)).graph
     return permuted(inside, any_order(inside, rng))
 
 

@@ -72,7 +72,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
         # Imported here: few orders are looked at.
         from memplan.api.reports.page.studies import order_page
 
-        write(given.flags["page"], order_page(title_of(given, answer.name), answer.graph, answer.placed))
+        write(given.flags["page"], order_page(title_of(given, answer.name), answer))
     if given.flags["write"] is not None:
         said += _write_model(given, answer)
     return said
@@ -83,8 +83,7 @@ def _write_points(given: Given, answer: Any) -> Sequence[str]:
         # Imported here: few points are looked at.
         from memplan.api.reports.page.studies import recompute_page
 
-        page = recompute_page(title_of(given, answer.name), answer.graph, answer.recomputed.frontier)
-        write(given.flags["page"], page)
+        write(given.flags["page"], recompute_page(title_of(given, answer.name), answer))
     return ()
 
 

@@ -39,16 +39,15 @@ def reordered(given: Given, control: Control) -> Mapping[str, Any]:
         found = reorder(
             reader.data,
             path,
-            options=reader.options,
-            time_limit_s=_SHARE * control.begun(given.options).left_s,
-            deterministic=given.options.counts_work,
-            cancelled=control.cancelled,
+            control.begun(given.options).child(_SHARE),
+            reader.options,
         )
-    problem = with_capacities(found.placed.problem, reader.options.capacity)
+    placed = found.answer.placed
+    assert placed is not None, "an order with a problem has a plan, though it may be without placements"
+    problem = with_capacities(placed.problem, reader.options.capacity)
     if (folder := given.flags["parts_folder"]) is not None:
         for name, content in zip(PARTS, (to_json(found.facts()) + b"\n", write_problem(problem)), strict=True):
             write(str(Path(folder, name)), content)
     if not given.flags["quiet"]:
         say("memplan: " + "".join(found.lines()))
-    plan = found.placed.plan
-    return {"problem": problem} if plan.peak is None else {"problem": problem, "start": plan}
+    return {"problem": problem} if placed.plan.peak is None else {"problem": problem, "start": placed.plan}

@@ -11,8 +11,7 @@ from memplan.api.reports.page.file_page import file_page
 from memplan.api.reports.page.plan_view import MOST_PAIRS_OF_MANY, plan_view
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes, held_name, whole_name
-from memplan.capabilities.order.placement.joint import PlacedOrder
-from memplan.capabilities.order.recompute.frontier import RecomputeFrontier
+from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.schedule.answer import ScheduleAnswer
 from memplan.capabilities.shapes.for_all_values import Curve
 from memplan.planner.model.plan import Plan
@@ -98,8 +97,12 @@ def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
     return file_page(document)
 
 
-def recompute_page(title: str, graph: OperationGraph, frontier: RecomputeFrontier) -> bytes:
-    """Return the page of a frontier of recompute: extra cost over the peak."""
+def recompute_page(title: str, answer: OrderAnswer) -> bytes:
+    """Return the page of programs in which operations run again: extra cost over the peak."""
+    graph, frontier = answer.graph, answer.recomputed
+    assert graph is not None, "an answer of this machine's own has its graph"
+    assert frontier is not None
+    placed = [point.placed for point in frontier.points if point.placed is not None]
     points = [
         ChartPoint(
             point.peak,
@@ -107,21 +110,24 @@ def recompute_page(title: str, graph: OperationGraph, frontier: RecomputeFrontie
             f"{len(point.clones):,} operations run again",
             point.status,
             None,
-            point.placed.problem,
-            point.placed.plan,
-            _along(graph, point.order, point.placed.problem),
+            made.problem,
+            made.plan,
+            _along(graph, point.order, made.problem),
         )
-        for point in frontier.points
+        for point, made in zip(frontier.points, placed, strict=True)
     ]
     return chart_page(
         title, ChartAxis("peak"), ChartAxis("extra cost, % of all" if frontier.cost else "extra cost", "number"), points
     )
 
 
-def order_page(title: str, graph: OperationGraph, placed: PlacedOrder) -> bytes:
+def order_page(title: str, answer: OrderAnswer) -> bytes:
     """Return the page of an order: bytes alive before and after, which operations moved, and the plan in it."""
     document = PageDocument(title)
-    order, given = placed.result.order, range(len(graph.ops))
+    graph, placed = answer.graph, answer.placed
+    assert graph is not None, "an answer of this machine's own has its graph"
+    assert placed is not None
+    order, given = answer.order, range(len(graph.ops))
     view = plan_view(
         document, placed.problem, placed.plan, title="the new order", names=_along(graph, order, placed.problem)
     )
@@ -132,10 +138,10 @@ def order_page(title: str, graph: OperationGraph, placed: PlacedOrder) -> bytes:
             "names": document.texts([_name(graph, k) for k in given]),
             "order": document.column(order),
             "given": document.column(bytes_along(graph, list(given))),
-            "found": document.column(bytes_along(placed.result.graph, order)),
-            "status": placed.result.status,
-            "lower_bound": placed.result.lower_bound,
-            "moves": placed.result.moves,
+            "found": document.column(bytes_along(answer.ordered or graph, order)),
+            "status": answer.status,
+            "lower_bound": answer.lower_bound,
+            "moves": answer.moves,
             "view": view if len(placed.plan.placements) else None,
         }
     )

@@ -9,9 +9,9 @@ from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.questions.parts import remade
 from memplan.capabilities.explain.values import OrderChange, OrderRepair, OrderRepairs, Outcome
+from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement.joint import order_and_place
-from memplan.capabilities.order.recompute.frontier import recompute_frontier
-from memplan.capabilities.order.search.regions import RegionOrder
+from memplan.capabilities.order.recompute.frontier import recompute
 from memplan.planner.audit import verify
 from memplan.planner.errors import MemplanError
 from memplan.planner.liveness.ordered import problem_of_order
@@ -41,17 +41,19 @@ def repairs_of_graph(graph: OperationGraph, capacity: int, options: ExplainOptio
         if len(found) >= wanted:
             break
     placed = order_and_place(graph, time_limit_s=0.3 * limit_s, control=control, goal="placed")
-    order = list(placed.result.order)
+    order = list(placed.order)
     moved = tuple(k for k, operation in enumerate(order) if operation != k)
-    inside = replace(search, graph=placed.result.graph)
-    other = inside.planned("reorder", order, moved, placed.result.regions)
+    inside = replace(search, graph=placed.ordered or graph)
+    other = inside.planned("reorder", order, moved)
+    if other is not None:
+        other = other.model_copy(update={"regions": placed.regions})
     if (
         other is not None
         and len(found) < wanted
         and all((other.order, other.regions) != (repair.order, repair.regions) for repair in found)
     ):
         found.append(other)
-    least = placed.result.lower_bound
+    least = placed.lower_bound
     proved, left_out = not found and least > capacity, []
     # Fewer changes to the program first: operations run again before operations in stripes.
     for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
@@ -87,7 +89,6 @@ class _Orders:
         kind: OrderChange,
         order: Sequence[int],
         operations: tuple[int, ...],
-        regions: tuple[RegionOrder, ...] = (),
     ) -> OrderRepair | None:
         """Return the repair that an order is, or None where its bytes or its plan do not fit."""
         live = peak_of(self.graph, order)
@@ -99,7 +100,7 @@ class _Orders:
             return None
         moves = sum(operation != k for k, operation in enumerate(order))
         found = _repair(kind, tuple(order), operations, (0, 0, live), problem, plan)
-        return found.model_copy(update={"moves": moves, "regions": regions})
+        return found.model_copy(update={"moves": moves})
 
     def swaps(self) -> Iterator[OrderRepair]:
         """Yield the swaps of neighbours that are enough, those that leave fewest bytes alive first."""
@@ -121,15 +122,10 @@ class _Orders:
 
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the cheapest program that fits because operations run again."""
-        frontier = recompute_frontier(
-            self.graph,
-            budget=self.capacity,
-            time_limit_s=limit_s,
-            deterministic=self.control.counts_work,
-            cancelled=self.control.cancelled,
-        )
-        for point in frontier.points:
-            if point.peak > self.capacity or not point.clones:
+        options = OrderOptions(recompute=True, within=self.capacity)
+        answer = recompute(self.graph, options, self.control.within(limit_s))
+        for point in answer.recomputed.points if answer.recomputed else ():
+            if point.peak > self.capacity or not point.clones or point.placed is None:
                 continue
             problem = self._sized(point.placed.problem)
             plan = self._fitting(problem)
@@ -137,7 +133,7 @@ class _Orders:
                 moved = sum(map(self._bytes_of, point.clones))
                 costs = (point.extra_cost, moved, point.live_peak)
                 repair = _repair("recompute", point.order, point.clones, costs, problem, plan)
-                yield repair.model_copy(update={"regions": frontier.regions})
+                yield repair.model_copy(update={"regions": answer.regions})
                 return
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:

@@ -2,7 +2,7 @@
 
 A segment is a macro that is ready, then only macros that become ready through it, each of which leaves no more bytes
 alive than before it, or begins a segment of its own that ends so. It ends when no more bytes are alive than before the
-segment. docs/order-algorithm.md proves that whatever order exists within a budget, one exists that begins with the
+segment. docs/order.md proves that whatever order exists within a budget, one exists that begins with the
 segment.
 """
 

@@ -2,164 +2,110 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
-from memplan.capabilities.order.recompute.placing import PlacedProgram, placed
+from memplan.capabilities.inputs import PlanAndProblem
+from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
+from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.recompute.rewrite import Rewritten, rewritten
 from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
 from memplan.capabilities.order.recompute.stays import Stays
-from memplan.capabilities.order.search.allowance import Allowance, allowance
-from memplan.capabilities.order.search.regions import RegionOrder
-from memplan.capabilities.order.search.solve import TIME_LIMIT_S, OrderResult, order_operations
-from memplan.planner.errors import InputError, OptionError
+from memplan.capabilities.order.search.allowance import allowance
+from memplan.capabilities.order.search.solve import order_operations
+from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError
+from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
+from memplan.planner.operations.rewriting_check import check_rewriting
+from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
-MOST_POINTS = 1000
-POINTS = 16
 _BISECTIONS = 8
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
 _FURTHER, _MOST_FURTHER = 0.97, 8
 """Below the peak that is reached at once, going down by small steps may come further."""
 _SETTLED_AFTER = 3
+_LEAST_S = 0.25
+"""The time that a plan has at least."""
 
 
-@dataclass(frozen=True)
-class RecomputePoint:
-    """A program in which some operations run again: its peak in bytes, as planned, and what running again costs.
-
-    `order` are positions of operations as they run, those in `clones` more than once; a reader takes what was made
-    last. `live_peak` are the bytes alive at once, and `lower_bound` holds for these clones in any order.
-    """
-
-    peak: int
-    live_peak: int
-    lower_bound: int
-    extra_cost: int
-    order: tuple[int, ...]
-    clones: tuple[int, ...]
-    rewritten: Rewritten
-    placed: PlacedProgram
-
-    @property
-    def status(self) -> Literal["optimal", "feasible"]:
-        """Say whether no order of these clones has a plan with a smaller peak."""
-        return "optimal" if self.peak == self.lower_bound else "feasible"
-
-
-@dataclass(frozen=True)
-class RecomputeFrontier:
-    """Points with falling peaks and rising costs; the first has no clones, and none is worse than another in both.
-
-    `cost` is that of running every operation once. `is_within` says whether the last point is within what was
-    requested. `regions` are the orders inside operations that differ from the given ones, the same for all points.
-    """
-
-    points: tuple[RecomputePoint, ...]
-    given_peak: int
-    cost: int
-    is_within: bool
-    wall_time_s: float | None
-    regions: tuple[RegionOrder, ...] = ()
-
-
-@dataclass(frozen=True)
-class _FrontierRequest:
-    budget: int | None
-    extra_cost: int | None
-    points: int
-    control: Control
-
-
-def recompute_frontier(
-    graph: OperationGraph,
-    *,
-    budget: int | None = None,
-    extra_cost: float | None = None,
-    points: int = POINTS,
-    time_limit_s: float = TIME_LIMIT_S,
-    deterministic: bool = False,
-    cancelled: threading.Event | None = None,
-) -> RecomputeFrontier:
+def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
     """Find programs that need fewer bytes because operations run again instead of keeping what they make.
 
-    `budget` is a peak in bytes to come within at the least cost, `extra_cost` a part of the cost of all operations that
+    `within` is a peak in bytes to come within at the least cost, `extra_cost` a part of the cost of all operations that
     is not to be exceeded; without both, the points go down to the lowest peak that is found. Each point is ordered,
-    planned, and run on its addresses by a check that shares no code with the search. Raises OptionError for a budget,
-    a part, a number of points or a time limit that is none.
+    planned, and run on its addresses by a check that shares no code with the search.
     """
-    _refuse(budget, extra_cost, points, time_limit_s)
-    started = time.monotonic()
+    started, limit_s = time.monotonic(), control.left_s
     costs = costs_of(graph)
-    limit = None if extra_cost is None else int(extra_cost * sum(costs))
-    control = Control.of(time_limit_s, deterministic, cancelled)
-    request = _FrontierRequest(budget, limit, points, control)
+    once = sum(costs)
+    most = None if options.extra_cost is None else int(options.extra_cost * once)
     base = order_operations(
-        graph, time_limit_s=_ORDER_SHARE * time_limit_s, deterministic=deterministic, cancelled=cancelled
+        graph,
+        time_limit_s=_ORDER_SHARE * limit_s,
+        deterministic=control.counts_work,
+        cancelled=control.cancelled,
     )
-    graph = base.graph
-    with allowance(_SEARCH_SHARE * time_limit_s, deterministic, cancelled) as left:
-        found = _searched(graph, base, costs, request, left)
-    spent = 0.0 if deterministic else time.monotonic() - started
-    rest = max(0.0, time_limit_s - spent) if not deterministic else (1 - _ORDER_SHARE - _SEARCH_SHARE) * time_limit_s
-    made = _made(graph, base, costs, found, request, rest)
-    chosen = _not_dominated(made, request)
-    last = chosen[-1]
-    is_within = budget is None or last.peak <= budget
-    wall_time_s = None if deterministic else round(time.monotonic() - started, 6)
-    return RecomputeFrontier(tuple(chosen), base.given_peak, sum(costs), is_within, wall_time_s, base.regions)
+    ordered = base.ordered or graph
+    with allowance(_SEARCH_SHARE * limit_s, control.counts_work, control.cancelled) as left:
+        search = DropSearch(Stays(ordered, base.order, costs, left.flag), left)
+        programs = _programs(search, options, most)
+    rest_s = (1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s
+    if not control.counts_work:
+        rest_s = max(0.0, limit_s - (time.monotonic() - started))
+    points = _undominated(_points(ordered, base, costs, programs, control, rest_s), options, most)
+    if options.with_plan:
+        points = [point.model_copy(update={"planned": point.placed}) for point in points]
+    last = points[-1]
+    is_within = options.within is None or last.peak <= options.within
+    answer = OrderAnswer.of_order(
+        graph,
+        base.order,
+        last.peak,
+        last.lower_bound,
+        base.given_peak,
+        ordered=ordered,
+        regions=base.regions,
+        wall_time_s=None if control.counts_work else round(time.monotonic() - started, 6),
+        recomputed=Recomputed(extra_cost=last.extra_cost, cost=once, is_within=is_within, points=tuple(points)),
+    )
+    changes = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
+    return answer.model_copy(update={**changes, "placed_peak": last.peak, "placed_status": last.status})
 
 
-def _refuse(budget: int | None, extra_cost: float | None, points: int, time_limit_s: float) -> None:
-    if budget is not None and extra_cost is not None:
-        raise OptionError("budget: must not be given together with extra_cost")
-    if budget is not None and budget < 0:
-        raise OptionError(f"budget: must be at least 0, got {budget}")
-    if extra_cost is not None and not 0 <= extra_cost < float("inf"):
-        raise OptionError(f"extra_cost: must be at least 0 and finite, got {extra_cost}")
-    if not 1 <= points <= MOST_POINTS:
-        raise OptionError(f"points: must be from 1 to {MOST_POINTS}, got {points}")
-    if not 0 <= time_limit_s < float("inf"):
-        raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
+def _programs(search: DropSearch, options: OrderOptions, most: int | None) -> list[list[int]]:
+    """Return sequences of operations with ever lower peaks, that cost `most` more than each run once if that is given.
 
-
-def _searched(
-    graph: OperationGraph, base: OrderResult, costs: Sequence[int], request: _FrontierRequest, left: Allowance
-) -> list[list[int]]:
-    """Return sequences of operations with ever lower peaks."""
-    stays = Stays(graph, base.order, costs, left.flag)
-    search = DropSearch(stays, left)
+    The lowest come last.
+    """
+    stays = search.stays
     start = search.nothing()
-    lowest = search.within(start, floor_of(stays)) if request.budget is None else start
-    least = lowest.peak
-    if request.budget is not None:
-        if request.budget >= start.peak:
+    if options.within is not None:
+        if options.within >= start.peak:
             return []
-        budgets = [budget for budget in peak_steps(start.peak, request.budget, 4) if budget > request.budget]
-        budgets.append(request.budget)
+        lowest = start
+        budgets = [budget for budget in peak_steps(start.peak, options.within, 4) if budget > options.within]
+        budgets.append(options.within)
     else:
-        budgets = peak_steps(start.peak, least, request.points)
+        lowest = search.within(start, floor_of(stays))
+        budgets = peak_steps(start.peak, lowest.peak, options.points)
         # Small steps beyond what the large one reached: each starts from drops that already fit nearly.
-        budgets += [int(least * _FURTHER**k) for k in range(1, _MOST_FURTHER + 1)]
-    most = None if request.extra_cost is None else request.extra_cost // stays.cost_unit + stays.once
-    swept = _swept(search, start, budgets, most)
-    if most is None and swept and lowest.peak < swept[-1].peak:
+        budgets += [int(lowest.peak * _FURTHER**k) for k in range(1, _MOST_FURTHER + 1)]
+    most_cost = None if most is None else most // stays.cost_unit + stays.once
+    swept = _swept(search, start, budgets, most_cost)
+    if most_cost is not None:
+        swept += _bisected(search, swept or [start], lowest.peak, most_cost)
+    elif swept and lowest.peak < swept[-1].peak:
         swept.append(lowest)
-    if most is not None:
-        swept += _bisected(search, swept or [start], least, most)
     return [stays.run(drops.is_dropped) for drops in swept]
 
 
 def _swept(search: DropSearch, start: Drops, budgets: Sequence[int], most: int | None) -> list[Drops]:
     """Go down from budget to budget; end where one cannot be met, or costs too much."""
-    found: list[Drops] = []
+    swept: list[Drops] = []
     last = start
     for budget in budgets:
         # From the last budget's drops and from none: greedy drops made for a higher budget may stand in the way.
@@ -168,101 +114,128 @@ def _swept(search: DropSearch, start: Drops, budgets: Sequence[int], most: int |
         if most is not None and best.cost > most:
             break
         if best.peak < last.peak:
-            found.append(best)
+            swept.append(best)
             last = best
         if best.peak > budget:
             break
-    return found
+    return swept
 
 
 def _bisected(search: DropSearch, swept: Sequence[Drops], least: int, most: int) -> list[Drops]:
     """Look for the lowest peak that costs no more than allowed, below the last one that was found."""
     last, low = swept[-1], least
-    found = []
+    lower = []
     for _ in range(_BISECTIONS):
         budget = (low + last.peak) // 2
         if budget <= low or budget >= last.peak:
             break
         tried = search.within(last, budget)
         if tried.peak <= budget and tried.cost <= most:
-            found.append(tried)
+            lower.append(tried)
             last = tried
         else:
             low = budget
-    return found
+    return lower
 
 
-def _made(
+def _points(
     graph: OperationGraph,
-    base: OrderResult,
+    base: OrderAnswer,
     costs: Sequence[int],
-    found: Sequence[Sequence[int]],
-    request: _FrontierRequest,
+    programs: Sequence[Sequence[int]],
+    control: Control,
     time_limit_s: float,
-) -> list[RecomputePoint]:
-    """Order, plan and check each sequence; what cannot be written as a graph is left out."""
-    every = [list(base.order), *reversed(found)]
+) -> list[RecomputedPoint]:
+    """Order, plan and check each program, that without clones first; what cannot be written as a graph is left out."""
+    every = [base.order, *reversed(programs)]
     deadline = time.monotonic() + time_limit_s
-    points = []
+    points: list[RecomputedPoint] = []
     for k, runs in enumerate(every):
-        if k > 0 and request.control.cancelled.is_set():
-            break
         # Counted work has no clock to share, so every point gets the same.
         share = time_limit_s / len(every)
-        if not request.control.counts_work:
+        if not control.counts_work:
             share = max(0.0, deadline - time.monotonic()) / (len(every) - k)
-            if k > 1 and share <= 0:
-                break
+        if k > 0 and (control.cancelled.is_set() or (k > 1 and share <= 0)):
+            break
         try:
-            points.append(_point(graph, costs, runs, request, share))
-        # A sequence that cannot be written as a graph is left out; without clones there is always one.
+            points.append(_point(graph, costs, runs, control, share))
         except InputError:
+            # Without clones there is always one.
             if k == 0:
                 raise
     return points
 
 
 def _point(
-    graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], request: _FrontierRequest, time_limit_s: float
-) -> RecomputePoint:
+    graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control, time_limit_s: float
+) -> RecomputedPoint:
     """Order the operations and their clones until no reader would rather take what another clone has made."""
-    form = rewritten(graph, runs)
+    program = rewritten(graph, runs)
     for _ in range(_SETTLED_AFTER):
         # A quarter for each of three orders at most, and one for the plan.
         result = order_operations(
-            form.graph,
+            program.graph,
             time_limit_s=time_limit_s / 4,
-            deterministic=request.control.counts_work,
-            cancelled=request.control.cancelled,
+            deterministic=control.counts_work,
+            cancelled=control.cancelled,
         )
-        again = rewritten(graph, [form.runs[k] for k in result.order])
-        is_settled = again.runs == form.runs
-        form = again
+        again = rewritten(graph, [program.runs[k] for k in result.order])
+        is_settled = again.runs == program.runs
+        program = again
         if is_settled:
             break
-    order = tuple(range(len(form.runs)))
-    live_peak = peak_of(form.graph, order)
+    placed = _placed(graph, program, time_limit_s / 4, control)
+    peak = placed.plan.peak or 0
+    first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     # The bound is of another graph than the one that is planned, unless readers stayed with their clones.
     bound = result.lower_bound if is_settled else 0
-    place = placed(graph, form, time_limit_s / 4, request.control)
-    extra = sum(costs[v] for v in form.runs) - sum(costs)
-    seen: set[int] = set()
-    clones = [v for v in form.runs if v in seen or seen.add(v)]  # type: ignore[func-returns-value]
-    return RecomputePoint(place.plan.peak or 0, live_peak, bound, extra, form.runs, tuple(clones), form, place)
+    return RecomputedPoint(
+        peak=peak,
+        live_peak=peak_of(program.graph, range(len(program.runs))),
+        lower_bound=bound,
+        status="optimal" if peak == bound else "feasible",
+        extra_cost=sum(costs[v] for v in program.runs) - sum(costs),
+        clones=tuple(v for k, v in enumerate(program.runs) if first[v] != k),
+        order=program.runs,
+        placed=placed,
+    )
 
 
-def _not_dominated(points: Sequence[RecomputePoint], request: _FrontierRequest) -> list[RecomputePoint]:
+def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, control: Control) -> PlanAndProblem:
+    """Plan a program with clones, then run it on its addresses to see that it computes the same.
+
+    Raises InvalidPlanError for a plan that the program cannot run on, OptionError where the time is too short for any.
+    """
+    order = range(len(program.runs))
+    problem = problem_of_order(program.graph, order)
+    deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
+    plan = solve(problem, time_limit_s=max(time_limit_s, _LEAST_S), deterministic=deterministic, control=cancelled)
+    if plan.peak is None:
+        # The end came before any plan was there, of which the first takes milliseconds.
+        plan = solve(problem, time_limit_s=_LEAST_S, deterministic=deterministic)
+    if plan.peak is None:
+        raise OptionError(f"time_limit_s: must be enough for a plan of {len(problem.buffers):,} tensors")
+    at = {row.id: row.offset for row in plan.placements}
+    offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]
+    works = [at.get(f"work_{k}", -1) for k in order]
+    try:
+        check_rewriting(graph, program.graph, program.runs, program.tensors, order, (offsets, works))
+    except OperationsError as error:
+        raise InvalidPlanError(f"program: {error}") from error
+    return PlanAndProblem(problem=problem, plan=plan)
+
+
+def _undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
     """Return the points that no other one beats, the cheapest first; the first has no clones."""
-    first = points[0]
-    chosen = [first]
+    chosen = [points[0]]
     for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):
-        if request.extra_cost is not None and point.extra_cost > request.extra_cost:
+        if most is not None and point.extra_cost > most:
             continue
         if point.peak < chosen[-1].peak:
             # The program without clones stays, whatever costs no more.
             if point.extra_cost <= chosen[-1].extra_cost and len(chosen) > 1:
                 chosen.pop()
             chosen.append(point)
-            if request.budget is not None and point.peak <= request.budget:
+            if options.within is not None and point.peak <= options.within:
                 break
     return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from memplan.capabilities.order.search.parts import OrderPart, rows_of
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.abi import Reference
 
-_ENDLESS = 2**62
+ENDLESS = 2**62
 _MOST_CHOICES = 3
 """So many inputs of a step may be written over or not, as others decide, for it to have a cut."""
 _Bools = npt.NDArray[np.bool_]
@@ -26,6 +27,44 @@ class Cut:
     bound: int
     done: list[int]
     macro: int
+
+
+class FlowArcs:
+    """The arcs of a flow network of n nodes: (from, to, room), each with one the other way that carries nothing yet.
+
+    Arc k carries what arc `backward[k]` has room for once a flow was sent.
+    """
+
+    def __init__(self, n: int, arcs: Sequence[tuple[int, int, int]]) -> None:
+        out: list[list[int]] = [[] for _ in range(n)]
+        for k, (a, b, _) in enumerate(arcs):
+            out[a].append(2 * k)
+            out[b].append(2 * k + 1)
+        self._first, sorted_arcs = rows_of(out)
+        place = np.empty(2 * len(arcs), dtype=np.int64)
+        place[sorted_arcs] = np.arange(2 * len(arcs))
+        rows = np.array(arcs, dtype=np.int64).reshape(-1, 3)
+        ends = rows[:, 1::-1].ravel()
+        self._to, self._back = ends[sorted_arcs], place[sorted_arcs ^ 1]
+        self._rest = np.where(sorted_arcs % 2 == 0, rows[sorted_arcs // 2, 2], 0)
+        self.backward = place[1::2]
+
+    def network(self, gain: I64, price: I64, is_open: _Bools, flag: I64) -> Network:
+        """Return the network in which nodes have gains and prices, and those count that are open."""
+        return Network(
+            first=self._first,
+            to=self._to,
+            back=self._back,
+            rest=self._rest.copy(),
+            gain=gain,
+            price=price,
+            is_open=is_open,
+            level=np.zeros(len(is_open), dtype=np.int64),
+            arc=np.zeros(len(is_open), dtype=np.int64),
+            queue=np.zeros(len(is_open), dtype=np.int64),
+            path=np.zeros(len(is_open), dtype=np.int64),
+            flag=flag,
+        )
 
 
 class Cuts:
@@ -44,21 +83,10 @@ class Cuts:
         self._net = np.zeros(self.n, dtype=np.int64)
         np.add.at(self._net, step_macro, moves.net)
         self._size, self._moves = moves.size, moves
-        nodes = self.n + len(moves.size)
-        arcs = [(v, u) for v, row in enumerate(part.before) for u in row]
+        arcs = [(v, u, ENDLESS) for v, row in enumerate(part.before) for u in row]
         tensor = np.repeat(np.arange(len(moves.size)), np.diff(moves.reader_first))
-        arcs += [(self.n + int(t), int(v)) for t, v in zip(tensor, moves.reader, strict=True)]
-        out: list[list[int]] = [[] for _ in range(nodes)]
-        for k, (a, b) in enumerate(arcs):
-            out[a].append(2 * k)
-            out[b].append(2 * k + 1)
-        self._first, sorted_arcs = rows_of(out)
-        place = np.empty(2 * len(arcs), dtype=np.int64)
-        place[sorted_arcs] = np.arange(2 * len(arcs))
-        ends = np.array(arcs, dtype=np.int64).reshape(-1, 2)[:, ::-1].ravel()
-        self._to, self._back = ends[sorted_arcs], place[sorted_arcs ^ 1]
-        # Arcs alternate with their reverses, which carry nothing at first.
-        self._rest = np.where(sorted_arcs % 2 == 0, _ENDLESS, 0)
+        arcs += [(self.n + int(t), int(v), ENDLESS) for t, v in zip(tensor, moves.reader, strict=True)]
+        self._arcs = FlowArcs(self.n + len(moves.size), arcs)
 
     def cut(self, macro: int, step: int) -> Cut | None:
         """Return the cut for a step of a macro; None where the flag was set, or it has too many choices.
@@ -110,21 +138,10 @@ class Cuts:
         first = int(moves.step_first[macro])
         unread = moves.free[moves.free_first[first + step] : moves.free_first[moves.step_first[macro + 1]]]
         is_open[n + unread] = False
-        network = Network(
-            first=self._first,
-            to=self._to,
-            back=self._back,
-            rest=self._rest.copy(),
-            # Macros that free bytes are gains, those that add some are prices: the cut is the cheapest closed set.
-            gain=np.concatenate((np.maximum(-self._net, 0), self._size)),
-            price=np.concatenate((np.maximum(self._net, 0), np.zeros(len(self._size), dtype=np.int64))),
-            is_open=is_open,
-            level=np.zeros(len(is_open), dtype=np.int64),
-            arc=np.zeros(len(is_open), dtype=np.int64),
-            queue=np.zeros(len(is_open), dtype=np.int64),
-            path=np.zeros(len(is_open), dtype=np.int64),
-            flag=self._flag,
-        )
+        # Macros that free bytes are gains, those that add some are prices: the cut is the cheapest closed set.
+        gain = np.concatenate((np.maximum(-self._net, 0), self._size))
+        price = np.concatenate((np.maximum(self._net, 0), np.zeros(len(self._size), dtype=np.int64)))
+        network = self._arcs.network(gain, price, is_open, self._flag)
         if close_cheaply(Reference(network)) != CUT:
             return None
         done = bought | ((network.level[:n] >= 0) & is_open[:n])

@@ -5,95 +5,32 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import Literal
+from typing import Self
 
+from memplan.capabilities.inputs import PlanAndProblem
+from memplan.capabilities.order.answer import CutWitness, ExhaustionWitness, OrderAnswer, StateWitness, Witness
+from memplan.capabilities.order.options import TIME_LIMIT_S
 from memplan.capabilities.order.search.allowance import WORK_PER_S, Allowance, allowance
 from memplan.capabilities.order.search.cuts import Cut
 from memplan.capabilities.order.search.macros import MacroGraph, macro_graph
-from memplan.capabilities.order.search.nearness import moves_of
 from memplan.capabilities.order.search.part_search import PartSearch, RefusedBudget
 from memplan.capabilities.order.search.parts import parts_of
-from memplan.capabilities.order.search.regions import OrderedRegions, RegionOrder, with_regions_ordered
+from memplan.capabilities.order.search.regions import OrderedRegions, with_regions_ordered
 from memplan.capabilities.order.search.starts import breadth_first, depth_first
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
 
-TIME_LIMIT_S = 60.0
 
-
-@dataclass(frozen=True)
-class StateWitness:
-    """The bound is the bytes alive after exactly `done` has run: every order has that state."""
-
-    done: tuple[int, ...]
-    kind: Literal["state"] = "state"
-
-
-@dataclass(frozen=True)
-class CutWitness:
-    """The bound is the bytes alive while `operation` runs after exactly `done`; no state where it can run has fewer."""
-
-    operation: int
-    done: tuple[int, ...]
-    kind: Literal["cut"] = "cut"
-
-
-@dataclass(frozen=True)
-class ExhaustionWitness:
-    """The bound is one more than `budget`: a complete search of `operations` in this direction found none within."""
-
-    budget: int
-    direction: Literal["forward", "backward"]
-    operations: tuple[int, ...]
-    kind: Literal["exhaustion"] = "exhaustion"
-
-
-Witness = StateWitness | CutWitness | ExhaustionWitness
-
-
-@dataclass(frozen=True)
-class OrderResult:
-    """An order of operations, by their positions, and how good it is known to be; bytes, and seconds.
-
-    `graph` is the one that the order is of, with its regions in the orders that were found, `regions` those that differ
-    from the given ones. `wall_time_s` is None for a deterministic search.
-    """
-
-    order: tuple[int, ...]
-    peak: int
-    lower_bound: int
-    given_peak: int
-    witness: Witness
-    wall_time_s: float | None
-    graph: OperationGraph
-    regions: tuple[RegionOrder, ...] = ()
-
-    @property
-    def status(self) -> Literal["optimal", "feasible"]:
-        """Say whether the peak is proved to be the least."""
-        return "optimal" if self.peak == self.lower_bound else "feasible"
-
-    @property
-    def gap(self) -> float | None:
-        """Return peak / lower bound - 1; None where the bound is 0 and the peak is not."""
-        if self.peak == self.lower_bound:
-            return 0.0
-        return self.peak / self.lower_bound - 1 if self.lower_bound else None
-
-    @property
-    def moves(self) -> int:
-        """Return the fewest operations that have to be moved to make the order of the given one."""
-        return moves_of(self.order)
-
-
-def given_order(graph: OperationGraph) -> OrderResult:
+def given_order(graph: OperationGraph) -> OrderAnswer:
     """Return the given order as an answer, with the bound that takes no search: the bytes alive before all of it."""
-    order, start = tuple(range(len(graph.ops))), bytes_after(graph, ())
+    order = range(len(graph.ops))
     peak = peak_of(graph, order)
-    return OrderResult(order, peak, start, peak, StateWitness(()), None, graph)
+    return OrderAnswer.of_order(
+        graph, order, peak, bytes_after(graph, ()), peak, witness=StateWitness(()), wall_time_s=None
+    )
 
 
 def order_operations(
@@ -102,49 +39,64 @@ def order_operations(
     time_limit_s: float = TIME_LIMIT_S,
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
-) -> OrderResult:
-    """Find an order of operations with the least peak, and prove it if that can be done in time.
+) -> OrderAnswer:
+    """Find an order of operations with the least peak, and prove it if that can be done in time; nothing is planned.
 
     Regions are ordered first, inside, for half of the time at most.
     The result is never worse than the given order, breadth first and depth first. A `deterministic`
     search counts work instead of time, and gives one result everywhere. `cancelled` ends the search when it is set.
     Raises OptionError for a time limit below 0, InvalidPlanError for an order that the check rejects.
     """
-    began = time.monotonic()
     inside = order_regions(graph, time_limit_s, deterministic, cancelled)
     with allowance(inside.rest_s, deterministic, cancelled) as left:
         search = OrderSearch(inside.ordered.graph, left)
         search.run()
-    return inside.result_of(search.result(), began)
+    return inside.answer(search, search.best())
 
 
 @dataclass(frozen=True)
 class OrderedInside:
-    """A graph as it was given, and with its regions ordered; `rest_s` is the time left for the graph itself."""
+    """A graph as it was given, and with its regions ordered; `rest_s` is the time left for the graph itself.
+
+    The search began at the time `began` of the monotonic clock; None where it counts work.
+    """
 
     given: OperationGraph
     ordered: OrderedRegions
     rest_s: float
+    began: float | None
 
-    def result_of(self, found: OrderResult, began: float) -> OrderResult:
-        """Return a result for the ordered graph as one for the given graph, whose search began at a time."""
-        wall_time_s = None if found.wall_time_s is None else round(time.monotonic() - began, 6)
-        found = replace(found, wall_time_s=wall_time_s)
-        if self.ordered.graph is self.given:
-            return found
-        given_peak = peak_of(self.given, range(len(self.given.ops)))
-        least = _least(found, self.ordered.slack)
-        return replace(found, lower_bound=least, given_peak=given_peak, regions=self.ordered.orders)
+    @classmethod
+    def as_given(cls, graph: OperationGraph, time_limit_s: float, deterministic: bool) -> Self:
+        """Return a graph whose regions keep their orders."""
+        return cls(graph, OrderedRegions(graph), time_limit_s, None if deterministic else time.monotonic())
+
+    def answer(self, search: OrderSearch, order: Sequence[int], placed: PlanAndProblem | None = None) -> OrderAnswer:
+        """Return the answer that an order of the graph with its regions ordered is."""
+        graph = self.ordered.graph
+        return OrderAnswer.of_order(
+            self.given,
+            order,
+            peak_of(graph, order),
+            max(0, search.bound - self.ordered.slack),
+            peak_of(self.given, range(len(self.given.ops))),
+            ordered=graph,
+            placed=placed,
+            witness=search.witness(),
+            regions=self.ordered.orders,
+            wall_time_s=None if self.began is None else round(time.monotonic() - self.began, 6),
+        )
 
 
 def order_regions(
     graph: OperationGraph, time_limit_s: float, deterministic: bool, cancelled: threading.Event | None
 ) -> OrderedInside:
     """Order the regions of a graph, for half of the time at most; raises OptionError for a limit that is none."""
-    check_limit(time_limit_s)
+    if not 0 <= time_limit_s < float("inf"):
+        raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
     rest_s, began = time_limit_s / 2, time.monotonic()
 
-    def order_of(region: OrderedRegions) -> tuple[Sequence[int], int]:
+    def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
         nonlocal rest_s
         limit_s, since = max(0.0, rest_s / 2), time.monotonic()
         with allowance(limit_s, deterministic, cancelled) as left:
@@ -152,31 +104,19 @@ def order_regions(
             given_work = left.work_left
             search.run()
             rest_s -= (given_work - left.work_left) / WORK_PER_S if deterministic else time.monotonic() - since
-        found = search.result()
-        order = found.order if found.peak < found.given_peak else range(len(region.graph.ops))
-        return order, _least(found, region.slack)
+        return search.best(), max(0, search.bound - region.slack)
 
     ordered = with_regions_ordered(graph, order_of)
-    left_s = time_limit_s if deterministic else max(0.0, time_limit_s - (time.monotonic() - began))
-    return OrderedInside(graph, ordered, left_s)
-
-
-def _least(found: OrderResult, slack: Sequence[int]) -> int:
-    """Return what is left of a bound if operations needed less work by their `slack`: no peak falls by more."""
-    return max(0, found.lower_bound - max(slack, default=0))
-
-
-def check_limit(time_limit_s: float) -> None:
-    """Raise OptionError for a time limit that is below 0 or not finite."""
-    if not 0 <= time_limit_s < float("inf"):
-        raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
+    if deterministic:
+        return OrderedInside(graph, ordered, time_limit_s, None)
+    return OrderedInside(graph, ordered, max(0.0, time_limit_s - (time.monotonic() - began)), began)
 
 
 class OrderSearch:
     """The search of one graph, part by part; it can give other orders when it has ended."""
 
     def __init__(self, graph: OperationGraph, left: Allowance) -> None:
-        self._graph, self._left, self._began = graph, left, time.monotonic()
+        self._graph, self._left = graph, left
         self._starts = [list(range(len(graph.ops))), breadth_first(graph), depth_first(graph)]
         self._start_peaks = [peak_of(graph, start) for start in self._starts]
         self._reduced = macro_graph(graph)
@@ -186,21 +126,40 @@ class OrderSearch:
         """Search until the peak is proved to be the least, or the allowance is used up."""
         _search(self._searches, self._left)
 
-    def result(self) -> OrderResult:
+    def best(self) -> tuple[int, ...]:
         """Return the best order, checked; raises InvalidPlanError for one that the check rejects."""
-        searches, reduced = self._searches, self._reduced
-        needed = max((search.peak for search in searches), default=0)
-        found = self._operations(search.members_within(needed) for search in searches)
+        needed = max((search.peak for search in self._searches), default=0)
+        found = self._operations(search.members_within(needed) for search in self._searches)
         starts = zip(self._start_peaks, self._starts, strict=True)
         # The given order stands first: it is the answer wherever its peak is the least.
         peak, order = min([*starts, (peak_of(self._graph, found), found)], key=itemgetter(0))
-        best = max(searches, key=lambda search: search.bound, default=None)
-        bound = best.bound if best else reduced.start
-        witness = _witness(self._graph, reduced, best) if best else StateWitness(())
-        wall_time_s = None if self._left.deadline is None else round(time.monotonic() - self._began, 6)
-        result = OrderResult(tuple(order), peak, bound, self._start_peaks[0], witness, wall_time_s, self._graph)
-        _check(self._graph, result)
-        return result
+        check_bound(self._graph, peak, self.bound, self.witness())
+        return tuple(order)
+
+    @property
+    def bound(self) -> int:
+        """The bytes that no order is below, as far as is proved."""
+        return max((search.bound for search in self._searches), default=self._reduced.start)
+
+    def witness(self) -> Witness:
+        """Say what proves the bound, in operations."""
+        if not self._searches:
+            return StateWitness(())
+        reduced, best = self._reduced, max(self._searches, key=lambda search: search.bound)
+        proof, members = best.proof, best.part.members
+        done = reduced.operations_of(range(members[0]))
+        if isinstance(proof, RefusedBudget):
+            return ExhaustionWitness(proof.budget, proof.direction, tuple(reduced.operations_of(members)))
+        if isinstance(proof, Cut):
+            done += reduced.operations_of(members[k] for k in proof.done)
+            running = reduced.macros[members[proof.macro]].operations
+            along = bytes_along(self._graph, [*done, *running])
+            at = along.index(proof.bound, len(done)) - len(done)
+            return CutWitness(running[at], (*done, *running[:at]))
+        # Of the bytes alive before and after the part the larger ones are the bound.
+        if best.part.end > best.part.start:
+            done += reduced.operations_of(members)
+        return StateWitness(tuple(done))
 
     def use(self, left: Allowance) -> None:
         """Go on with another allowance."""
@@ -242,33 +201,15 @@ def _search(searches: list[PartSearch], left: Allowance) -> None:
         highest.advance(floor)
 
 
-def _witness(graph: OperationGraph, reduced: MacroGraph, best: PartSearch) -> Witness:
-    """Say what proves the bound of a part, in operations."""
-    proof, members = best.proof, best.part.members
-    done = reduced.operations_of(range(members[0]))
-    if isinstance(proof, RefusedBudget):
-        return ExhaustionWitness(proof.budget, proof.direction, tuple(reduced.operations_of(members)))
-    if isinstance(proof, Cut):
-        done += reduced.operations_of(members[k] for k in proof.done)
-        running = reduced.macros[members[proof.macro]].operations
-        at = bytes_along(graph, [*done, *running]).index(proof.bound, len(done)) - len(done)
-        return CutWitness(running[at], (*done, *running[:at]))
-    # Of the bytes alive before and after the part the larger ones are the bound.
-    if best.part.end > best.part.start:
-        done += reduced.operations_of(members)
-    return StateWitness(tuple(done))
-
-
-def _check(graph: OperationGraph, result: OrderResult) -> None:
+def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) -> None:
     """Raise InvalidPlanError for a bound above the peak, or a witness that does not have the bytes of the bound."""
-    witness = result.witness
-    if result.lower_bound > result.peak:
-        raise InvalidPlanError(f"lower_bound: must be at most the peak ({result.peak}), got {result.lower_bound}")
+    if bound > peak:
+        raise InvalidPlanError(f"lower_bound: must be at most the peak ({peak}), got {bound}")
     if isinstance(witness, ExhaustionWitness):
         found = witness.budget + 1
     elif isinstance(witness, CutWitness):
         found = bytes_beside(graph, set(witness.done), witness.operation)
     else:
         found = bytes_after(graph, witness.done)
-    if found != result.lower_bound:
-        raise InvalidPlanError(f"lower_bound: must be what its witness has ({found}), got {result.lower_bound}")
+    if found != bound:
+        raise InvalidPlanError(f"lower_bound: must be what its witness has ({found}), got {bound}")

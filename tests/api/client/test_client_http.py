@@ -22,7 +22,7 @@ from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.patience import Patience
 from memplan.api.client.values import RemoteEvent
 from memplan.api.options import Options
-from memplan.capabilities.order.order import OrderOptions
+from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem

@@ -14,7 +14,7 @@ from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.service.answering import QUESTIONS
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import request_model
-from memplan.capabilities.order.order import OrderOptions
+from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.audit import verify
 from memplan.planner.model.plan import Plan

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memplan import OperationsError, order_operations, recompute_frontier
+from memplan import OperationsError, OrderOptions, order, order_operations
 from memplan.api.torch.graphs import flops_of, graph_of
 from memplan.api.torch.passes import reordered, with_clones, with_order
 from memplan.planner.errors import FormatError
@@ -75,11 +75,13 @@ def test_a_training_step_computes_the_same_bits_in_every_order_and_with_clones(o
     module, given = _step(optimized)
     expected = _results(module, given)
     found = graph_of(module, cost=flops_of)
-    order = order_operations(found.graph, time_limit_s=5, deterministic=True)
-    assert order.peak <= order.given_peak
-    assert all(map(torch.equal, _results(with_order(found, order.order), given), expected))
+    best = order_operations(found.graph, time_limit_s=5, deterministic=True)
+    assert best.peak <= best.given_peak
+    assert all(map(torch.equal, _results(with_order(found, best.order), given), expected))
     assert all(map(torch.equal, _results(reordered(module, deterministic=True), given), expected))
-    frontier = recompute_frontier(found.graph, points=3, time_limit_s=2, deterministic=True)
+    options = OrderOptions(recompute=True, points=3, time_limit_s=2, deterministic=True)
+    frontier = order(found.graph, options).recomputed
+    assert frontier is not None
     assert len(frontier.points) > 1
     for point in frontier.points:
         assert all(map(torch.equal, _results(with_clones(found, point), given), expected))

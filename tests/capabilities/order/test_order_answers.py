@@ -8,7 +8,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from memplan.capabilities.capability import Control
-from memplan.capabilities.order.order import CAPABILITY, OrderAnswer, OrderOptions, order
+from memplan.capabilities.order.answer import OrderAnswer
+from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.order import CAPABILITY, order
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from tests.support.operation_graphs import ORDERED_INSIDE

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memplan import Buffer, OperationGraph, Pool, Problem, order_and_place, recompute_frontier, solve
+from memplan import Buffer, OperationGraph, OrderOptions, Pool, Problem, order, solve
 from memplan.api.cli.main import main
 from memplan.api.reports.page.comparison import PlanOf, comparison_page
 from memplan.api.reports.page.file_page import plan_page
@@ -142,8 +142,7 @@ def test_several_models_lie_along_time_in_colours_of_their_own(browser: Any, tmp
 
 def test_an_order_is_shown_before_and_after(opened: Any) -> None:
     graph = OperationGraph.model_validate(SUMS)
-    found = order_and_place(graph, time_limit_s=5)
-    shown = opened(order_page("sums", graph, found))
+    shown = opened(order_page("sums", order(graph, OrderOptions(time_limit_s=5))))
     assert "33 B → 18 B" in shown.page.inner_text(".bar >> nth=1")
     assert shown.page.locator(".links .moved").count() > 0
 
@@ -152,9 +151,10 @@ def test_a_frontier_of_recompute_opens_its_points(opened: Any) -> None:
     sizes = [64, 1, 64, 1, 65]
     ops = [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}, {"in": [2], "out": [3]}]
     graph = OperationGraph.model_validate({"size": sizes, "kept": [4], "ops": [*ops, {"in": [0, 3], "out": [4]}]})
-    frontier = recompute_frontier(graph, time_limit_s=5)
-    shown = opened(recompute_page("again", graph, frontier))
-    assert shown.page.locator("circle.point").count() == len(frontier.points)
+    answer = order(graph, OrderOptions(recompute=True, time_limit_s=5))
+    shown = opened(recompute_page("again", answer))
+    assert answer.recomputed is not None
+    assert shown.page.locator("circle.point").count() == len(answer.recomputed.points)
 
 
 def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:

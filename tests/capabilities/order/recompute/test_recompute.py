@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memplan import OperationGraph, OptionError, read_graph, recompute_frontier
-from memplan.capabilities.order.recompute.frontier import RecomputeFrontier
+from memplan import Control, OperationGraph, OrderOptions, Recomputed, order, read_graph
+from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.rewriting_check import check_rewriting
@@ -18,6 +19,14 @@ from tests.support.operation_graphs import random_graph, with_pairs
 from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
 
 RESNET = Path(__file__).parents[4] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
+
+
+def recomputed(graph: OperationGraph, control: Control | None = None, **options: Any) -> Recomputed:
+    """Return the programs of a graph in which operations run again, by counted work if nothing else is said."""
+    options = {"time_limit_s": 5, "deterministic": control is None, **options}
+    found = order(graph, OrderOptions(recompute=True, **options), control or Control()).recomputed
+    assert found is not None
+    return found
 
 
 def _plain(seed: int, n: int) -> OperationGraph:
@@ -39,7 +48,7 @@ def _spans(distance: int) -> OperationGraph:
     return OperationGraph.model_validate({"size": [100, *[40] * distance, 1, 1], "kept": [distance + 2], "ops": ops})
 
 
-def _assert_sound(graph: OperationGraph, frontier: RecomputeFrontier) -> None:
+def _assert_sound(graph: OperationGraph, frontier: Recomputed) -> None:
     costs = costs_of(graph)
     peaks = [point.peak for point in frontier.points]
     extra = [point.extra_cost for point in frontier.points]
@@ -55,7 +64,7 @@ def _assert_sound(graph: OperationGraph, frontier: RecomputeFrontier) -> None:
 
 def test_what_is_cheap_and_large_is_made_again() -> None:
     graph = _spans(4)
-    frontier = recompute_frontier(graph, time_limit_s=10, deterministic=True)
+    frontier = recomputed(graph)
     _assert_sound(graph, frontier)
     assert [(point.peak, point.extra_cost, point.clones) for point in frontier.points] == [(180, 0, ()), (141, 2, (0,))]
 
@@ -63,8 +72,9 @@ def test_what_is_cheap_and_large_is_made_again() -> None:
 def test_where_it_is_ended_at_once_the_program_without_clones_is_planned() -> None:
     graph, cancelled = read_graph(RESNET), threading.Event()
     cancelled.set()
-    (point,) = recompute_frontier(graph, cancelled=cancelled).points
+    (point,) = recomputed(graph, Control(cancelled=cancelled)).points
     assert point.clones == ()
+    assert point.placed is not None
     assert point.placed.plan.peak == point.peak > 0
 
 
@@ -75,7 +85,7 @@ def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -
     for seed in seeds(25):
         graph = _plain(seed, 5)
         costs = costs_of(graph)
-        frontier = recompute_frontier(graph, time_limit_s=5, deterministic=True)
+        frontier = recomputed(graph)
         _assert_sound(graph, frontier)
         for point in frontier.points:
             least = least_extra_cost(graph, costs, point.live_peak)
@@ -89,14 +99,14 @@ def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -
 def test_frontiers_of_random_graphs_with_all_features_are_sound() -> None:
     for seed in seeds(20):
         graph = random_graph(random.Random(seed), 9)
-        _assert_sound(graph, recompute_frontier(graph, time_limit_s=5, points=4, deterministic=True))
+        _assert_sound(graph, recomputed(graph, points=4))
 
 
 @pytest.mark.drawn
 def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
     for seed in seeds(15):
         graph = with_pairs(random.Random(seed), random_graph(random.Random(seed), 8))
-        frontier = recompute_frontier(graph, time_limit_s=5, points=3, deterministic=True)
+        frontier = recomputed(graph, points=3)
         for point in frontier.points:
             assert point.lower_bound <= point.live_peak <= point.peak
             assert point.live_peak <= bytes_of_runs(graph, point.order)
@@ -105,7 +115,7 @@ def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
 @pytest.mark.slow
 def test_a_training_step_needs_half_for_a_sixth_more_work() -> None:
     graph = read_graph(RESNET)
-    frontier = recompute_frontier(graph, points=4, time_limit_s=1, deterministic=True)
+    frontier = recomputed(graph, points=4, time_limit_s=1)
     _assert_sound(graph, frontier)
     assert frontier.points[0].peak == 40_309_764
     assert frontier.points[-1].peak < 0.5 * frontier.points[0].peak
@@ -115,21 +125,21 @@ def test_a_training_step_needs_half_for_a_sixth_more_work() -> None:
 @pytest.mark.slow
 def test_a_budget_is_met_at_a_low_cost_and_a_cost_is_not_exceeded() -> None:
     graph = read_graph(RESNET)
-    within = recompute_frontier(graph, budget=30_000_000, time_limit_s=1, deterministic=True)
+    within = recomputed(graph, within=30_000_000, time_limit_s=1)
     assert within.is_within
     assert within.points[-1].peak <= 30_000_000
     assert within.points[-1].extra_cost < 0.06 * within.cost
-    cheap = recompute_frontier(graph, extra_cost=0.05, time_limit_s=1, deterministic=True)
+    cheap = recomputed(graph, extra_cost=0.05, time_limit_s=1)
     _assert_sound(graph, cheap)
     assert cheap.points[-1].extra_cost <= 0.05 * cheap.cost
     assert cheap.points[-1].peak < 30_000_000
-    assert not recompute_frontier(_spans(4), budget=10, time_limit_s=5, deterministic=True).is_within
+    assert not recomputed(_spans(4), within=10).is_within
 
 
 def test_what_may_run_only_once_does() -> None:
     graph = _spans(4)
     once = (graph.ops[0].model_copy(update={"once": True}), *graph.ops[1:])
-    frontier = recompute_frontier(graph.model_copy(update={"ops": once}), time_limit_s=5, deterministic=True)
+    frontier = recomputed(graph.model_copy(update={"ops": once}))
     assert [point.clones for point in frontier.points] == [()]
 
 
@@ -138,14 +148,14 @@ def test_nothing_runs_again_behind_a_change_of_what_it_reads() -> None:
     rows = [row.model_dump(by_alias=True) for row in graph.ops]
     rows.insert(1, {"in": [5], "out": [5], "cost": 0})
     changes = OperationGraph.model_validate({**graph.model_dump(by_alias=True), "given": [5], "ops": rows})
-    frontier = recompute_frontier(changes, time_limit_s=5, deterministic=True)
+    frontier = recomputed(changes)
     _assert_sound(changes, frontier)
     assert all(0 not in point.clones for point in frontier.points)
 
 
 def test_empty_graphs_and_zeros_have_one_point() -> None:
     for graph in (OperationGraph(), OperationGraph.model_validate({"size": [0], "ops": [{"out": [0]}]})):
-        frontier = recompute_frontier(graph, time_limit_s=5, deterministic=True)
+        frontier = recomputed(graph)
         assert [(point.peak, point.extra_cost) for point in frontier.points] == [(0, 0)]
 
 
@@ -157,39 +167,23 @@ def test_huge_sizes_and_costs_do_not_overflow() -> None:
         kept=graph.kept,
         ops=tuple(row.model_copy(update={"cost": (row.cost or 0) * 2**59}) for row in graph.ops),
     )
-    frontier = recompute_frontier(large, time_limit_s=5, deterministic=True)
+    frontier = recomputed(large)
     _assert_sound(large, frontier)
     assert frontier.points[-1].extra_cost == 2 * 2**59
 
 
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"budget": -1}, "budget"),
-        ({"budget": 1, "extra_cost": 0.1}, "budget"),
-        ({"extra_cost": float("nan")}, "extra_cost"),
-        ({"points": 0}, "points"),
-        ({"time_limit_s": -1.0}, "time_limit_s"),
-    ],
-)
-def test_options_that_are_none_are_refused(wrong: dict[str, float], named: str) -> None:
-    with pytest.raises(OptionError, match=f"^{named}: "):
-        recompute_frontier(_spans(2), **wrong)  # type: ignore[arg-type]
-
-
 def test_the_check_finds_a_program_that_does_not_compute_the_same() -> None:
     graph = _spans(4)
-    point = recompute_frontier(graph, time_limit_s=5, deterministic=True).points[-1]
-    form = point.rewritten
-    order = range(len(form.runs))
-    check_rewriting(graph, form.graph, form.runs, form.tensors, order)
+    form = rewritten(graph, recomputed(graph).points[-1].order)
+    every = range(len(form.runs))
+    check_rewriting(graph, form.graph, form.runs, form.tensors, every)
     with pytest.raises(OperationsError, match="must use what operation"):
-        check_rewriting(graph, form.graph, (1, *form.runs[1:]), form.tensors, order)
+        check_rewriting(graph, form.graph, (1, *form.runs[1:]), form.tensors, every)
     everywhere_zero = ([0] * len(form.graph.size), [0] * len(form.graph.ops))
     with pytest.raises(OperationsError, match="must hold"):
-        check_rewriting(graph, form.graph, form.runs, form.tensors, order, everywhere_zero)
+        check_rewriting(graph, form.graph, form.runs, form.tensors, every, everywhere_zero)
     with pytest.raises(OperationsError, match="order"):
         check_rewriting(graph, form.graph, form.runs, form.tensors, [0] * len(form.runs))
     late = form.graph.model_copy(update={"kept": (0,)})
     with pytest.raises(OperationsError, match="kept"):
-        check_rewriting(graph, late, form.runs, form.tensors, order)
+        check_rewriting(graph, late, form.runs, form.tensors, every)

@@ -9,9 +9,10 @@ import pytest
 from memplan.api.bench.orders import ORDERERS
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.repairs.orders import repairs_of_graph
+from memplan.capabilities.order.certificate import certify_order
+from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.order import order
 from memplan.capabilities.order.placement.joint import order_and_place
-from memplan.capabilities.order.recompute.frontier import recompute_frontier
-from memplan.capabilities.order.search.certificate import certify_order
 from memplan.capabilities.order.search.regions import RegionOrder, permuted
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.liveness.ordered import problem_of_order
@@ -66,14 +67,15 @@ def applied(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[
 def test_the_peak_is_that_of_the_best_orders_inside() -> None:
     for found in (
         order_operations(CALL, deterministic=True),
-        order_and_place(CALL, control=Control(counted_s=10.0)).result,
+        order_and_place(CALL, control=Control(counted_s=10.0)),
     ):
         assert (found.given_peak, found.peak, found.lower_bound, found.status) == (206, 107, 107, "optimal")
         assert [region.path for region in found.regions] == [(0, 0)]
-        assert peak_of(found.graph, found.order) == 107
-    frontier = recompute_frontier(CALL, deterministic=True, time_limit_s=1)
-    assert (frontier.given_peak, frontier.points[0].peak, frontier.points[0].status) == (206, 107, "optimal")
-    assert len(frontier.regions) == 1
+        assert peak_of(found.ordered or CALL, found.order) == 107
+    again = order(CALL, OrderOptions(recompute=True, deterministic=True, time_limit_s=1))
+    assert again.recomputed is not None
+    first = again.recomputed.points[0]
+    assert (again.given_peak, first.peak, first.status, len(again.regions)) == (206, 107, "optimal", 1)
 
 
 def test_repairs_know_the_orders_inside() -> None:
@@ -90,7 +92,7 @@ def test_a_benchmark_counts_the_bytes_of_the_orders_inside() -> None:
 
 def test_no_certificate_is_written_for_what_orders_inside_decide() -> None:
     found = certify_order(CALL, order_operations(CALL, deterministic=True))
-    assert (found.text, found.reason) == ("", "the bound is by ops[0], whose regions have orders of their own")
+    assert (found.text, found.reason) == (None, "the bound is by ops[0], whose regions have orders of their own")
 
 
 @pytest.mark.parametrize("limit_s", [0.0, 1e-6, 5.0])
@@ -110,7 +112,9 @@ def test_what_is_planned_has_the_orders_inside() -> None:
         rng = random.Random(seed)
         graph = with_regions(rng, random_graph(rng, 4), 1)
         placed = order_and_place(graph, control=Control(counted_s=1.0), time_limit_s=1)
-        assert verify(placed.problem, placed.plan) == ()
-        assert placed.problem == problem_of_order(placed.result.graph, placed.result.order)
-        assert placed.result.peak == least_with_regions(graph), seed
-        assert placed.status == ("optimal" if placed.placed_peak == placed.result.lower_bound else "feasible")
+        assert placed.placed is not None
+        assert placed.ordered is not None
+        assert verify(placed.placed.problem, placed.placed.plan) == ()
+        assert placed.placed.problem == problem_of_order(placed.ordered, placed.order)
+        assert placed.peak == least_with_regions(graph), seed
+        assert placed.placed_status == ("optimal" if placed.placed_peak == placed.lower_bound else "feasible")

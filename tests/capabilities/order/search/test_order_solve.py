@@ -11,14 +11,8 @@ from typing import Any
 
 import pytest
 
-from memplan.capabilities.order.search import solve
-from memplan.capabilities.order.search.solve import (
-    CutWitness,
-    ExhaustionWitness,
-    OrderResult,
-    StateWitness,
-    order_operations,
-)
+from memplan.capabilities.order.answer import CutWitness, ExhaustionWitness, StateWitness, Witness
+from memplan.capabilities.order.search.solve import check_bound, order_operations
 from memplan.capabilities.order.search.starts import breadth_first, depth_first
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
@@ -69,6 +63,7 @@ def test_a_bound_has_a_witness() -> None:
         graph = random_graph(rng, rng.randint(1, 8)) if seed % 2 else twin_graph(rng)
         result = order_operations(graph, deterministic=True)
         witness = result.witness
+        assert witness is not None
         kinds.add(witness.kind)
         if isinstance(witness, CutWitness):
             assert bytes_beside(graph, witness.done, witness.operation) == result.lower_bound
@@ -169,10 +164,12 @@ def joined(graphs: list[OperationGraph]) -> OperationGraph:
     return graph_from({"size": size, **named, "ops": ops})
 
 
-def test_a_result_that_its_witness_does_not_bear_out_never_leaves() -> None:
+@pytest.mark.parametrize(
+    ("bound", "witness"),
+    [(5, StateWitness((0,))), (3, CutWitness(0, ())), (4, StateWitness(())), (4, StateWitness((0,)))],
+)
+def test_a_bound_that_its_witness_does_not_bear_out_never_leaves(bound: int, witness: Witness) -> None:
     graph = graph_from({"size": [4], "ops": [{"out": [0]}]})
-    good = order_operations(graph, deterministic=True)
-    for change in ({"lower_bound": 5}, {"lower_bound": 3}, {"witness": StateWitness(())}):
-        facts = {name: getattr(good, name) for name in OrderResult.__dataclass_fields__}
-        with pytest.raises(InvalidPlanError, match="lower_bound: must be"):
-            solve._check(graph, OrderResult(**{**facts, **change}))
+    check_bound(graph, 4, 4, CutWitness(0, ()))
+    with pytest.raises(InvalidPlanError, match="lower_bound: must be"):
+        check_bound(graph, 4, bound, witness)

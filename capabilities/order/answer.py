@@ -1,0 +1,174 @@
+"""The answer to the question about an order: searches return it, lines and pages read its fields, JSON has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from memplan.capabilities.capability import Answer
+from memplan.capabilities.inputs import PlanAndProblem
+from memplan.capabilities.order.search.nearness import moves_of
+from memplan.capabilities.order.search.regions import RegionOrder
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.in_place import written_over_along
+
+Status = Literal["optimal", "feasible"]
+
+
+@dataclass(frozen=True)
+class StateWitness:
+    """The bound is the bytes alive after exactly `done` has run: every order has that state."""
+
+    done: tuple[int, ...]
+    kind: Literal["state"] = "state"
+
+
+@dataclass(frozen=True)
+class CutWitness:
+    """The bound is the bytes alive while `operation` runs after exactly `done`; no state where it can run has fewer."""
+
+    operation: int
+    done: tuple[int, ...]
+    kind: Literal["cut"] = "cut"
+
+
+@dataclass(frozen=True)
+class ExhaustionWitness:
+    """The bound is one more than `budget`: a complete search of `operations` in this direction found none within."""
+
+    budget: int
+    direction: Literal["forward", "backward"]
+    operations: tuple[int, ...]
+    kind: Literal["exhaustion"] = "exhaustion"
+
+
+Witness = StateWitness | CutWitness | ExhaustionWitness
+
+
+class BoundCertificate(Answer):
+    """The text that proves a bound without memplan, its length and its hash; or the reason why there is none."""
+
+    format: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    text: str | None = None
+    reason: str | None = None
+
+
+class RecomputedPoint(Answer):
+    """A program in which the operations in `clones` run more than once; `order` are operations as they run.
+
+    `peak` is that of the plan, `live_peak` the bytes alive at once; `lower_bound` holds for these clones in any order.
+    A reader takes what was made last. `placed` has the plan, `planned` where that was asked for.
+    """
+
+    peak: int
+    live_peak: int
+    lower_bound: int
+    status: Status
+    extra_cost: int
+    clones: tuple[int, ...]
+    order: tuple[int, ...]
+    planned: PlanAndProblem | None = Field(None, exclude_if=lambda planned: planned is None)
+    placed: SkipJsonSchema[PlanAndProblem | None] = Field(None, exclude=True, repr=False)
+
+
+class Recomputed(Answer):
+    """Programs with falling peaks and rising costs; the last point is the answer. Sizes are in bytes.
+
+    The first point has no clones, and none is worse than another in both. `cost` is that of running every operation
+    once, `is_within` says if the last point is within the limit.
+    """
+
+    extra_cost: int
+    cost: int
+    is_within: bool
+    points: tuple[RecomputedPoint, ...]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the rows of the points for people."""
+        first = self.points[0]
+        yield f"cost         {self.cost:>20,}"
+        yield f"{'peak, bytes':>20}  {'of first':>8}  {'extra cost':>20}  {'of all':>8}  {'clones':>8}  status"
+        for point in self.points:
+            share = f"{100 * point.peak / first.peak:.1f} %" if first.peak else ""
+            part = f"{100 * point.extra_cost / self.cost:.2f} %" if self.cost else ""
+            sizes = f"{point.peak:>20,}  {share:>8}  {point.extra_cost:>20,}  {part:>8}"
+            yield f"{sizes}  {len(point.clones):>8,}  {point.status}"
+        if not self.is_within:
+            yield "no program was found within the limit; the last point is the nearest"
+
+
+class OrderAnswer(Answer):
+    """An order of operations, by their positions in the graph; sizes are in bytes, and `witness` proves the bound.
+
+    `regions` are the orders inside operations that differ from the given ones, `sources` where a model's file has the
+    operations, `written_over` pairs of an output and the input whose bytes it takes. Where operations run again,
+    `recomputed` has the points, and the other fields are those of the last one, without witness and moves. `graph` is
+    the one that was given, `ordered` that with its regions in these orders, and `placed` the plan of `ordered`, whose
+    buffers are named as in `problem_of_order`; answers from elsewhere have none of these.
+    """
+
+    name: str | None = None
+    status: Status
+    peak: int
+    lower_bound: int
+    gap: float | None
+    given_peak: int
+    saved_bytes: int
+    moves: int | None = None
+    wall_time_s: float | None
+    order: tuple[int, ...]
+    witness: Annotated[Witness, Field(discriminator="kind")] | None = None
+    placed_peak: int | None = None
+    placed_status: Status = "feasible"
+    written_over: tuple[tuple[int, int], ...] = ()
+    sources: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda found: not any(found))
+    regions: tuple[RegionOrder, ...] = Field((), exclude_if=lambda found: not found)
+    certificate: BoundCertificate | None = Field(None, exclude_if=lambda found: found is None)
+    planned: PlanAndProblem | None = Field(None, exclude_if=lambda found: found is None)
+    recomputed: Recomputed | None = Field(None, exclude_if=lambda found: found is None)
+    graph: SkipJsonSchema[OperationGraph | None] = Field(None, exclude=True, repr=False)
+    ordered: SkipJsonSchema[OperationGraph | None] = Field(None, exclude=True, repr=False)
+    placed: SkipJsonSchema[PlanAndProblem | None] = Field(None, exclude=True, repr=False)
+
+    @classmethod
+    def of_order(
+        cls,
+        graph: OperationGraph,
+        order: Sequence[int],
+        peak: int,
+        lower_bound: int,
+        given_peak: int,
+        *,
+        ordered: OperationGraph | None = None,
+        placed: PlanAndProblem | None = None,
+        **others: object,
+    ) -> Self:
+        """Return the answer that an order of a graph is, with what follows from its peaks, and from its plan."""
+        placed_peak = None if placed is None else placed.plan.peak
+        facts = {
+            "status": "optimal" if peak == lower_bound else "feasible",
+            "gap": 0.0 if peak == lower_bound else peak / lower_bound - 1 if lower_bound else None,
+            "saved_bytes": given_peak - peak,
+            "moves": moves_of(order),
+            "placed_peak": placed_peak,
+            "placed_status": "optimal" if placed_peak == lower_bound else "feasible",
+            "written_over": tuple(sorted(written_over_along(graph, order).items())),
+            "sources": tuple(graph.ops[operation].source for operation in order),
+        }
+        return cls(
+            name=graph.name,
+            peak=peak,
+            lower_bound=lower_bound,
+            given_peak=given_peak,
+            order=tuple(order),
+            graph=graph,
+            ordered=ordered or graph,
+            placed=placed,
+            **{**facts, **others},
+        )

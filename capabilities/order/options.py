@@ -1,0 +1,85 @@
+"""The options of questions that change the order of operations, and a way to read their graphs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from memplan.capabilities.capability import SearchOptions, Seconds
+from memplan.capabilities.question import Question
+from memplan.capabilities.reading import Reader
+from memplan.capabilities.texts import share_of
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.rows import Alignment, Bytes
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
+
+TIME_LIMIT_S = 60.0
+_POINTS, _MOST_POINTS = 16, 1000
+Goal = Literal["alive", "placed"]
+
+
+def _part(value: object) -> object:
+    """Return the part that a text such as 10% says; numbers as they are."""
+    if not isinstance(value, str):
+        return value
+    part = share_of(value)
+    if part is None:
+        rule = f"must be a part such as 10%, got {shown(value)}"
+        raise PydanticCustomError("rule", "{rule}", {"rule": rule})
+    return part
+
+
+Part = Annotated[float, BeforeValidator(_part), Field(ge=0, allow_inf_nan=False)]
+
+
+class GraphOptions(SearchOptions):
+    """The options of capabilities that change the order of operations."""
+
+    time_limit_s: Seconds = Field(TIME_LIMIT_S, description="Seconds until the answer, all in all.")
+    count_resident: bool = Field(False, description="Count weights, too: they lie in the memory that is planned.")
+    in_place: bool = Field(False, description="Operations that go element by element may write over their inputs.")
+
+    def variant(self, graph: OperationGraph) -> OperationGraph:
+        """Return the graph as these options take it."""
+        counted = with_resident_counted(graph) if self.count_resident else graph
+        return with_overwriting(counted) if self.in_place else counted
+
+
+class OrderOptions(GraphOptions):
+    """Options of an order; `within`, `extra_cost` and `points` are for `recompute` alone."""
+
+    goal: Goal = Field("alive", description="What is to be the least: bytes alive, or those of the plan (placed).")
+    alignment: Alignment = Field(1, description="Place tensors at multiples of so many bytes.")
+    with_certificate: bool = Field(
+        False, description="Answer with the text that proves the bound, if it can be checked."
+    )
+    with_plan: bool = Field(
+        False, description="Answer with the plan in the new order and its problem, too, or with those of each point."
+    )
+    recompute: bool = Field(
+        False, description="Let operations run again where that lowers the peak: points of falling peaks, rising costs."
+    )
+    within: Bytes | None = Field(None, description="The peak to come within, at the least cost of running again.")
+    extra_cost: Part | None = Field(None, description="The most that running again may cost, of all: 10% or 0.1.")
+    points: Annotated[int, Field(ge=1, le=_MOST_POINTS)] = Field(
+        _POINTS, description="Points to look for between the peak without clones and the lowest one."
+    )
+
+    def check(self) -> None:
+        """Raise OptionError for options that do not go together."""
+        alone = ("within", "extra_cost", "points") if not self.recompute else ("goal", "alignment", "with_certificate")
+        for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
+            rule = "must not be given" if self.recompute else "must be given"
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise OptionError(f"{name}: {rule} with recompute{'' if self.recompute else ' only'}")
+        if self.within is not None and self.extra_cost is not None:
+            raise OptionError("within: must not be given together with extra_cost")
+
+
+def unaligned_graph(reader: Reader, data: bytes, name: str, _question: Question) -> OperationGraph:
+    """Return the graph in a file; the alignment is the search's, which would round what a reader has rounded."""
+    reader.options = reader.options.model_copy(update={"alignment": None})
+    return reader.graph(data, name)
