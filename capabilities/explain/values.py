@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memplan.capabilities.order.search.regions import RegionOrder
+from memplan.capabilities.order.answer import RegionOrder
 from memplan.planner.model.plan import Ids, Plan, RuleMember
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id, PlanValue

@@ -11,10 +11,9 @@ from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.inputs import PlanAndProblem
-from memplan.capabilities.order.search.nearness import moves_of
-from memplan.capabilities.order.search.regions import RegionOrder
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.in_place import written_over_along
+from memplan.planner.operations.order_check import moves_of
 
 Status = Literal["optimal", "feasible"]
 
@@ -47,6 +46,17 @@ class ExhaustionWitness:
 
 
 Witness = StateWitness | CutWitness | ExhaustionWitness
+
+
+@dataclass(frozen=True)
+class RegionOrder:
+    """The order of a region's operations; it and the `path` to the region are positions as in the input.
+
+    The path is an operation and one of its regions, then an operation in there and one of its regions, and so on.
+    """
+
+    path: tuple[int, ...]
+    order: tuple[int, ...]
 
 
 class BoundCertificate(Answer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 from memplan.planner.errors import OperationsError
@@ -91,3 +92,15 @@ def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -
 def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) -> int:
     """Return the bytes of an operation's outputs that are written over inputs when it runs after certain others."""
     return sum(graph.counted[output] for output in written_over(graph, operation, ran))
+
+
+def moves_of(order: Sequence[int]) -> int:
+    """Return the fewest operations that have to be moved to make an order of the given one.
+
+    That is the number of operations less the length of the longest ascending subsequence of the order.
+    """
+    ends: list[int] = []
+    for operation in order:
+        at = bisect_left(ends, operation)
+        ends[at : at + 1] = [operation]
+    return len(order) - len(ends)

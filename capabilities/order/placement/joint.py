@@ -11,13 +11,13 @@ from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.options import TIME_LIMIT_S, Goal
 from memplan.capabilities.order.search.allowance import Allowance, allowance
-from memplan.capabilities.order.search.nearness import moves_of, nearby
+from memplan.capabilities.order.search.nearness import nearby
 from memplan.capabilities.order.search.solve import OrderedInside, OrderSearch, order_regions
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
+from memplan.planner.operations.order_check import moves_of, peak_of
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,22 +11,11 @@ from memplan.capabilities.order.search.macros import single_macros
 from memplan.capabilities.order.search.parts import OrderPart, part_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import moves_of
 from memplan.solvers.kernels.abi import Reference
 
 _WORK = 30_000_000
 """The most operations that may be run to find an order nearby."""
-
-
-def moves_of(order: Sequence[int]) -> int:
-    """Return the fewest operations that have to be moved to make an order of the given one.
-
-    That is the number of operations less the length of the longest ascending subsequence of the order.
-    """
-    ends: list[int] = []
-    for operation in order:
-        at = bisect_left(ends, operation)
-        ends[at : at + 1] = [operation]
-    return len(order) - len(ends)
 
 
 def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) -> list[tuple[int, ...]]:

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from memplan.capabilities.order.answer import RegionOrder
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region
 from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import peak_of
 
 Path = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class RegionOrder:
-    """The order of a region's operations; it and the `path` to the region are positions as in the input.
-
-    The path is an operation and one of its regions, then an operation in there and one of its regions, and so on.
-    """
-
-    path: Path
-    order: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from memplan.capabilities.order.placement.joint import order_and_place
-from memplan.capabilities.order.search.nearness import moves_of, nearby
+from memplan.capabilities.order.search.nearness import nearby
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.errors import InputError, OperationsError, OptionError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
-from memplan.planner.operations.order_check import bytes_along, peak_of
+from memplan.planner.operations.order_check import bytes_along, moves_of, peak_of
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds

@@ -9,11 +9,12 @@ import pytest
 from memplan.api.bench.orders import ORDERERS
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.repairs.orders import repairs_of_graph
+from memplan.capabilities.order.answer import RegionOrder
 from memplan.capabilities.order.certificate import certify_order
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.order.placement.joint import order_and_place
-from memplan.capabilities.order.search.regions import RegionOrder, permuted
+from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region, graph_from
