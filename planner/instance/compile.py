@@ -102,7 +102,7 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
     table = problem.buffers
     pools, offsets = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.int64)
     pools[instance.source], offsets[instance.source] = pool, offset * instance.unit
-    # Buffers of no bytes are in no instance (decision 010), but a plan places them as well.
+    # Buffers of no bytes are in no instance (decision 004), but a plan places them as well.
     empty = (table.size == 0).nonzero()[0]
     if len(empty) and len(empty := empty[families(problem)[empty] == empty]):
         ends = np.array(used(instance, pool, offset)) * instance.unit

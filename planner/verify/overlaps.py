@@ -74,7 +74,7 @@ class _Lives:
         if len(self.start) <= _FEW:
             return _no_pair_meets(self.start, self.end, self.low, self.high)
         # The sweep keeps what is alive, or what covers an address, in a sorted list; the shorter list is cheaper
-        # (decision 049).
+        # (decision 053).
         if _crowd(self.start, self.end) <= _crowd(self.low, self.high):
             return _no_two_meet(self.start, self.end, self.low, self.high)
         return _no_two_meet(self.low, self.high, self.start, self.end)

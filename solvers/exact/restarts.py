@@ -202,7 +202,7 @@ class RestartSchedule:
 
     def _guide(self, kind: int) -> I64:
         """Return the placement to follow, if any: the descent's, above the bound, where something may yet be found."""
-        # After a real exhaustion nothing near the last placement is to be found (decision 030).
+        # After a real exhaustion nothing near the last placement is to be found (decision 126).
         return (
             self.no_guide if kind not in (ABOVE, ABOVE_WIDE) or self.is_proving or self.offset is None else self.offset
         )
@@ -223,7 +223,7 @@ class RestartSchedule:
             weight=self.weights[kind],
             capacity=capacity,
             skip_weight=SKIP_WEIGHTS[kind],
-            # A search that is long from one end of time may be short from the other (decision 031).
+            # A search that is long from one end of time may be short from the other (decision 126).
             from_right=from_right,
             node_limit=limit,
             is_thorough=self.rounds[kind] >= 2 and kind not in DIVES,
@@ -237,7 +237,7 @@ class RestartSchedule:
         if kind == LEARNT_DIVE and outcome != FULL:
             for learnt, choice in zip(self.learnt, (order, int(from_right)), strict=True):
                 learnt[:, choice] += 1, self.state.table.counter[UNPLACED] / len(self.component.buffers)
-        # Tables grow only where a run has filled them, as most components need small ones (decision 111).
+        # Tables grow only where a run has filled them, as most components need small ones (decision 126).
         if outcome == FULL:
             self.scale *= 2
             self.state = Reference(State.for_sections(self.component.sections, self.scale))

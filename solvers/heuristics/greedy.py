@@ -49,7 +49,7 @@ def begin(instance: Instance, search: Search) -> None:
     for tried in _plans(instance, search):
         best = search.best
         # On compilers' problems one of the first four is within 5 % of the bound, where orders solve it at all
-        # (decision 046).
+        # (decision 134).
         if tried >= _FIRST and best is not None and best.score[-1] > (1 + _NEAR) * search.bound[-1]:
             return
 

@@ -50,7 +50,7 @@ def planned(
     rows = [found[row].tolist() for row in chain.rows]
     regions = tuple(steps.region(row, number) for number, row in enumerate(rows))
     cascade = Cascade(graph, regions, streamed_tensors(graph, options))
-    # Slides bind tensors at fixed distances, so a region that stays below the peak without one has none (decision 086).
+    # Slides bind tensors at fixed distances, so a region that stays below the peak without one has none (decision 084).
     slides = tuple(needed_slides(cascade, [row[2] for row in rows], chain.peak, options.alignment))
     check_slides(cascade, slides)
     problem = _Lifetimes(cascade, options.alignment).problem(slides, _pools(options, fast))

@@ -47,7 +47,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
     operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
     streamed = streamed_tensors(graph, options)
     whole = np.array([rounded_up(row.bytes, options.alignment) for row in tensors], np.int64)
-    # In the slow memory it takes no bytes of the fast one (decision 083).
+    # In the slow memory it takes no bytes of the fast one (decision 084).
     whole[list(elsewhere)] = 0
     maker = np.array([-1 if made is None else made for made in graph.maker], np.int64)
     last = np.array(last_uses(graph, options), np.int64)

@@ -108,7 +108,7 @@ class _Search:
         sets = list(islice(self._sets(count), MOST_COVERS))
         is_whole = len(sets) < MOST_COVERS
         opened: list[frozenset[int]] = []
-        # One hard plan took the time of all others, so each has a short turn first (decision 074).
+        # One hard plan took the time of all others, so each has a short turn first (decision 072).
         for is_quick, tried in ((True, self._in_turn(sets)), (False, opened)):
             for chosen in tried:
                 if len(self.found) >= self.options.repairs:

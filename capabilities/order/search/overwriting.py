@@ -62,7 +62,7 @@ def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
     for k, j in row.may_overwrite:
         output, tensor = row.outputs[k], row.inputs[j]
         is_dead = tensor not in graph.lasting and tensor not in row.outputs
-        # An output larger than its input would break the proof for commits from the end (decision 061).
+        # An output larger than its input would break the proof for commits from the end (decision 055).
         if is_dead and output in made and 0 < size[output] <= size[tensor]:
             inputs.setdefault(output, set()).add(tensor)
     found = []
