@@ -6,6 +6,7 @@ conflict; banks and colocation require nothing. What does not fit without these 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.intervals import merged
+from memplan.solvers.formulation.conflicts import conflict_matrix, pairs_among, ragged_rows
 from memplan.solvers.kernels.lemmas.tables import FAR, LemmaProblem
 
 _GRANULES = 3
@@ -39,32 +41,6 @@ class LemmaInput:
     tables: LemmaProblem
 
 
-def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
-    """Return which buffers may not share bytes, whatever else is said, bool (n, n)."""
-    n, position = len(buffers), np.full(len(instance), -1)
-    position[buffers] = np.arange(n)
-    near = np.zeros((n, n), dtype=np.bool_)
-    rows = position[instance.lifetime_buffer] >= 0
-    buffer_of, start, end = position[instance.lifetime_buffer[rows]], instance.start[rows], instance.end[rows]
-    order = np.argsort(start, kind="stable")
-    buffer_of, start, end = buffer_of[order], start[order], end[order]
-    after = np.searchsorted(start, end)
-    for k in range(len(buffer_of)):
-        near[buffer_of[k], buffer_of[k + 1 : after[k]]] = True
-    near |= near.T
-    near[_pairs(instance.conflict_first, instance.conflict, position)] = True
-    near[_pairs(instance.share_first, instance.share, position)] = False
-    # Members of a rigid group count as if they could share bytes: certificates leave that rule out.
-    near &= instance.anchor[buffers][:, None] != instance.anchor[buffers][None, :]
-    return near
-
-
-def _pairs(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
-    a, b = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[other]
-    inside = (a >= 0) & (b >= 0)
-    return a[inside], b[inside]
-
-
 def lemma_input(instance: Instance, kept: Bool) -> LemmaInput:
     """Make the tables of the kept buffers, bool (n,); all that are pinned are in their way."""
     pinned = np.flatnonzero(instance.pin >= 0)
@@ -79,8 +55,8 @@ def lemma_input(instance: Instance, kept: Bool) -> LemmaInput:
     alignment, lowest = instance.alignment[:, free].T.ravel(), instance.lowest[:, free].T.ravel()
     allowed = instance.allowed[:, free].T.ravel()
     granule, remainder, fits = _granules(alignment, lowest, allowed, p)
-    obstacle_first, obstacle = _rows(_obstacles(instance, near[:n, n:], pinned))
-    block_first, block = _rows(_blocks(instance, [pinned[found[found >= n] - n] for found in members]))
+    obstacle_first, obstacle = ragged_rows(_obstacles(instance, near[:n, n:], pinned))
+    block_first, block = ragged_rows(_blocks(instance, [pinned[found[found >= n] - n] for found in members]))
     near_first, near_list = _lists([np.flatnonzero(row) for row in near[:n, :n]])
     member_first, member = _lists([found[found < n] for found in members])
     set_of = np.repeat(np.arange(len(sets)), np.diff(member_first))
@@ -122,11 +98,6 @@ def _lists(lists: list[I64]) -> tuple[I64, I64]:
     return first, _int64(np.concatenate(lists) if lists else [])
 
 
-def _rows(lists: list[list[tuple[int, int]]]) -> tuple[I64, I64]:
-    first = np.append(0, np.cumsum([len(rows) for rows in lists])).astype(np.int64)
-    return first, np.array([row for rows in lists for row in rows], dtype=np.int64).reshape(-1, 2)
-
-
 def _granules(alignment: I64, residue: I64, allowed: Bool, p: int) -> tuple[I64, I64, Bool]:
     """Return the granules, their remainders in each pool, and which entries keep to them."""
     steps, counts = np.unique(alignment[allowed], return_counts=True)
@@ -149,24 +120,24 @@ def _extent(instance: Instance, i: int) -> tuple[int, int]:
     return int(instance.pin[i]), int(instance.pin[i] + instance.size[i])
 
 
-def _in_the_way(instance: Instance, q: int, pinned: I64) -> list[tuple[int, int]]:
+def in_the_way(instance: Instance, q: int, pinned: I64) -> list[tuple[int, int]]:
     """Return the reserved ranges of a pool and the extents of some pinned buffers in it, disjoint and ascending."""
     rows = [(low, high) for low, high in instance.pools[q].reserved.tolist()]
     return merged(rows + [_extent(instance, i) for i in pinned.tolist() if instance.allowed[q, i]])
 
 
 def _obstacles(instance: Instance, near_pinned: Bool, pinned: I64) -> list[list[tuple[int, int]]]:
-    alone = [_in_the_way(instance, q, pinned[:0]) for q in range(len(instance.pools))]
+    alone = [in_the_way(instance, q, pinned[:0]) for q in range(len(instance.pools))]
     return [
-        _in_the_way(instance, q, pinned[row]) if row.any() else alone[q]
+        in_the_way(instance, q, pinned[row]) if row.any() else alone[q]
         for row in near_pinned
         for q in range(len(alone))
     ]
 
 
 def _blocks(instance: Instance, pinned: list[I64]) -> list[list[tuple[int, int]]]:
-    alone = [_in_the_way(instance, q, np.zeros(0, dtype=np.int64)) for q in range(len(instance.pools))]
-    return [_in_the_way(instance, q, mine) if len(mine) else alone[q] for mine in pinned for q in range(len(alone))]
+    alone = [in_the_way(instance, q, np.zeros(0, dtype=np.int64)) for q in range(len(instance.pools))]
+    return [in_the_way(instance, q, mine) if len(mine) else alone[q] for mine in pinned for q in range(len(alone))]
 
 
 def _sets(instance: Instance, kept: Bool, free: I64, both: I64, near: Bool) -> list[ConflictSet]:
@@ -207,7 +178,7 @@ def _cliques(instance: Instance, free: I64, near: Bool) -> list[ConflictSet]:
     """Return cliques with a conflict by name, the largest buffers first, no set twice."""
     position = np.full(len(instance), -1)
     position[free] = np.arange(len(free))
-    a, b = _pairs(instance.conflict_first, instance.conflict, position)
+    a, b = pairs_among(instance.conflict_first, instance.conflict, position)
     size = instance.size[free]
     heavy = np.argsort(-size, kind="stable")
     seen: dict[tuple[int, ...], None] = {}
@@ -241,3 +212,13 @@ def parts_of(instance: Instance) -> list[Bool]:
     number = np.cumsum(np.cumsum(crossed)[: instance.n_live_sets] == 0)
     part = np.where(alive, number[np.minimum(first, max(0, instance.n_live_sets - 1))], -1) if len(number) else first
     return [part == k for k in np.unique(part).tolist()]
+
+
+def with_pinned(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
+    """Return some rows, and those of the pinned buffers that are in their way."""
+    position = np.full(int(instance.source.max(initial=0)) + 1, -1)
+    position[instance.source] = np.arange(len(instance))
+    named = position[list(rows)]
+    pinned = np.setdiff1d(np.flatnonzero(instance.pin >= 0), named)
+    near = conflict_matrix(instance, np.concatenate((named, pinned)))[: len(named), len(named) :].any(axis=0)
+    return tuple(sorted({*rows, *instance.source[pinned[near]].tolist()}))

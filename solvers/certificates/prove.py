@@ -16,7 +16,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.goals import Goal
 from memplan.solvers.certificates.least_cost import CostProof
-from memplan.solvers.certificates.lemma_problem import conflict_matrix, lemma_input, parts_of
+from memplan.solvers.certificates.lemma_problem import lemma_input, parts_of, with_pinned
 from memplan.solvers.certificates.lemma_search import EXHAUSTED, STOPPED, LemmaSearch
 from memplan.solvers.certificates.prices import Prices
 from memplan.solvers.certificates.simple import simple_claim
@@ -45,7 +45,7 @@ def prove(
     simple = simple_claim(problem, instance, plan, goal.ends)
     # A buffer without a place is one because pinned ones are in its way: without these the claim may not hold.
     if simple is not None and simple.lines[0].startswith("end !"):
-        simple = replace(simple, buffers=_with_pinned(instance, simple.buffers))
+        simple = replace(simple, buffers=with_pinned(instance, simple.buffers))
     if simple is not None or prices is None or goal.excess is None:
         return simple or _by_lemmas(problem, instance, goal.ends, control)
     return _by_multipliers(problem, instance, replace(prices, least=prices.least + goal.excess), goal.ends, control)
@@ -115,17 +115,7 @@ def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
         found = alone_claim(search.given, search.alone, ends)
     else:
         found = lemma_lines(search.given, search.store, search.root, ends)
-    return replace(found, buffers=_with_pinned(search.given.instance, found.buffers))
-
-
-def _with_pinned(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
-    """Return some rows, and those of the pinned buffers that are in their way."""
-    position = np.full(int(instance.source.max(initial=0)) + 1, -1)
-    position[instance.source] = np.arange(len(instance))
-    named = position[list(rows)]
-    pinned = np.setdiff1d(np.flatnonzero(instance.pin >= 0), named)
-    near = conflict_matrix(instance, np.concatenate((named, pinned)))[: len(named), len(named) :].any(axis=0)
-    return tuple(sorted({*rows, *instance.source[pinned[near]].tolist()}))
+    return replace(found, buffers=with_pinned(search.given.instance, found.buffers))
 
 
 def _refused(problem: Problem, instance: Instance) -> str:

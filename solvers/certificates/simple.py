@@ -13,8 +13,10 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.intervals import merged
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.certificates.lemma_problem import ConflictSet, conflict_matrix
+from memplan.solvers.certificates.lemma_problem import ConflictSet, in_the_way
 from memplan.solvers.certificates.text import ClaimText, SetNumbers
+from memplan.solvers.formulation.conflicts import conflict_matrix
+from memplan.solvers.formulation.sharing import Sharing
 
 _TIMES = 8
 """The most times that are tried for each group of pools."""
@@ -78,27 +80,15 @@ def _candidates(problem: Problem, instance: Instance, plan: Plan, confined: Bool
         named = (position.get(problem.root_of(name)) for name in plan.proof.buffers)
         yield ConflictSet(tuple(sorted(i for i in named if i is not None)), None)
     load = instance.load(np.where(confined, instance.size, 0))
-    is_plain = instance.features.isdisjoint({"sharing", "relative"})
+    is_plain, sharing = instance.features.isdisjoint({"sharing", "relative"}), Sharing(instance)
     for t in np.argsort(np.negative(load), kind="stable")[:_TIMES].tolist():
         members = instance.members(t)
         if is_plain:
             yield ConflictSet(tuple(members.tolist()), int(instance.live_set_time[t]))
         else:
-            yield ConflictSet(tuple(_apart(instance, members)), None)
+            yield ConflictSet(tuple(sharing.apart(members.tolist())), None)
     if len(instance.conflict):
         yield ConflictSet(tuple(heavy_clique(instance).tolist()), None)
-
-
-def _apart(instance: Instance, members: I64) -> list[int]:
-    """Return some of the buffers, the largest first, no two of which may share bytes."""
-    chosen: list[int] = []
-    anchors: set[int] = set()
-    for i in sorted(members.tolist(), key=lambda i: (-int(instance.size[i]), i)):
-        partners = instance.share[instance.share_first[i] : instance.share_first[i + 1]]
-        if int(instance.anchor[i]) not in anchors and not set(partners.tolist()) & set(chosen):
-            chosen.append(i)
-            anchors.add(int(instance.anchor[i]))
-    return sorted(chosen)
 
 
 def _too_long(
@@ -107,9 +97,9 @@ def _too_long(
     """Return the granule and the remainder by which the members do not fit the pools; None where they may."""
     pinned = [i for i in which.buffers if instance.pin[i] >= 0]
     members = members[instance.pin[members] < 0]
-    blocks = [_blocks(instance, q, pinned) for q in pools]
+    blocks = [in_the_way(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]
     if len(pools) > 1:
-        free = sum(Reserve(merged(rows)).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
+        free = sum(Reserve(rows).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
         # Over several pools no grid is common, so bytes are counted.
         return (1, 0) if sum(instance.size[members].tolist()) > free else None
     for granule, remainder in _grids(instance, members, pools[0]):
@@ -143,9 +133,3 @@ def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]
         if len(rests):
             found[int(granule), int(rests[count.argmax()])] = None
     return found
-
-
-def _blocks(instance: Instance, q: int, pinned: list[int]) -> list[tuple[int, int]]:
-    rows = [(low, high) for low, high in instance.pools[q].reserved.tolist()]
-    mine = [i for i in pinned if instance.allowed[q, i]]
-    return sorted(rows + [(int(instance.pin[i]), int(instance.pin[i] + instance.size[i])) for i in mine])

@@ -10,6 +10,8 @@ import numpy as np
 
 from memplan.planner.instance.instance import I64_MAX, Bool, Instance
 from memplan.planner.model.buffer_table import I64, frozen
+from memplan.planner.model.intervals import merged
+from memplan.solvers.formulation.conflicts import ragged_rows
 from memplan.solvers.formulation.symmetry import appearances
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.exact.sections import SectionFacts, Sections, lay_out
@@ -115,12 +117,16 @@ def _links(instance: Instance, buffers: I64, position: I64) -> tuple[I64, I64]:
     return np.searchsorted(a[order], np.arange(len(buffers) + 1)), b[order]
 
 
+def _reserved(instance: Instance) -> list[tuple[int, int]]:
+    return [(low, high) for low, high in instance.pools[0].reserved.tolist()]
+
+
 def _obstacle_rows(instance: Instance, buffers: I64) -> tuple[I64, I64]:
     """Return, for each buffer, where it may not lie: reserved ranges, pinned buffers that conflict with it, and what
     is below its lowest offset and above its highest."""
-    reserved = instance.pools[0].reserved.tolist()
+    reserved = _reserved(instance)
     if instance.features.isdisjoint({"pins", "ranges"}):
-        return _repeated(_merged(reserved), len(buffers))
+        return _repeated(merged(reserved), len(buffers))
     mine = instance.pin[instance.lifetime_buffer] >= 0
     lifetime_buffer, start, end = instance.lifetime_buffer[mine], instance.start[mine], instance.end[mine]
     found = []
@@ -129,20 +135,20 @@ def _obstacle_rows(instance: Instance, buffers: I64) -> tuple[I64, I64]:
         for r in range(instance.first[i], instance.first[i + 1]):
             near.update(lifetime_buffer[(start < instance.end[r]) & (instance.start[r] < end)].tolist())
         pinned = [_extent(instance, j) for j in near - {i} if instance.pin[j] >= 0]
-        found.append(_merged(reserved + pinned + _beyond(instance, i)))
-    return _rows(found)
+        found.append(merged(reserved + pinned + _beyond(instance, i)))
+    return ragged_rows(found)
 
 
-def _beyond(instance: Instance, i: int) -> list[list[int]]:
-    """Return what keeps a buffer from lying below its lowest offset, or above its highest, as [low, high] rows."""
+def _beyond(instance: Instance, i: int) -> list[tuple[int, int]]:
+    """Return what keeps a buffer from lying below its lowest offset, or above its highest, as (low, high) rows."""
     lowest, highest = int(instance.lowest[0, i]), int(instance.highest[0, i])
-    below = [[0, lowest]] if lowest >= instance.alignment[0, i] else []
-    return below if highest == I64_MAX else [*below, [highest + int(instance.size[i]), NOWHERE]]
+    below = [(0, lowest)] if lowest >= instance.alignment[0, i] else []
+    return below if highest == I64_MAX else [*below, (highest + int(instance.size[i]), NOWHERE)]
 
 
 def _block_rows(instance: Instance, base: int, n_sections: int, granule: int, residue: int) -> tuple[I64, I64]:
     """Return, for each section, the cells of the reserved ranges and of the pinned buffers alive in it."""
-    reserved = instance.pools[0].reserved.tolist()
+    reserved = _reserved(instance)
     if "pins" not in instance.features:
         return _repeated(_rounded(reserved, granule, residue), n_sections)
     found = [list(reserved) for _ in range(n_sections)]
@@ -150,41 +156,28 @@ def _block_rows(instance: Instance, base: int, n_sections: int, granule: int, re
         low, high = max(0, int(instance.start[r]) - base), int(instance.end[r]) - base
         for rows in found[low : max(low, high)]:
             rows.append(_extent(instance, int(instance.lifetime_buffer[r])))
-    return _rows([_rounded(rows, granule, residue) for rows in found])
+    return ragged_rows([_rounded(rows, granule, residue) for rows in found])
 
 
-def _extent(instance: Instance, pinned: int) -> list[int]:
-    """Return where a pinned buffer lies, as [low, high]."""
+def _extent(instance: Instance, pinned: int) -> tuple[int, int]:
+    """Return where a pinned buffer lies, as (low, high)."""
     low = int(instance.pin[pinned])
-    return [low, low + int(instance.size[pinned])]
+    return low, low + int(instance.size[pinned])
 
 
-def _rounded(rows: list[list[int]], granule: int, residue: int) -> list[list[int]]:
+def _rounded(rows: list[tuple[int, int]], granule: int, residue: int) -> list[tuple[int, int]]:
     """Round (low, high) rows up to the grid of offsets: below `low` a buffer may end inside its last cell, but none can
     start inside the cell that `high` is in."""
     shift = residue % granule
-    return _merged([[-(-(at - shift) // granule) * granule + shift for at in row] for row in rows])
+
+    def up(at: int) -> int:
+        return -(-(at - shift) // granule) * granule + shift
+
+    return merged((up(low), up(high)) for low, high in rows)
 
 
-def _merged(rows: list[list[int]]) -> list[list[int]]:
-    """Return (low, high) rows as disjoint ascending ones."""
-    found: list[list[int]] = []
-    for low, high in sorted(rows):
-        if found and low <= found[-1][1]:
-            found[-1][1] = max(found[-1][1], high)
-        else:
-            found.append([low, high])
-    return found
-
-
-def _rows(lists: list[list[list[int]]]) -> tuple[I64, I64]:
-    """Return lists of (low, high) rows as (first, rows)."""
-    first = np.append(0, np.cumsum([len(rows) for rows in lists]))
-    return first, np.array([row for rows in lists for row in rows], dtype=np.int64).reshape(-1, 2)
-
-
-def _repeated(rows: list[list[int]], count: int) -> tuple[I64, I64]:
-    """Return what `_rows` makes of so many equal lists."""
+def _repeated(rows: list[tuple[int, int]], count: int) -> tuple[I64, I64]:
+    """Return what `ragged_rows` makes of so many equal lists."""
     return len(rows) * np.arange(count + 1), np.array(rows * count, dtype=np.int64).reshape(-1, 2)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import ADDRESS_SPACE
+from memplan.solvers.formulation.conflicts import conflict_matrix
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.portfolio import stages
 from memplan.solvers.search.incumbent import Search
@@ -110,31 +111,8 @@ def _members_of(part: int) -> list[int]:
 
 def _neighbours(instance: Instance) -> list[int]:
     """Return the buffers that each one conflicts with, as bits."""
-    n, n_sets = len(instance), instance.n_live_sets
-    begins, ends = [0] * (n_sets + 1), [0] * (n_sets + 1)
-    rows = list(zip(instance.lifetime_buffer.tolist(), instance.start.tolist(), instance.end.tolist(), strict=True))
-    lives = np.diff(instance.first).tolist()
-    for i, start, end in rows:
-        begins[start] |= 1 << i
-        ends[end] |= 1 << i
-    alive, begun = [0] * (n_sets + 1), [0] * (n_sets + 2)
-    for t in range(n_sets + 1):
-        alive[t] = (alive[t - 1] & ~ends[t]) | begins[t]
-        begun[t + 1] = begun[t] | begins[t]
-    near = [0] * n
-    for i, start, end in rows:
-        # What begins later began never before, unless it has several lifetimes, which the second loop looks at.
-        near[i] |= alive[start] | (begun[end] & ~begun[start + 1])
-        if lives[i] > 1:
-            for t in range(start, end):
-                near[i] |= alive[t]
-    for i in (i for i, count in enumerate(lives) if count > 1):
-        for j in _members_of(near[i]):
-            near[j] |= 1 << i
-    for i in range(n):
-        for j in instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist():
-            near[i] |= 1 << j
-    return [bits & ~(1 << i) for i, bits in enumerate(near)]
+    near = np.packbits(conflict_matrix(instance, np.arange(len(instance))), axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in near]
 
 
 def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:

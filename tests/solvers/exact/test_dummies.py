@@ -14,7 +14,6 @@ from memplan.solvers.exact import dummy_rounds
 from memplan.solvers.exact.branch_and_bound import ComponentStates, SearchThread
 from memplan.solvers.exact.components import Component, split
 from memplan.solvers.exact.dummies import DummyBuffer, dummy_buffers, filled
-from memplan.solvers.exact.dummy_rounds import A_GUESS, HEAD_START, DummyRounds
 from memplan.solvers.exact.restarts import AT_BOUND, RestartSchedule
 from memplan.solvers.kernels.exact.search import FOUND
 from memplan.solvers.packing.packer import Packer
@@ -22,7 +21,7 @@ from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle
 from tests.support.depth import seeds
 from tests.support.searches import exact_search
-from tests.support.tight_problems import FEATURES, full_load, tight_problem
+from tests.support.tight_problems import FEATURES, tight_problem
 
 FLAG = np.zeros(1, dtype=np.int64)
 LOOSE = perfect(seed=7, n=300, kind="guillotine", granule=1024, slack=5.0, by="shrinking")
@@ -116,51 +115,3 @@ def test_a_search_finds_with_dummies_what_it_does_not_find_without(monkeypatch: 
         SearchThread(here, seed=0).run_nodes(30_000)
         left.append(here.hardest())
     assert left == [None, 0]
-
-
-def test_rounds_with_dummies_wait_for_others_and_take_as_many_nodes() -> None:
-    (component,) = split(compile_problem(LOOSE.problem))
-    schedule = RestartSchedule(component, rng())
-    turns = DummyRounds(schedule)
-    n = len(component.buffers)
-    dues = []
-    for schedule.nodes, turns.nodes in ((0, 0), (HEAD_START * n, 0), (HEAD_START * n + 500, 501)):
-        dues.append(turns.is_due(1024, FLAG))
-    assert dues == [False, True, False]
-
-
-def test_nothing_is_filled_where_there_is_no_slack_or_too_much_or_a_proof_to_be_made() -> None:
-    (full,) = split(compile_problem(full_load(1, n=30, live=6)))
-    (loose,) = split(compile_problem(LOOSE.problem))
-    for component, capacity, is_proving, is_due in (
-        (full, 1000, False, False),
-        (full, 1001, False, True),
-        (full, 1001, True, False),
-        (loose, 1024, False, True),
-    ):
-        schedule = RestartSchedule(component, rng(), is_proving=is_proving)
-        schedule.nodes = 10**6
-        assert DummyRounds(schedule).is_due(capacity, FLAG) == is_due
-
-
-def test_a_guess_is_given_up_when_its_nodes_are_spent() -> None:
-    puzzle = perfect(seed=8001, n=300, kind="pinwheel", granule=1024, slack=10.0, by="shrinking")
-    (component,) = split(compile_problem(puzzle.problem))
-    schedule = RestartSchedule(component, rng())
-    schedule.nodes = 10**6
-    turns = DummyRounds(schedule)
-    assert turns.is_due(1024, FLAG)
-    guesses = []
-    while turns.nodes < 3 * A_GUESS * len(component.buffers):
-        assert turns.round(10**6, FLAG) is None
-        if turns.filled is not None and turns.filled not in guesses:
-            guesses.append(turns.filled)
-    assert 1 < len(guesses) < 5
-
-
-def test_a_guess_that_is_refuted_at_once_costs_its_turn_all_the_same() -> None:
-    (component,) = split(compile_problem(LOOSE.problem))
-    turns = DummyRounds(RestartSchedule(component, rng()), capacity=1024, slack=root_slack(component, 1025))
-    assert turns.round(10**6, FLAG) is None
-    assert turns.filled is None
-    assert turns.nodes == dummy_rounds.GUESSING * len(component.buffers)

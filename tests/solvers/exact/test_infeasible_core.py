@@ -10,7 +10,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact import branch_and_bound, infeasible_core
 from memplan.solvers.exact.branch_and_bound import ComponentStates, SearchThread
 from memplan.solvers.exact.components import Component, split
-from memplan.solvers.exact.infeasible_core import HEAD_START, SMALL, InfeasibleCore
+from memplan.solvers.exact.infeasible_core import HEAD_START, InfeasibleCore
 from memplan.solvers.exact.restarts import RestartSchedule
 from tests.support import oracle
 from tests.support.depth import seeds
@@ -70,45 +70,6 @@ def test_a_core_that_proves_may_be_a_part_of_the_part() -> None:
         sizes.append(len(turns.core))
     assert sizes == sorted(sizes)
     assert 1 < sizes[-1] < len(component.buffers)
-
-
-def test_buffers_in_the_way_join_the_core_and_others_stay_out() -> None:
-    problem = full_load(1, n=20)
-    (component,) = split(compile_problem(problem))
-    turns = turns_on(component)
-    total = int(component.sections.size.sum())
-    turns.round(total, 10**6, FLAG)
-    assert turns.core == list(range(len(component.buffers)))  # all of them fit: what is left to show is that they do
-    need, offset = turns.round(total, 10**6, FLAG)
-    assert need == 0
-    assert offset is not None
-    turns = turns_on(component)
-    turns.round(1000, 10**6, FLAG)
-    assert len(turns.core) == 2 + len(component.buffers) // infeasible_core.FIRST_SHARE
-
-
-def test_cores_that_take_too_long_are_given_up_for_others_with_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(infeasible_core, "FIRST_LIMIT", 2)
-    (component,) = split(compile_problem(full_load(2, n=60, live=8)))
-    turns, spent = turns_on(component), {}
-    while turns.cores < 6:
-        assert turns.round(1001, 50, FLAG) == (0, None)
-        assert turns.search is None or turns.search.nodes <= 2 * 60 * infeasible_core.LONGER**turns.cores
-        spent[turns.cores] = turns.nodes
-    assert len(spent) == 6
-
-
-def test_small_parts_have_cores_at_once_and_large_ones_when_something_was_ruled_out() -> None:
-    (component,) = split(compile_problem(full_load(1, n=30)))
-    (large,) = split(compile_problem(full_load(1, n=SMALL + 30)))
-    for which, is_proving, is_due in ((component, False, True), (large, False, False), (large, True, True)):
-        turns = turns_on(which)
-        turns.schedule.is_proving = is_proving
-        assert not turns.is_due
-        turns.schedule.nodes = HEAD_START * len(which.buffers)
-        assert turns.is_due == is_due
-        turns.nodes = 1
-        assert not turns.is_due
 
 
 def test_a_climber_proves_by_cores_what_it_does_not_prove_by_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

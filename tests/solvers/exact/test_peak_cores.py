@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from memplan.planner.instance.compile import compile_problem, lift
-from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound, peak_cores
 from memplan.solvers.packing.packer import Packer
@@ -26,18 +25,6 @@ def among_easy_ones(hard: Problem, n: int, height: int = 700) -> Problem:
     for k in range(n):
         rows.append({"id": f"easy{k}", "size": int(rng.integers(1, height // 2)), "start": 100 + k, "end": 102 + k})
     return Problem.model_validate({"buffers": rows, "pools": [pool.model_dump() for pool in hard.pools]})
-
-
-def test_the_smallest_core_comes_first_and_none_is_too_large() -> None:
-    instance = compile_problem(among_easy_ones(HARD, 3000))
-    found = [int(kept.sum()) for kept in peak_cores.heaviest(instance)]
-    assert found == sorted(found)
-    assert 0 < found[0] <= len(HARD.buffers)
-    assert found[-1] <= peak_cores.LARGEST < len(instance)
-
-
-def test_a_small_problem_is_a_core_as_a_whole() -> None:
-    assert list(peak_cores.heaviest(compile_problem(HARD)))[-1].all()
 
 
 def test_a_proof_for_the_core_is_one_for_the_whole() -> None:
@@ -98,28 +85,6 @@ def test_no_part_needs_more_than_the_whole(seed: int) -> None:
     assert core.is_done
     assert search.bound[0] * instance.unit <= least[0]
     assert search.best is None or search.best.score[0] * instance.unit >= least[0]
-
-
-def test_a_core_starts_where_the_best_plan_has_it() -> None:
-    instance = compile_problem(among_easy_ones(HARD, 50))
-    search = exact_search(instance)
-    stacked = column(np.cumsum(instance.size) - instance.size)
-    search.offer(column(np.zeros(len(instance))), stacked, "a test")
-    kept = next(iter(peak_cores.heaviest(instance)))
-    core = peak_cores.PeakCore(instance, kept, search)
-    core.take_turn(1, Packer(instance, search.flag))
-    assert core.inner.best is not None
-    assert core.states.peak[0] <= int((stacked + instance.size)[kept].max())
-
-
-def test_work_is_counted_where_the_search_is_deterministic() -> None:
-    instance = compile_problem(among_easy_ones(full_load(5, 60), 3000))
-    found = []
-    for _ in range(2):
-        search = exact_search(instance, work_limit=200_000)
-        peak_cores.solve(instance, search)
-        found.append((search.bound, None if search.best is None else search.best.offset.tolist()))
-    assert found[0] == found[1]
 
 
 def test_the_search_ends_when_it_is_cancelled() -> None:

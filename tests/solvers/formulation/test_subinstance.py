@@ -27,14 +27,6 @@ def test_buffers_of_a_part_conflict_as_they_did_in_the_whole(seed: int, features
             assert conflict(part, i, j) == conflict(instance, int(chosen[i]), int(chosen[j]))
 
 
-def test_the_live_sets_of_a_part_carry_what_is_kept_of_their_load() -> None:
-    instance = compile_problem(random_problem(3, 40))
-    kept = np.random.default_rng(3).random(40) < 0.5
-    part = part_of(instance, kept)
-    assert part.load().max() == instance.load(np.where(kept, instance.size, 0)).max()
-    assert part.n_live_sets <= instance.n_live_sets
-
-
 def test_packing_a_part_equals_packing_only_its_buffers_in_the_whole() -> None:
     for seed in range(5):
         instance = compile_problem(random_problem(seed, 40, MIXES[2]))
@@ -43,12 +35,6 @@ def test_packing_a_part_equals_packing_only_its_buffers_in_the_whole() -> None:
         of_part = Packer(part_of(instance, kept, 2), flag).pack(0, column(np.arange(kept.sum())))
         of_whole = Packer(instance, flag).pack(2, column(np.flatnonzero(kept)))
         assert of_part.tolist() == of_whole.tolist()
-
-
-def test_a_part_of_nothing_is_empty() -> None:
-    instance = compile_problem(random_problem(0, 10))
-    part = part_of(instance, np.zeros(10, dtype=np.bool_))
-    assert (len(part), part.n_live_sets) == (0, 0)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -83,9 +69,3 @@ def test_alive_with_some_are_the_buffers_of_a_common_live_set(seed: int) -> None
     assert alive_with(instance, which).tolist() == [
         which[i] or any(conflict(instance, i, j) for j in chosen) for i in range(len(instance))
     ]
-
-
-def test_what_has_no_lifetime_is_alive_with_itself_alone() -> None:
-    buffers = [{"id": 0, "size": 1}, {"id": 1, "size": 1}, {"id": 2, "size": 1, "start": 0, "end": 1}]
-    instance = compile_problem(Problem.model_validate({"buffers": buffers, "conflicts": [[0, 1]]}))
-    assert alive_with(instance, np.array([True, False, False])).tolist() == [True, False, False]

@@ -42,10 +42,6 @@ def test_what_differs_in_one_field_is_not_identical(field: dict[str, Any]) -> No
     assert groups([ALIKE[0] | field, *ALIKE[1:], *NEIGHBOURS], pools=POOLS) == [[1, 2]]
 
 
-def test_views_are_not_identical() -> None:
-    assert groups([*ALIKE, ALIKE[0] | {"id": 3, "relative": {"to": 2, "offset": 2}}]) == [[0, 1]]
-
-
 @pytest.mark.parametrize(
     "field",
     [
@@ -59,13 +55,3 @@ def test_views_are_not_identical() -> None:
 def test_what_a_rule_names_together_with_others_is_not_identical(field: dict[str, Any]) -> None:
     rows = [*ALIKE, ALIKE[0] | {"id": 3}]
     assert groups(rows, pools=POOLS, **field) == [[2, 3]]
-
-
-def test_traffic_counts_where_costs_do() -> None:
-    rows = [ALIKE[0] | {"traffic": 9}, *ALIKE[1:]]
-    assert groups(rows, pools=POOLS) == [[0, 1, 2]]
-    assert groups(rows, pools=POOLS, objective="cost") == [[1, 2]]
-
-
-def test_what_is_never_alive_is_not_identical_as_it_may_share_bytes() -> None:
-    assert groups([{"id": k, "size": 2} for k in range(2)]) == []

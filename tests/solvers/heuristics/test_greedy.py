@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pytest
 
-from memplan.api.bench.generators import random, tight
 from memplan.planner.formats import read_problem
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.objective import total_cost
@@ -109,28 +108,6 @@ def test_pins_that_overlap_are_a_proof_that_nothing_fits() -> None:
     assert search.best is None
 
 
-def test_pins_side_by_side_are_kept() -> None:
-    search = solved(problem_of(row("a", 4, 0, 2, offset=0), row("b", 4, 1, 3, offset=4), row("c", 2, 0, 3)))
-    assert search.best is not None
-    assert (search.best.offset * search.instance.unit).tolist() == [0, 4, 8]
-    assert search.stop_reason == "proved"
-
-
-def test_pins_at_one_offset_are_no_proof_where_buffers_may_share() -> None:
-    rows = [row("a", 4, 0, 2, offset=2), row("b", 5, 1, 3, offset=2)]
-    search = solved(problem_of(*rows, may_share=[("a", "b")]))
-    assert search.best is not None
-    assert (search.best.offset * search.instance.unit).tolist() == [2, 2]
-
-
-def test_an_output_takes_the_room_of_its_input() -> None:
-    chain = [row(k, 4, k, k + 2) for k in range(5)]
-    search = solved(problem_of(*chain, may_share=[(k, k + 1) for k in range(4)]))
-    assert search.best is not None
-    assert search.instance.unit == 4
-    assert search.best.score == (1,)
-
-
 @pytest.mark.parametrize(("size", "score"), [(None, (0.0, 3)), (8, (3.0, 1))])
 def test_pairs_with_a_weight_lie_in_different_banks_where_there_is_room(
     size: int | None, score: tuple[float, ...]
@@ -148,28 +125,6 @@ def test_pairs_with_a_weight_lie_in_different_banks_where_there_is_room(
     assert search.best.score == score
 
 
-def test_what_does_not_fit_in_the_first_pool_spills_to_the_next() -> None:
-    rows = [row("a", 6, 0, 2), row("b", 5, 0, 2), row("c", 2, 0, 2)]
-    search = solved(problem_of(*rows, pools=[{"name": "fast", "size": 8}, {"name": "slow"}]))
-    assert search.best is not None
-    assert search.best.score == (5, 8)
-
-
-def test_buffers_confined_to_a_pool_find_their_place_before_those_which_may_go_elsewhere() -> None:
-    rows = [row("big", 7, 0, 2), row("small", 3, 0, 2, pools=["fast"])]
-    search = solved(problem_of(*rows, pools=[{"name": "fast", "size": 8}, {"name": "slow", "size": 8}]))
-    assert search.best is not None
-    assert search.best.pool.tolist() == [1, 0]
-
-
-def test_the_cheap_pool_holds_what_is_moved_most_wherever_it_stands_in_the_list() -> None:
-    rows = [row("calm", 8, 0, 2, traffic=1), row("busy", 8, 0, 2, traffic=1000)]
-    pools = [{"name": "dear", "cost": 5}, {"name": "cheap", "size": 8, "cost": 1}]
-    search = solved(problem_of(*rows, pools=pools, objective="cost"))
-    assert search.best is not None
-    assert search.best.pool.tolist() == [0, 1]
-
-
 def test_it_stops_at_the_first_order_that_meets_the_bound() -> None:
     search = solved(problem_of(row("a", 3, 0, 2), row("b", 5, 1, 3)))
     assert search.best is not None
@@ -179,23 +134,6 @@ def test_it_stops_at_the_first_order_that_meets_the_bound() -> None:
 
 def test_without_time_nothing_is_tried() -> None:
     assert solved(random_problem(1, 20), limit_s=0).best is None
-
-
-def test_a_little_work_still_gives_a_plan_and_more_work_never_a_worse_one() -> None:
-    problem = random_problem(5, 60)
-    found = [solved(problem, deterministic=True, work_limit=limit).best for limit in (1, 200, 10_000)]
-    scores = [assignment.score for assignment in found if assignment is not None]
-    assert len(scores) == 3
-    assert scores == sorted(scores, reverse=True)
-
-
-def test_the_same_problem_gives_the_same_plan() -> None:
-    for mix in (0, 31, 127):
-        problem = random_problem(mix, 50, frozenset(name for k, name in enumerate(FEATURES) if mix >> k & 1))
-        first, second = (solved(problem, deterministic=True).best for _ in range(2))
-        assert first is not None
-        assert second is not None
-        assert (first.by, first.offset.tolist()) == (second.by, second.offset.tolist())
 
 
 def test_sums_of_sizes_beyond_int64_are_planned_exactly() -> None:
@@ -212,22 +150,3 @@ def test_nine_of_ten_problems_of_real_compilers_end_at_the_bound() -> None:
     searches = [solved(read_problem(path.read_bytes(), path.name)) for path in paths]
     at_bound = [search.best is not None and search.best.score <= search.bound for search in searches]
     assert sum(at_bound) >= 0.9 * len(at_bound)
-
-
-def test_before_an_exact_search_orders_that_are_far_from_the_bound_are_few() -> None:
-    instance = compile_problem(tight(seed=2, n=60, height=100_000, live=7, turnover=2.0).problem)
-    all_orders, first_orders = (Search(instance, deadline=time.monotonic() + 60) for _ in range(2))
-    greedy.solve(instance, all_orders)
-    greedy.begin(instance, first_orders)
-    assert all_orders.best is not None
-    assert first_orders.best is not None
-    assert all_orders.best.score < first_orders.best.score
-    assert first_orders.best.by in [f"greedy:{rule.name}" for rule in RULES[:4]]
-
-
-def test_before_an_exact_search_orders_that_are_near_the_bound_are_all_tried() -> None:
-    instance = compile_problem(random(seed=1, n=300, alpha=0.01, sigma=0.7).problem)
-    search = Search(instance, deadline=time.monotonic() + 60)
-    greedy.begin(instance, search)
-    assert search.best is not None
-    assert search.best.by not in [f"greedy:{rule.name}" for rule in RULES[:4]]

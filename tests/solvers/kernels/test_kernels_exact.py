@@ -9,12 +9,10 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact.components import split
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.exact.branching import list_options
-from memplan.solvers.kernels.exact.moves import place, start, update_sections
 from memplan.solvers.kernels.exact.nogoods import enlarged, slot
 from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, search
 from memplan.solvers.kernels.exact.sections import Sections
-from memplan.solvers.kernels.exact.state import OVERFULL, State
+from memplan.solvers.kernels.exact.state import State
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle
@@ -74,35 +72,6 @@ def least_capacity(instance: Instance, *, nogoods: I64, is_thorough: bool) -> in
     return least
 
 
-def test_what_ends_level_with_the_section_beside_it_is_tried_first() -> None:
-    rows = [("placed", 10, 0, 1), ("beside", 5, 0, 1), ("level", 10, 1, 2), ("not level", 11, 1, 2), ("both", 20, 0, 2)]
-    buffers = [{"id": name, "size": size, "start": start, "end": end} for name, size, start, end in rows]
-    (part,) = split(compile_problem(Problem.model_validate({"buffers": buffers})))
-    sections, state, option = part.sections, State.for_sections(part.sections), np.full(5, -1)
-    with np.errstate(over="ignore"):  # hashes are meant to wrap around
-        start(sections, state)
-        update_sections(sections, state, 100)
-        place(sections, state, 0)
-        update_sections(sections, state, 100)
-    rank, guide = np.array([0, 1, 3, 2, 4]), np.full(5, -1)
-    end = list_options(sections, state, rank, guide, 1, option, 0)
-    assert option[:end].tolist() == [2, 3]
-    guide[3] = 0
-    end = list_options(sections, state, rank, guide, 1, option, 0)
-    assert option[:end].tolist() == [3, 2]
-
-
-def test_all_sections_that_overflow_are_known_and_the_most_that_one_needs() -> None:
-    buffers = [{"id": str(k), "size": 4 + k // 2, "start": k // 2, "end": k // 2 + 1} for k in range(6)]
-    buffers += [{"id": "joins", "size": 1, "start": 0, "end": 3}]
-    (part,) = split(compile_problem(Problem.model_validate({"buffers": buffers})))
-    state = State.for_sections(part.sections)
-    with np.errstate(over="ignore"):
-        start(part.sections, state)
-    assert update_sections(part.sections, state, 10) == 13
-    assert state.queue[: state.counter[OVERFULL]].tolist() == [1, 2]
-
-
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 def test_the_kernel_finds_a_placement_where_there_is_one_and_only_there(feature: str) -> None:
@@ -118,23 +87,6 @@ def test_the_kernel_finds_a_placement_where_there_is_one_and_only_there(feature:
             runs = [ask(part.sections, capacity) for part in split(instance)]
             assert all(outcome == FOUND for outcome, *_ in runs) == (capacity >= end), (seed, capacity)
             assert all(capacity < need <= end for outcome, _, need, _ in runs if outcome == EXHAUSTED), (seed, capacity)
-
-
-@pytest.mark.drawn
-@pytest.mark.parametrize("feature", FEATURES)
-def test_nogoods_and_a_thorough_search_change_no_answer_on_tiny_problems(feature: str) -> None:
-    for seed in seeds(12):
-        problem = tight_problem(seed, feature)
-        instance, least = compile_problem(problem), oracle.best_score(problem)
-        if least is None:
-            continue
-        pinned = int((instance.pin + instance.size)[instance.pin >= 0].max(initial=0))
-        for part_nogoods in (NO_NOGOODS, new_nogoods()):
-            for is_thorough in (False, True):
-                if len(split(instance)) > 1 and len(part_nogoods):
-                    continue  # nogoods belong to one part
-                found = least_capacity(instance, nogoods=part_nogoods, is_thorough=is_thorough)
-                assert max(found, pinned) * instance.unit == least[0], (seed, is_thorough)
 
 
 @pytest.mark.drawn
@@ -192,25 +144,6 @@ def test_a_guide_comes_before_the_order() -> None:
     assert ask(part.sections, 9)[-1].tolist() == [4, 7, 0]
     for guide in ([0, 3, 5], [2, 0, 5], [6, 0, 2]):
         assert ask(part.sections, 9, guide=np.array(guide))[-1].tolist() == guide
-
-
-def test_a_guide_that_does_not_fit_changes_no_answer() -> None:
-    for seed in range(20):
-        for part in split(compile_problem(full_load(seed, n=16))):
-            stacked = np.cumsum(part.sections.size) - part.sections.size
-            for capacity in (1000, 1050):
-                alone = ask(part.sections, capacity)[0]
-                assert ask(part.sections, capacity, guide=stacked)[0] == alone, (seed, capacity)
-
-
-def test_a_search_from_the_right_takes_another_way_to_the_same_answer() -> None:
-    ways = set()
-    for seed in range(12):
-        for part in split(compile_problem(full_load(seed, n=18))):
-            left, right = (ask(part.sections, 1000, from_right=way) for way in (False, True))
-            assert left[0] == right[0], seed
-            ways.add(left[1] == right[1])
-    assert False in ways
 
 
 @pytest.mark.drawn

@@ -109,24 +109,6 @@ def test_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
             assert PackerOfBlocks(instance, 1, False).pack(0, order, best_fit).tolist() == expected
 
 
-def test_a_buffer_larger_than_the_memory_is_left_out_and_the_others_go_on() -> None:
-    instance = huge([(5, 0, 9, 1), (30, 0, 9, 1), (7, 0, 9, 1)], 40)
-    assert Packer(instance, RUNNING).pack(0, column([0, 1, 2])).tolist() == [0, 5, ABSENT]
-    assert Packer(instance, RUNNING).pack(0, column([1, 0, 2])).tolist() == [0, 30, ABSENT]
-
-
-def test_buffers_without_lifetimes_keep_clear_of_those_they_are_paired_with_only() -> None:
-    data = {"buffers": [{"id": i, "size": 3} for i in range(3)], "conflicts": [[0, 2]]}
-    instance = compile_problem(Problem.model_validate(data))
-    assert instance.n_live_sets == 0
-    assert Packer(instance, RUNNING).pack(0, column([0, 1, 2])).tolist() == [0, 0, 1]
-
-
-def test_nothing_to_place_gives_nothing() -> None:
-    instance = compile_problem(random_problem(1, 5))
-    assert Packer(instance, RUNNING).pack(0, column([])).tolist() == []
-
-
 def test_a_raised_flag_stops_the_kernel() -> None:
     instance = compile_problem(random_problem(1, 5))
     assert Packer(instance, column([1])).pack(0, column(range(5))).tolist() == [ABSENT] * 5

@@ -56,23 +56,6 @@ def test_twins_are_alive_together_and_differ_in_nothing() -> None:
     assert part(*rows).sections.twin.tolist() == [-1, 0, -1, -1, 1, -1, -1]
 
 
-def test_buffers_with_different_conflicts_by_name_are_no_twins() -> None:
-    rows = [lives(2, 0, 3), lives(2, 0, 3), lives(2, 0, 3), {"size": 1}]
-    assert part(*rows, conflicts=[(1, 3)]).sections.twin.tolist() == [-1, -1, 0, -1]
-
-
-def test_buffers_without_lifetimes_are_no_twins() -> None:
-    rows = [{"size": 2}, {"size": 2}, {"size": 3}]
-    assert part(*rows, conflicts=[(0, 2), (1, 2)]).sections.twin.tolist() == [-1, -1, -1]
-
-
-def test_one_alignment_for_all_rounds_extents_up() -> None:
-    sections = part(lives(5, 0, 2, alignment=4), lives(8, 1, 3, alignment=8)).sections
-    assert sections.granule == 4
-    assert sections.extent.tolist() == [8, 8]
-    assert sections.spare.tolist() == [3]
-
-
 def test_pinned_buffers_and_reserved_ranges_are_obstacles() -> None:
     rows = (lives(3, 0, 2, offset=2), lives(2, 1, 3), lives(1, 2, 4))
     sections = part(*rows, pools=[{"name": "only", "reserved": [(7, 2), (8, 4)]}]).sections

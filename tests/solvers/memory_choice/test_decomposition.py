@@ -57,6 +57,12 @@ def proved_values(problem: Problem) -> tuple[float, ...] | str | None:
     return wrong[0] if wrong else (*best.score[:-p], *(end * instance.unit for end in best.score[-p:]))
 
 
+def _knapsack(instance: Instance) -> Knapsack:
+    knapsack = Knapsack.of(instance)
+    assert knapsack is not None
+    return knapsack
+
+
 @pytest.mark.parametrize("seed", range(0, 300, 15))
 def test_small_problems_are_settled_as_brute_force_says(seed: int) -> None:
     for problem in small_problems(seed, 4):
@@ -107,30 +113,6 @@ def test_a_choice_that_does_not_pack_is_ruled_out_and_the_next_one_is_the_best()
     assert proved_values(problem) == oracle.best_score(problem)
 
 
-def _knapsack(instance: Instance) -> Knapsack:
-    knapsack = Knapsack.of(instance)
-    assert knapsack is not None
-    return knapsack
-
-
-def test_an_end_that_loads_allow_and_a_no_good_does_not_is_not_asked_for_again_and_again() -> None:
-    rows: list[dict[str, Any]] = [{"size": 3}, {"size": 2, "lifetimes": [[0, 1], [2, 3]]}]
-    rows += [{"size": size, "start": a, "end": b} for size, a, b in ((1, 1, 4), (4, 1, 4), (5, 3, 5), (4, 0, 3))]
-    rows[4]["alignment"] = 3
-    problem = Problem.model_validate(
-        {
-            "buffers": [{"id": k} | row for k, row in enumerate(rows)],
-            "conflicts": [[2, 3], [1, 4]],
-            "together": [[5, 1]],
-            "pools": [
-                {"name": "a", "size": 10, "alignment": 2, "base_address": 1},
-                {"name": "b", "alignment": 4, "base_address": 5},
-            ],
-        }
-    )
-    assert proved_values(problem) == oracle.best_score(problem)
-
-
 def test_a_set_that_does_not_fit_is_cut_down_to_a_stretch_of_time() -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(40)]
     rows += [{"id": "wide", "size": 3, "start": 20, "end": 22}]
@@ -142,29 +124,6 @@ def test_a_set_that_does_not_fit_is_cut_down_to_a_stretch_of_time() -> None:
     assert need == 3
     assert kept[40]
     assert kept.sum() < 10
-
-
-def test_what_is_known_of_a_packing_is_not_asked_again() -> None:
-    instance = compile_problem(random_problem(1, 12))
-    packings = SubsetPackings(instance, searching(instance))
-    everything = np.ones(len(instance), dtype=np.bool_)
-    first = packings.pack(0, everything, 10**6, 10**6, 1000)
-    assert first.offset is not None
-    spent = packings.spent
-    assert packings.pack(0, everything, first.end, 10**6, 1000) is first
-    assert packings.spent == spent
-
-
-def test_the_memories_of_the_best_plan_are_packed_already() -> None:
-    instance = compile_problem(random_problem(2, 20, frozenset({"pools"})))
-    search = searching(instance)
-    greedy.solve(instance, search)
-    assert search.best is not None
-    packings = SubsetPackings(instance, search)
-    for q in range(len(instance.pools)):
-        kept = search.best.pool == q
-        assert packings.pack(q, kept, 10**6, 10**6, 1).offset is not None
-    assert packings.spent == 0
 
 
 @pytest.mark.parametrize("mix", range(0, 32, 3))
@@ -220,14 +179,6 @@ def test_deterministic_searches_end_with_the_same_plan_and_by_their_work() -> No
     problem = random_problem(5, 60, frozenset({"pools", "cost"}))
     plans = [solve(problem, deterministic=True, time_limit_s=2, solver=decomposition.NAME) for _ in range(2)]
     assert plans[0] == plans[1]
-
-
-def test_a_search_that_is_over_is_left_alone() -> None:
-    instance = compile_problem(random_problem(6, 30, frozenset({"pools", "cost"})))
-    search = searching(instance)
-    search.stop("cancelled")
-    decomposition.solve(instance, search)
-    assert search.best is None
 
 
 def real(entry: dict[str, Any], objective: str) -> Problem:

@@ -120,14 +120,6 @@ def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(se
         assert (knapsack.loads(found.home) <= limit).all()
 
 
-def test_nothing_dearer_than_asked_for_is_found_and_the_bound_says_so() -> None:
-    knapsack, limit = random_choice_problem(3)
-    best = find(knapsack, limit).cost
-    found = find(knapsack, limit, at_most=best - 1)
-    assert found.home is None
-    assert found.bound == best
-
-
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(10))
 def test_any_multipliers_give_a_bound(seed: int) -> None:
@@ -175,26 +167,6 @@ def test_room_is_counted_in_granules_without_what_is_reserved() -> None:
     row_capacities = {end: int(knapsack.row_capacities[0].below(end)[0]) for end in (3, 4, 5, 6, 8, 9, 12, 25)}
     assert row_capacities == {3: 4, 4: 4, 5: 4, 6: 4, 8: 6, 9: 6, 12: 6, 25: 6}
     assert [knapsack.row_capacities[0].least_reach(load) for load in (0, 2, 4, 6)] == [0, 1, 3, 7]
-
-
-def test_buffers_that_must_lie_together_are_one_item() -> None:
-    rows = [{"size": 4, "start": k, "end": k + 1} for k in range(3)]
-    pools = [{"name": "fast", "size": 4, "cost": 1}, {"name": "slow", "cost": 3}]
-    knapsack = small_knapsack(*rows, pools=pools, together=[[0, 2]], **COSTS)
-    assert knapsack.item.tolist() == [0, 1, 0]
-    assert knapsack.price.tolist() == [[0, 0], [2, 1]]
-    assert find(knapsack, knapsack.limits([1, ROOMY])).cost == 0
-
-
-def test_what_conflicts_by_name_only_does_not_share_room() -> None:
-    pools = [{"name": "fast", "size": 8}, {"name": "slow", "cost": 1}]
-    knapsack = small_knapsack({"size": 8}, {"size": 8}, {"size": 8}, pools=pools, conflicts=[[0, 1]], **COSTS)
-    assert find(knapsack, knapsack.limits([1, ROOMY])).cost == 1
-
-
-def test_numbers_that_int64_does_not_hold_are_left_to_others() -> None:
-    rows = [{"id": k, "size": 2**60 + k, "start": k, "end": k + 1} for k in range(3)]
-    assert Knapsack.of(compile_problem(Problem.model_validate({"buffers": rows}))) is None
 
 
 def fits_alone(instance: Instance, q: int, i: int) -> bool:

@@ -91,52 +91,6 @@ def test_what_overlaps_is_cut_off() -> None:
     assert broken(program.finish(1), np.asarray(start_of(program.finish(1), boxes, plan))) != []
 
 
-def test_an_end_is_an_offset_plus_a_size() -> None:
-    _, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4))))
-    assert row(program, "end", 0) == ({("end", 0): 1, ("offset", 0): -1}, 3, 3)
-
-
-def test_the_peak_is_at_or_above_every_end() -> None:
-    _, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4))))
-    assert row(program, "peak", 0, 1) == ({("peak", 0): 1, ("end", 1): -1}, 0, None)
-    assert program.keys[program.objective or 0] == ("peak", 0)
-
-
-def test_offsets_are_not_negative_and_leave_room_for_the_size() -> None:
-    _, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4))), limit=(9,))
-    limits = {key: (program.lower[at], program.upper[at]) for key, at in program.at.items()}
-    assert (limits["offset", 0], limits["offset", 1]) == ((0, 6), (0, 5))
-
-
-def test_of_two_in_conflict_one_lies_below_the_other_with_the_smallest_big_m() -> None:
-    _, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4))), limit=(9,))
-    lies_below = ("below", 0, 1)
-    assert row(program, "below", 0, 1) == ({("offset", 1): 1, ("end", 0): -1, lies_below: -9}, -9, None)
-    assert row(program, "below", 1, 0) == ({("offset", 0): 1, ("end", 1): -1, lies_below: 9}, 0, None)
-
-
-def test_buffers_that_touch_in_time_need_no_order() -> None:
-    _, program = asked(compile_problem(buffers((0, 2, 3), (2, 3, 4))))
-    assert not [key for key in program.keys if key[0] == "below"]
-
-
-def test_buffers_of_different_memories_need_no_order() -> None:
-    pools = [{"name": "fast", "size": 9}, {"name": "slow"}]
-    for homes, orders in ((["fast", "slow"], 2), (["slow"], 0)):
-        one = {"id": 0, "size": 3, "start": 0, "end": 2, "pools": ["fast"]}
-        other = {"id": 1, "size": 4, "start": 0, "end": 2, "pools": homes}
-        _, program = asked(compile_problem(Problem.model_validate({"buffers": [one, other], "pools": pools})))
-        assert len([key for key in program.keys if key[0] == "below"]) == orders
-
-
-def test_what_lies_below_and_above_a_member_of_a_crowd_holds_it_up_and_pushes_the_peak() -> None:
-    _, program = asked(compile_problem(buffers((0, 3, 3), (1, 4, 4), (2, 5, 6))))
-    below = {("offset", 1): 1, ("below", 0, 1): -3, ("below", 1, 2): 6}
-    above = {("peak", 0): 1, ("end", 1): -1, ("below", 0, 1): 3, ("below", 1, 2): -6}
-    assert row(program, "held", 0, 1) == (below, 6, None)
-    assert row(program, "pushed", 0, 0, 1) == (above, 3, None)
-
-
 def test_twins_keep_their_order() -> None:
     instance = compile_problem(buffers((0, 3, 3), (0, 3, 3), (0, 3, 4), (2, 4, 3), (3, 5, 3)))
     boxes, program = asked(instance)
@@ -160,26 +114,6 @@ def test_a_mirror_image_is_left_out_only_where_it_is_as_good(fields: dict[str, o
     assert Boxes(instance, tuple(sensible_limits(instance, None))).mirror() is None
 
 
-def test_a_pinned_buffer_stops_the_mirror() -> None:
-    pinned = {"id": "p", "size": 3, "start": 0, "end": 3, "offset": 5}
-    free = [{"id": k, "size": k + 5, "start": 0, "end": 3} for k in range(2)]
-    instance = compile_problem(Problem.model_validate({"buffers": [*free, pinned]}))
-    assert Boxes(instance, (30,)).mirror() is None
-
-
-def test_rooms_are_whole_granules_and_equal_alignments_need_no_integers() -> None:
-    rows = [{"id": k, "size": size, "start": 0, "end": 2, "alignment": 8} for k, size in enumerate((5, 9))]
-    boxes, program = asked(compile_problem(Problem.model_validate({"buffers": rows})))
-    assert [box.extent for box in boxes.all] == [8, 16]
-    assert not [key for key in program.keys if key[0] == "multiple"]
-
-
-def test_mixed_alignments_count_steps() -> None:
-    rows = [{"id": k, "size": 5, "start": 0, "end": 2, "alignment": step} for k, step in enumerate((2, 6))]
-    _, program = asked(compile_problem(Problem.model_validate({"buffers": rows})))
-    assert row(program, "aligned", 1)[0] == {("offset", 1): 1, ("multiple", 0, 1): -6}
-
-
 def test_costs_are_whole_steps_above_the_cheapest() -> None:
     pools = [{"name": "fast", "size": 9, "cost": 0.1}, {"name": "slow", "cost": 0.35}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
@@ -195,72 +129,6 @@ def test_the_rows_are_at_most_those_foretold() -> None:
         instance = compile_problem(problem)
         _, program = asked(instance)
         assert len(program.rows) <= count_rows(instance)
-
-
-def test_a_buffer_keeps_its_distance_in_its_rigid_group() -> None:
-    _, program = asked(compile_problem(views()))
-    assert row(program, "rigid", 1) == ({("offset", 1): 1, ("offset", 0): -1}, 4, 4)
-    assert not [key for key in program.keys if key in {("below", 0, 1), ("below", 1, 0)}]
-
-
-def test_overlapping_views_count_once_in_a_crowd() -> None:
-    boxes, _ = asked(compile_problem(views()))
-    assert boxes.crowds == [[0, 2]]
-
-
-def views() -> Problem:
-    """A buffer, a view of its upper part, and another buffer, all alive together."""
-    rows = [{"id": k, "size": size, "start": 0, "end": 2} for k, size in enumerate((7, 5, 3))]
-    return Problem.model_validate({"buffers": [rows[0], rows[1] | {"relative": {"to": 0, "offset": 4}}, rows[2]]})
-
-
-def test_partners_lie_one_below_the_other_or_start_together() -> None:
-    boxes, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4), may_share=[["a", "b"]])), limit=(9,))
-    ways = {("below", 0, 1): 1, ("below", 1, 0): 1, ("shared", 0, 1): 1}
-    assert row(program, "order", 0, 1) == (ways, None, 1)
-    assert row(program, "together", 0, 0, 1) == (ways, 1, None)
-    assert row(program, "start", 0, 1) == ({("offset", 1): 1, ("offset", 0): -1, ("shared", 0, 1): -6}, -6, None)
-    assert row(program, "start", 1, 0) == ({("offset", 0): 1, ("offset", 1): -1, ("shared", 0, 1): -5}, -5, None)
-    assert boxes.crowds == [[1]]
-
-
-def test_partners_that_share_lie_in_one_memory() -> None:
-    pools = [{"name": "fast", "size": 9}, {"name": "slow"}]
-    _, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4), may_share=[["a", "b"]], pools=pools)))
-    assert row(program, "beside", 0, 0, 1) == ({("in", 0, 1): 1, ("in", 0, 0): -1, ("shared", 0, 1): -1}, -1, None)
-
-
-def test_colocated_buffers_lie_in_one_pool() -> None:
-    pools = [{"name": "fast", "size": 9}, {"name": "slow"}]
-    _, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4), together=[["a", "b"]], pools=pools)))
-    assert row(program, "colocation", 1, 1) == ({("in", 1, 1): 1, ("in", 1, 0): -1}, 0, 0)
-
-
-def test_a_buffer_ends_in_the_page_that_it_starts_in() -> None:
-    rows = [{"id": 0, "size": 3, "start": 0, "end": 2, "no_cross": 8}, {"id": 1, "size": 9, "start": 0, "end": 2}]
-    problem = Problem.model_validate({"buffers": rows, "pools": [{"base_address": 5}]})
-    _, program = asked(compile_problem(problem))
-    address = {("offset", 0): 1, ("page", 0, 0): -8}
-    assert row(program, "page_start", 0) == (address, -5, None)
-    assert row(program, "page_end", 0) == (address, None, 0)
-
-
-def test_bank_partners_are_parted_by_a_border_of_banks() -> None:
-    pools = [{"bank_size": 5, "base_address": 2}]
-    _, program = asked(compile_problem(buffers((0, 1, 3), (2, 3, 4), bank=[{"buffers": ["a", "b"]}], pools=pools)))
-    assert row(program, "bank", 0, 1) == ({("offset", 1): 1, ("bank", 0, 1): -5}, -2, None)
-    assert row(program, "past", 0, 0) == ({("past", 0, 0): 5, ("end", 0): -1}, 2, None)
-    entries, _, _ = row(program, "parted", 0, 0, 1)
-    assert entries.keys() == {("bank", 0, 1), ("past", 0, 0), ("below", 0, 1)}
-
-
-def test_a_soft_pair_is_parted_or_costs_its_weight() -> None:
-    bank = [{"buffers": ["a", "b"], "weight": 2.5}]
-    _, program = asked(
-        compile_problem(buffers((0, 1, 3), (0, 1, 4), bank=bank, pools=[{"bank_size": 5, "cost": 1}], objective="cost"))
-    )
-    assert row(program, "banks", 0, 0, 1)[0] == {("clash", 0): 1, ("parted", 0, 0, 1): 1, ("parted", 0, 1, 0): 1}
-    assert row(program, "cost") == ({("cost",): 1, ("clash", 0): -1}, 0, 0)
 
 
 def test_the_grid_holds_the_borders_of_banks_and_pages() -> None:
@@ -284,19 +152,3 @@ def test_where_addresses_or_starts_matter_a_mirror_image_is_another_plan(fields:
     rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
     assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() is not None
     assert Boxes(compile_problem(buffers(*rows, **fields)), (14,)).mirror() is None
-
-
-def test_views_and_pages_stop_the_mirror() -> None:
-    assert Boxes(compile_problem(views()), (20,)).mirror() is None
-    rows = [{"id": k, "size": 3 + k, "start": 0, "end": 2, "no_cross": 8} for k in range(3)]
-    assert Boxes(compile_problem(Problem.model_validate({"buffers": rows})), (30,)).mirror() is None
-
-
-def test_weights_are_whole_steps_of_cost_beside_traffic() -> None:
-    pools = [{"name": "fast", "size": 9, "cost": 0.1, "bank_size": 4}, {"name": "slow", "cost": 0.35}]
-    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
-    said = {"buffers": rows, "pools": pools, "objective": "cost", "bank": [{"buffers": [0, 1], "weight": 0.75}]}
-    costs = Costs.of(compile_problem(Problem.model_validate(said)))
-    assert (costs.extra, costs.clash) == ([{0: 0, 1: 2}, {0: 0, 1: 6}], [3])
-    assert (costs.of_plan([0, 0], [0]), costs.of_plan([0, 1], []), costs.most) == (3, 6, 11)
-    assert (costs.coarser(2).extra, costs.coarser(2).clash) == ([{0: 0, 1: 1}, {0: 0, 1: 3}], [1])

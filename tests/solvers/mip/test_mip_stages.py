@@ -75,15 +75,6 @@ def test_minimising_starts_from_the_best_plan_and_looks_no_higher() -> None:
     assert (engine.asked, engine.had_start) == ([(True, 41, 102)], [True])
 
 
-def test_what_does_not_fit_after_the_drop_is_not_offered() -> None:
-    rows = [{"id": k, "size": 3, "start": 0, "end": 1} for k in range(3)]
-    problem = {"buffers": rows, "pools": [{"size": 10, "reserved": [[4, 1]]}]}
-    instance = compile_problem(Problem.model_validate(problem))
-    search = searching(instance)
-    pursue(instance, search, "engine", MipEngine(Outcome("open"), values=lambda p: np.zeros(len(p.keys))))
-    assert search.best is None
-
-
 @pytest.mark.parametrize(("bound", "claim"), [(60.1, 61), (60.001, 60), (45.0, 45), (41.0, None)])
 def test_a_bound_is_claimed_rounded_up_but_for_the_tolerance(bound: float, claim: int | None) -> None:
     search = searching(RING)
@@ -107,27 +98,6 @@ def claimed(search: Search) -> float:
     claim = search.claims["engine"]
     assert claim is not None
     return claim[0]
-
-
-def test_infeasible_is_claimed_where_no_plan_is_known() -> None:
-    rows = [{"id": k, "size": size} for k, size in enumerate((20, 21, 20, 21, 20))]
-    pairs = [(k, (k + 1) % 5) for k in range(5)]
-    instance = compile_problem(Problem.model_validate({"buffers": rows, "conflicts": pairs, "pools": [{"size": 60}]}))
-    search = searching(instance)
-    pursue(instance, search, "engine", MipEngine(Outcome("infeasible")))
-    assert search.claims == {"engine": None}
-
-
-def test_the_last_memory_is_settled_before_the_first() -> None:
-    rows = [{"id": k, "size": 5, "start": 0, "end": 1} for k in range(2)]
-    pools = [{"name": "fast"}, {"name": "slow"}]
-    instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools}))
-    search = searching(instance)
-    search.offer(column([0, 1]), column([0, 0]), "start")
-    engine = MipEngine(Outcome("open"), values=lambda p: np.zeros(len(p.keys)))
-    pursue(instance, search, "engine", engine)
-    first = engine.programs[0]
-    assert first.cost[first.at["peak", 1]] == 1
 
 
 def test_no_clock_decides_where_the_search_is_deterministic() -> None:

@@ -93,72 +93,6 @@ def packed(make: Make, *buffers: dict[str, Any], glued: tuple[Pair, ...] = (), *
     return [at if at == ABSENT else at * instance.unit for at in found]
 
 
-@packers
-def test_a_rigid_group_goes_where_all_of_it_is_free(packer: Make) -> None:
-    below = {"size": 6, "end": 2}
-    offsets = packed(packer, below, {"size": 4, "start": 2}, {"relative": {"to": 1, "offset": 4}, "end": 3})
-    assert offsets == [0, 2, 6]
-
-
-@packers
-def test_members_of_a_rigid_group_may_overlap_each_other_but_no_other_buffer(packer: Make) -> None:
-    inside = {"size": 2, "relative": {"to": 0, "offset": 1}}
-    assert packed(packer, {}, inside, {}) == [0, 1, 4]
-
-
-@packers
-def test_a_rigid_group_that_does_not_fit_is_left_out_as_a_whole(packer: Make) -> None:
-    rows: list[dict[str, Any]] = [{}, {}, {"relative": {"to": 1, "offset": 7}}, {"size": 5}]
-    assert packed(packer, *rows, pools=[{"name": "small", "size": 12}]) == [0, ABSENT, ABSENT, 4]
-
-
-@packers
-def test_what_may_share_lies_at_the_same_offset_where_that_is_the_lowest(packer: Make) -> None:
-    assert packed(packer, {"end": 3}, {"start": 2}, may_share=[[0, 1]]) == [0, 0]
-    assert packed(packer, {"end": 3}, {"start": 2, "size": 3}, {"size": 5}, may_share=[[0, 1]]) == [0, 0, 4]
-
-
-@packers
-def test_what_may_share_never_overlaps_at_different_offsets(packer: Make) -> None:
-    third = {"size": 2, "end": 1}  # keeps the first off the bottom, but not the second
-    assert packed(packer, third, {"end": 3}, {"size": 3, "start": 2}, may_share=[[1, 2]]) == [0, 2, 2]
-
-
-@packers
-def test_best_fit_prefers_a_shared_offset(packer: Make) -> None:
-    rows = [{"id": 0, "size": 2, "start": 0, "end": 9}, {"id": 1, "size": 4, "start": 0, "end": 3}]
-    rows.append({"id": 2, "size": 4, "start": 2, "end": 9})
-    instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [[1, 2]]}))
-    assert packer(instance).pack(0, column([0, 1, 2]), True).tolist() == [0, 1, 1]
-
-
-@packers
-def test_glued_pairs_share_though_another_offset_would_be_lower(packer: Make) -> None:
-    rows = [{"size": 2, "end": 2}, {"end": 3}, {"start": 2, "size": 2}]
-    assert packed(packer, *rows, may_share=[[1, 2]]) == [0, 2, 0]
-    assert packed(packer, *rows, may_share=[[1, 2]], glued=((1, 2),)) == [0, 2, 2]
-
-
-@packers
-def test_no_page_border_runs_through_a_buffer_that_must_not_cross_it(packer: Make) -> None:
-    assert packed(packer, {"size": 5}, {"no_cross": 8}) == [0, 8]
-    assert packed(packer, {"size": 5}, {"no_cross": 8}, pools=[{"name": "high", "base_address": 7}]) == [0, 5]
-
-
-@packers
-def test_a_page_and_an_alignment_that_do_not_divide_each_other_are_both_kept(packer: Make) -> None:
-    offsets = packed(packer, {"size": 1}, {"size": 5, "no_cross": 7, "alignment": 5})
-    assert offsets == [0, 15]
-
-
-@packers
-def test_buffers_used_at_one_step_touch_no_common_bank_even_if_never_alive_together(packer: Make) -> None:
-    pools = [{"name": "banked", "bank_size": 8, "base_address": 4}]
-    rows = [{"end": 3}, {"start": 5, "size": 3}]
-    assert packed(packer, *rows, pools=pools) == [0, 0]
-    assert packed(packer, *rows, pools=pools, bank=[{"buffers": [0, 1]}]) == [0, 4]
-
-
 def test_offsets_near_two_to_the_62_do_not_overflow() -> None:
     rng = np.random.default_rng(2)
     for _ in range(10):
@@ -181,15 +115,6 @@ def test_a_raised_flag_stops_it(packer: Make) -> None:
     instance = constrained_instance(0, 6, frozenset(CONSTRAINTS))
     pack = PlainPacker(instance, column([1])) if packer is plain else Packer(instance, column([1]))
     assert pack.pack(0, column(range(len(instance)))).tolist() == [ABSENT] * len(instance)
-
-
-@packers
-def test_those_that_moved_into_one_body_still_touch_no_common_bank(packer: Make) -> None:
-    upper = {"size": 1, "relative": {"to": 0, "offset": 8}}
-    pool = {"name": "only", "bank_size": 8, "base_address": 7, "reserved": [[17, 2]]}
-    rules: dict[str, Any] = {"may_share": [[1, 2], [0, 1]], "bank": [{"buffers": [0, 1]}], "pools": [pool]}
-    offsets = packed(packer, {"size": 3}, {"size": 8}, upper, glued=((1, 2),), **rules)
-    assert offsets == [1, 9, 9]
 
 
 @packers

@@ -46,34 +46,12 @@ def test_dropped_buffers_keep_the_order_of_their_raw_offsets() -> None:
     assert (instance.unit * np.asarray(drop(instance, zeros, [0.49, 0.5]))).tolist() == [0, 4]
 
 
-def test_equal_raw_offsets_drop_by_position() -> None:
-    instance = compiled(A, B)
-    assert (instance.unit * np.asarray(drop(instance, np.zeros(2, dtype=np.int64), [7, 7]))).tolist() == [0, 4]
-
-
-def test_dropping_lets_pinned_buffers_lie_at_their_pins_and_others_beside_them() -> None:
-    instance = compiled({**A, "offset": 2}, B, {"id": "c", "size": 2, "start": 0, "end": 5})
-    dropped = drop(instance, np.zeros(3, dtype=np.int64), [50, 0, 1])
-    assert dropped is not None
-    assert (instance.unit * dropped).tolist() == [2, 6, 0]
-
-
 @pytest.mark.parametrize("raw", [[0.0, 0.0], [1e300, -1e300], [2**62, 2**62 + 1]])
 def test_any_raw_numbers_drop_to_a_valid_packing(raw: list[float]) -> None:
     instance = compiled({**A, "size": 2**61}, {**B, "size": 2**62})
     dropped = drop(instance, np.zeros(2, dtype=np.int64), raw)
     assert dropped is not None
     assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
-
-
-def test_dropping_gives_none_where_a_buffer_does_not_fit() -> None:
-    instance = compiled(A, B, pools=[{"name": "tight", "size": 9}])
-    assert drop(instance, np.zeros(2, dtype=np.int64), [0, 4]) is None
-
-
-def test_dropping_gives_none_where_a_buffer_may_not_live_in_its_memory() -> None:
-    instance = compiled({**A, "pools": ["x"]}, pools=[{"name": "x"}, {"name": "y"}])
-    assert drop(instance, column([1]), [0]) is None
 
 
 def test_what_was_dropped_before_does_not_move_when_dropped_again() -> None:
@@ -155,23 +133,6 @@ def test_a_colocation_group_goes_to_the_first_pool_where_all_of_it_fits() -> Non
     instance = compiled(A, B, C, pools=POOLS, together=[("a", "c")])
     assert placed(instance, [0, 2, 1]) == [(0, 0), (1, 0), (0, 4)]
     assert placed(instance, [0, 1, 2]) == [(1, 0), (0, 0), (1, 4)]
-
-
-def test_of_several_companies_the_first_stay_where_they_are() -> None:
-    rows: list[dict[str, object]] = [{"id": k, "size": 3, "start": 0, "end": 5} for k in range(6)]
-    instance = compiled(*rows, pools=POOLS, together=[(0, 3), (1, 4), (2, 5)])
-    assert [pool for pool, _ in placed(instance, range(6))] == [0, 1, 1, 0, 1, 1]
-
-
-def test_a_colocation_group_that_must_go_where_there_is_no_room_is_placed_nowhere() -> None:
-    instance = compiled({**A, "pools": ["fast"]}, B, C, pools=POOLS, together=[("a", "b", "c")])
-    assert place(quick(instance), instance, column(range(3)), (0, 1)) is None
-
-
-def test_dropping_gives_none_where_a_colocation_group_is_in_two_memories() -> None:
-    instance = compiled(A, B, pools=POOLS, together=[("a", "b")])
-    assert drop(instance, column([0, 1]), [0, 0]) is None
-    assert drop(instance, column([0, 0]), [0, 4]) is not None
 
 
 @pytest.mark.parametrize("seed", range(30))

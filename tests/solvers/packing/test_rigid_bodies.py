@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.instance import I64_MAX, Instance
+from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.packing.rigid_bodies import Bodies, Body, Page, first_multiple
@@ -51,18 +51,6 @@ def instance_of(*buffers: dict[str, Any], **rest: Any) -> Instance:
     return compile_problem(Problem.model_validate({"buffers": rows, **rest}))
 
 
-def test_buffers_alone_are_bodies_of_their_own() -> None:
-    bodies = Bodies(instance_of({}, {}), 0)
-    assert bodies.of(1) == Body((1,), (0,), 0, 1, I64_MAX // 4 - 1)
-    positions, first = bodies.grouped(column([1, 0]))
-    assert (positions.tolist(), first.tolist()) == ([0, 1], [0, 1, 2])
-
-
-def test_a_body_ends_below_the_capacity_with_all_its_buffers() -> None:
-    instance = instance_of({}, {"size": 3, "relative": {"to": 0, "offset": 5}}, pools=[{"name": "small", "size": 20}])
-    assert Bodies(instance, 0).of(1) == Body((0, 1), (0, 5), 0, 1, 12)
-
-
 def test_an_order_is_grouped_by_bodies_in_the_order_in_which_these_come() -> None:
     instance = instance_of({}, {}, {}, {"relative": {"to": 1, "offset": 4}})
     positions, first = Bodies(instance, 0).grouped(column([2, 3, 0, 1]))
@@ -79,29 +67,3 @@ def test_pairs_that_may_share_become_one_body_and_chains_of_them_too() -> None:
     chain = instance_of({"end": 2}, {"start": 1, "end": 4}, {"start": 3}, may_share=[[0, 1], [1, 2]])
     assert glued(chain, (0, 1)) == [(0, 1), (0, 1), (2,)]
     assert glued(chain, (0, 1), (1, 2)) == [(0, 1, 2)] * 3
-
-
-def test_pairs_that_would_bring_others_in_conflict_to_one_offset_stay_apart() -> None:
-    instance = instance_of({}, {}, {}, may_share=[[0, 1], [1, 2]])
-    assert glued(instance, (0, 1), (1, 2)) == [(0, 1), (0, 1), (2,)]
-
-
-def test_pairs_whose_alignments_or_pins_have_no_offset_in_common_stay_apart() -> None:
-    odd = {"offset_mod": {"modulus": 2, "remainder": 1}}
-    assert glued(instance_of({}, odd, may_share=[[0, 1]]), (0, 1)) == [(0, 1)] * 2
-    assert glued(instance_of({"alignment": 2}, odd, may_share=[[0, 1]]), (0, 1)) == [(0,), (1,)]
-    assert glued(instance_of({"offset": 8}, odd, may_share=[[0, 1]]), (0, 1)) == [(0,), (1,)]
-
-
-def test_pairs_that_must_lie_in_different_banks_stay_apart() -> None:
-    pools = [{"name": "banked", "bank_size": 8}]
-    instance = instance_of({}, {}, may_share=[[0, 1]], bank=[{"buffers": [0, 1]}], pools=pools)
-    assert glued(instance, (0, 1)) == [(0,), (1,)]
-
-
-def test_the_offset_of_a_body_is_that_of_its_lowest_buffer() -> None:
-    high = {"relative": {"to": 1, "offset": 6}, "alignment": 5}
-    instance = instance_of({"start": 8}, {"end": 8}, high, may_share=[[0, 2]])
-    body = Bodies(instance, 0, [(0, 2)]).of(0)
-    assert sorted(zip(body.members, body.distances, strict=True)) == [(0, 6), (1, 0), (2, 6)]
-    assert (body.lowest, body.step) == (4, 5)

@@ -11,9 +11,8 @@ import pytest
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
-from memplan.solvers.portfolio.registry import EVERYTHING, SolverRow
+from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.stages import SolverFaultWarning
 from memplan.solvers.search.incumbent import Search
@@ -49,28 +48,6 @@ def test_auto_starts_no_engine_where_the_exact_search_takes_all_the_time(monkeyp
     assert names(stages.chosen(RING, "auto"))[1:] == [["parts"], ["exact", "local-search"]]
     monkeypatch.setattr(stages, "MAX_LIFETIMES", -1)  # which the exact search leaves alone
     assert names(stages.chosen(RING, "auto"))[-1] == ["cp-sat", "highs"]
-
-
-def test_the_quick_orders_are_cut_short_only_where_the_exact_search_follows() -> None:
-    assert stages.chosen(RING, "auto")[0][0].function is greedy.begin
-    assert stages.chosen(RING, "exact")[0][0].function is greedy.solve
-    assert stages.chosen(SEVERAL, "auto")[0][0].function is greedy.solve
-
-
-def test_memories_are_chosen_where_there_are_several() -> None:
-    assert ["memory-choice", "local-search"] in names(stages.chosen(SEVERAL, "auto"))
-    assert all("memory-choice" not in stage for stage in names(stages.chosen(RING, "auto")))
-    assert names(stages.chosen(RING, "memory-choice")) == [["greedy"], ["memory-choice"]]
-
-
-def test_a_solver_that_cannot_do_what_is_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    weak = SolverRow(
-        "weak", "knows no conflicts", "tests.support.false_claims:waits", can=EVERYTHING - {"conflicts", "capacity"}
-    )
-    monkeypatch.setitem(registry.BY_NAME, "weak", weak)
-    with pytest.raises(OptionError) as caught:
-        stages.chosen(FULL_RING, "weak")
-    assert str(caught.value) == "solver: weak cannot do capacity, conflicts"
 
 
 def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,12 +125,6 @@ def test_a_fault_of_a_solver_ends_that_solver_and_the_others_go_on() -> None:
         assert search.best.score == (3,)
 
 
-def test_a_fault_of_a_solver_is_an_error_where_warnings_are() -> None:
-    faulty = SolverRow("faulty", "does not exist", "no_such_module:solve")
-    with pytest.raises(SolverFaultWarning):
-        stages.run(RING, search_for(RING), [[faulty], [GREEDY]])
-
-
 def test_a_plan_is_found_and_told_of_where_the_quick_orders_have_a_fault(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -163,13 +134,6 @@ def test_a_plan_is_found_and_told_of_where_the_quick_orders_have_a_fault(
         plan = solve(FEATURES["plain"], deterministic=True)
     assert (plan.status, plan.peak, plan.disturbed_by) == ("optimal", 8, "engine-failure")
     assert [row.getMessage()[:7] for row in caplog.records] == ["greedy:"]
-
-
-def test_no_solver_is_started_again_without_an_open_claim() -> None:
-    search = search_for(RING)
-    stages.run(RING, search, [[GREEDY]])
-    assert search.claims == {}
-    assert not search.is_over
 
 
 def test_a_claim_is_put_to_others_until_one_agrees() -> None:

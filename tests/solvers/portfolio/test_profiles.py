@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_profile
 from memplan.planner.verify.verifier import verify
@@ -93,13 +92,6 @@ def test_speed_costs_no_more_in_a_larger_fast_memory() -> None:
     assert costs[4] == solve(with_profile(problem, "speed").with_capacity({"tcm": 300})).cost
 
 
-def test_the_fast_memory_is_used_where_nothing_is_asked() -> None:
-    plan = solve(SPILLS)
-    assert plan.profile == "balanced"
-    assert plan.placement("busy").pool == "sram"
-    assert plan.pools[-1].used == solve(SPILLS, profile="size").pools[-1].used
-
-
 def test_the_same_plan_comes_from_every_deterministic_search_of_a_profile() -> None:
     plans = [solve(SPILLS, profile="speed", deterministic=True, time_limit_s=0.2) for _ in range(2)]
     assert plans[0] == plans[1]
@@ -114,17 +106,6 @@ def test_a_gap_is_told_against_what_is_asked_first_and_is_not_met() -> None:
     forged = plan.model_copy(update={"status": "feasible", "cost_lower_bound": plan.cost / 2, "gap": 0.25})
     assert any("gap" in found.message for found in verify(cost, forged))
     assert not any("gap" in found.message for found in verify(cost, forged.model_copy(update={"gap": 1.0})))
-
-
-def test_one_pool_is_planned_as_ever_whatever_the_profile() -> None:
-    one = SPILLS.model_copy(update={"pools": SPILLS.pools[1:]})
-    found = [solve(one, profile=profile) for profile in (None, "speed", "size")]
-    assert {(plan.peak, plan.profile, plan.cost) for plan in found} == {(found[0].peak, None, None)}
-
-
-def test_a_profile_that_is_none_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"^profile: must be speed, balanced or size, got"):
-        solve(SPILLS, profile="fast")  # type: ignore[arg-type]
 
 
 def test_what_does_not_fit_is_infeasible_in_every_profile() -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import I64, column
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.buffer_table import column
 from memplan.solvers.search.incumbent import Accept, Search
 from memplan.solvers.search.result import Progress
 from tests.support.tiny import FEATURES
@@ -34,23 +33,6 @@ def test_a_better_assignment_is_kept_and_the_best_of_each_solver_too() -> None:
     assert search.best is not None
     assert (search.best.score, search.best.by) == ((3,), "second")
     assert {name: offer.score for name, offer in search.offers.items()} == {"first": (4,), "second": (3,)}
-
-
-@pytest.mark.parametrize("offset", [TOWER, FOUR_HIGH])
-def test_an_assignment_that_is_no_better_is_refused(offset: I64) -> None:
-    search = search_for(RING)
-    search.offer(ONE_POOL, FOUR_HIGH, "first")
-    assert not search.offer(ONE_POOL, offset, "second")
-    assert search.best is not None
-    assert search.best.by == "first"
-
-
-def test_what_is_offered_can_be_changed_afterwards_without_harm() -> None:
-    search, mine = search_for(RING), np.array(TOWER)
-    search.offer(ONE_POOL, mine, "first")
-    mine[:] = 0
-    assert search.best is not None
-    assert search.best.offset.tolist() == TOWER.tolist()
 
 
 def test_an_assignment_at_the_bound_ends_the_search() -> None:
@@ -84,21 +66,6 @@ def test_an_agreed_bound_that_is_met_ends_the_search() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_a_bound_of_our_own_search_is_believed_at_once() -> None:
-    search = search_for(RING)
-    search.offer(ONE_POOL, OPTIMUM, "exact")
-    search.offer_bound((3,), "exact")
-    assert list(search.bound) == [3]
-    assert search.stop_reason == "proved"
-
-
-def test_a_bound_below_the_known_one_changes_nothing() -> None:
-    search = search_for(RING)
-    before = search.proof
-    search.offer_bound((1,), "exact")
-    assert search.proof is before
-
-
 def test_that_nothing_fits_is_believed_when_two_engines_say_so() -> None:
     search = search_for(FULL_RING)
     search.claim_infeasible("cp-sat")
@@ -110,13 +77,6 @@ def test_that_nothing_fits_is_believed_when_two_engines_say_so() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_that_nothing_fits_is_believed_of_our_own_search() -> None:
-    search = search_for(FULL_RING)
-    search.claim_infeasible("exact")
-    assert search.infeasible is not None
-    assert (search.infeasible.kind, search.infeasible.by) == ("search", "exact")
-
-
 @pytest.mark.parametrize("by", ["exact", "cp-sat"])
 def test_that_nothing_fits_is_never_believed_against_a_plan(by: str) -> None:
     search = search_for(RING)
@@ -125,22 +85,6 @@ def test_that_nothing_fits_is_never_believed_against_a_plan(by: str) -> None:
     search.claim_infeasible(by)
     assert search.infeasible is None
     assert not search.is_over
-
-
-def test_a_solver_that_claims_infeasibility_raises_no_bound() -> None:
-    search = search_for(RING)
-    search.claim_infeasible("highs")
-    search.offer_bound((3,), "cp-sat")
-    search.offer_bound((3,), "highs")
-    assert list(search.bound) == [2]
-
-
-def test_that_nothing_fits_is_an_open_claim_until_a_plan_is_known() -> None:
-    search = search_for(RING)
-    search.claim_infeasible("highs")
-    before = search.has_open_claims
-    search.offer(ONE_POOL, OPTIMUM, "greedy")
-    assert (before, search.has_open_claims) == (True, False)
 
 
 def test_a_claimed_bound_is_open_where_the_best_plan_meets_it_and_until_it_is_believed() -> None:
@@ -203,14 +147,3 @@ def test_the_gap_is_absent_where_there_is_no_plan_or_no_bound() -> None:
     assert search_for(RING).progress().gap is None
     assert Progress(0.0, 5, 0, "greedy").gap is None
     assert Progress(0.0, 0, 0, "greedy").gap == 0.0
-
-
-def test_scores_of_several_pools_compare_the_last_one_first() -> None:
-    pools = [{"name": "fast", "size": 4}, {"name": "slow"}]
-    rows = [{"id": k, "size": size, "start": 0, "end": 1} for k, size in enumerate((3, 2))]
-    search = search_for(compile_problem(Problem.model_validate({"buffers": rows, "pools": pools})))
-    assert search.offer(column([1, 0]), column([0, 0]), "large one out")
-    assert search.offer(column([0, 1]), column([0, 0]), "small one out")
-    assert not search.offer(column([1, 0]), column([0, 0]), "large one out")
-    assert search.best is not None
-    assert search.best.score == (2, 3)

@@ -116,12 +116,6 @@ def test_a_spilled_buffer_is_counted_where_it_comes_back() -> None:
     assert repairs(problem, kinds=SPILL).status == "none"
 
 
-def test_a_buffer_that_a_conflict_names_is_not_spilled_since_its_pieces_would_be_free_of_it() -> None:
-    rows = [{"id": k, "size": 6, "start": 20 * k, "end": 20 * k + 9} for k in range(2)]
-    problem = Problem.model_validate({"buffers": rows, "conflicts": [[0, 1]], "pools": [{"size": 10}]})
-    assert repairs(problem, kinds=SPILL).status == "none"
-
-
 def test_a_buffer_may_move_to_another_pool() -> None:
     rows = [{"id": k, "size": 6, "start": 0, "end": 3, "pools": ["fast"]} for k in range(2)]
     pools = [{"name": "fast", "size": 10}, {"name": "slow", "size": 100}]
