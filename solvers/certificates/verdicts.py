@@ -21,7 +21,7 @@ _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
 By = Literal["placements", "witness", "certificate"]
 MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "options", "wall_time_s", "version", "findings")
-"""What a plan says of how it was made."""
+"""The fields of a plan that say how it was made."""
 _BY_PLACEMENTS = ("peak", "cost", "shared", "bank_clashes", "problem_hash")
 _MOST_LIFETIMES = 4_000
 """Of more lifetimes the verifier takes a clique as it is."""
@@ -38,7 +38,7 @@ class ProofText:
 
 @dataclass(frozen=True)
 class Proved:
-    """What a checker says of a certificate: what it proved of which file, or why it refused.
+    """The word of a checker about a certificate: what it proved of which file, or why it refused.
 
     `kind`, `cost` and `used` are the claim, None where nothing was proved; `used` has None for what is not claimed.
     """

@@ -1,1 +1,1 @@
-"""What engines derive from an instance: parts of it, pairs that may share, ranges of offsets, symmetry, costs."""
+"""Things that engines derive from an instance: parts of it, pairs that may share, ranges of offsets, symmetry, costs."""

@@ -1,4 +1,4 @@
-"""Which buffers of an instance may not share bytes, as a matrix; and lists of pairs and ranges as arrays."""
+"""The buffers of an instance that may not share bytes, as a matrix; and lists of pairs and ranges as arrays."""
 
 from __future__ import annotations
 

@@ -95,4 +95,4 @@ def _runs(processor: str) -> bool:
 
 
 _NEEDED = {"x86-64-v2": frozenset({"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"})}
-"""What Linux calls the features of a baseline."""
+"""The features of a baseline, as Linux calls them."""

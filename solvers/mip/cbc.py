@@ -24,7 +24,7 @@ from memplan.solvers.mip.stages import RESERVE_S, EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 _INFEASIBLE = re.compile(r"says infeasible or unbounded|proven infeasible")
-"""What CBC writes where nothing fits; no column of the program is unbounded."""
+"""The words of CBC where nothing fits; no column of the program is unbounded."""
 _BOUND = re.compile(r"(?:^Lower bound:\s+|\(best possible )([-+.\de]+)", re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""What goes on in a thread of its own while something else runs: a look taken again and again, a raised flag."""
+"""Threads that go on while something else runs: a look taken again and again, a flag that is raised."""
 
 from __future__ import annotations
 

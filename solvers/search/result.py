@@ -53,7 +53,7 @@ class SolveResult:
 
     @property
     def _disturbed_by(self) -> Disturbance | None:
-        """What ended the search, or changed it, that another run of the same search need not meet."""
+        """The cause that ended the search, or changed it, that another run of the same search need not meet."""
         if self.stop_reason == "time_limit" or self.stop_reason == "cancelled":
             return self.stop_reason
         return "engine-failure" if self.has_failures else None
