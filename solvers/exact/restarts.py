@@ -48,7 +48,7 @@ others; and above the bound in proofs.
 ROUNDS_AT_BOUND, FEW_NODES = 4, 1000
 """The bound gets the first rounds, then every 2nd until so many nodes for each buffer are spent, then every 4th."""
 ROUNDS_BEFORE_DIVES = 2
-"""Nodes in which easy problems are settled."""
+"""Easy placements are found in these."""
 EARLY_NODES, EARLY_SHARE, LATE_SHARE = 400, 0.75, 0.3
 """Dives take one share of the first nodes, so many for each buffer, and another one of later nodes (decision 126)."""
 RESET_EVERY = 8

@@ -1,1 +1,1 @@
-"""Things that engines derive from an instance: parts of it, pairs that may share, ranges of offsets, symmetry, costs."""
+"""Facts that engines derive from an instance: parts, pairs that may share, ranges of offsets, symmetry, costs."""
