@@ -90,8 +90,9 @@ class RecomputedPoint(Answer):
 class Recomputed(Answer):
     """Programs with falling peaks and rising costs; the last point is the answer. Sizes are in bytes.
 
-    The first point has no clones, and none is worse than another in both. `cost` is that of running every operation
-    once, `is_within` says if the last point is within the limit.
+    The first point has no clones, and none is worse than another in both. Where the time was too short for any plan,
+    there are no points: the order of the answer is all there is. `cost` is that of running every operation once,
+    `is_within` says if the last point is within the limit.
     """
 
     extra_cost: int

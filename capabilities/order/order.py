@@ -11,18 +11,17 @@ from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.capabilities.order.certificate import certify_order
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement.joint import order_and_place
-from memplan.capabilities.order.recompute.frontier import recompute
+from memplan.capabilities.order.recompute.frontier import recompute, unplanned
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import given_order
 from memplan.capabilities.question import Question
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.search.control import silent
 
 _CERTIFICATE_SHARE = 0.25
 """The part of the time that is kept for a certificate, where one is asked for."""
-_NOTED_OPERATIONS = 2000
-"""Of so many operations, whose orders take seconds to compare, an answer is noted before there is a plan."""
 _PROOFS = {"state": "a state that every order has", "cut": "a minimum cut", "exhaustion": "a complete search"}
 
 
@@ -35,15 +34,16 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     """
     running = control.begun(options)
     asked = options.variant(graph)
-    note = running.note if len(asked.ops) >= _NOTED_OPERATIONS else None
-    if note is not None:
-        note(given_order(asked))
+    note = running.note or silent
+    if running.note is not None:
+        # Whatever the time is, the given order is an answer.
+        note(unplanned(given_order(asked), options) if options.recompute else given_order(asked))
     if options.recompute:
         return recompute(asked, options, running)
     is_cut = options.with_certificate and not options.deterministic
     found = order_and_place(
         asked,
-        on_order=note or (lambda _: None),
+        on_order=note,
         time_limit_s=running.left_s * (1 - _CERTIFICATE_SHARE if is_cut else 1),
         control=running,
         **options.fields("alignment", "goal"),
@@ -64,7 +64,7 @@ def lines(found: OrderAnswer) -> Iterator[str]:
     yield f"operations   {len(found.order):>20,}"
     yield f"given peak   {found.given_peak:>20,} bytes"
     yield f"best peak    {found.peak:>20,} bytes, {found.status}"
-    if found.recomputed is not None:
+    if found.recomputed is not None and found.recomputed.points:
         yield from found.recomputed.lines()
         return
     proof = "" if found.witness is None else f" by {_PROOFS[found.witness.kind]};"
@@ -75,11 +75,13 @@ def lines(found: OrderAnswer) -> Iterator[str]:
         yield f"placed peak  {found.placed_peak:>20,} bytes, {found.placed_status}"
     yield f"saved        {found.saved_bytes:>20,} bytes{share}"
     yield f"moves        {found.moves:>20,} operations are moved"
+    if found.recomputed is not None and not found.recomputed.is_within:
+        yield "no program was found within the limit"
 
 
 def _refuted(question: Question, found: OrderAnswer) -> str | None:
     graph: OperationGraph = question["options"].variant(question["graph"])
-    if found.recomputed is not None:
+    if found.recomputed is not None and found.recomputed.points:
         every = set(range(len(graph.ops)))
         is_all = all(set(point.order) == every for point in found.recomputed.points)
         return None if is_all else "must run each of this graph's operations, and no others"

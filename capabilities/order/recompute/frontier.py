@@ -49,6 +49,8 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         deterministic=control.counts_work,
         cancelled=control.cancelled,
     )
+    if control.note is not None:
+        control.note(unplanned(base, options))
     ordered = base.ordered or graph
     with allowance(_SEARCH_SHARE * limit_s, control.counts_work, control.cancelled) as left:
         search = DropSearch(Stays(ordered, base.order, costs, left.flag), left)
@@ -74,6 +76,13 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     )
     changes = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
     return answer.model_copy(update={**changes, "placed_peak": last.peak, "placed_status": last.status})
+
+
+def unplanned(answer: OrderAnswer, options: OrderOptions) -> OrderAnswer:
+    """Return an order as the answer where the time ends before any program was planned."""
+    cost = sum(costs_of(answer.ordered)) if answer.ordered is not None else 0
+    recomputed = Recomputed(extra_cost=0, cost=cost, is_within=options.within is None, points=())
+    return answer.model_copy(update={"recomputed": recomputed})
 
 
 def _programs(search: DropSearch, options: OrderOptions, most: int | None) -> list[list[int]]:

@@ -66,11 +66,15 @@ def test_a_bound_is_certified_where_that_is_asked_for(size: int) -> None:
     assert found.text.startswith("memplan-order/1")
 
 
-def test_of_a_long_graph_answers_are_noted_before_it_has_a_plan() -> None:
+@pytest.mark.parametrize("recompute", [False, True])
+def test_orders_are_noted_before_there_is_a_plan(recompute: bool) -> None:
     ops = [{"out": [0]}, {"out": [1]}, *({"in": [k], "out": [k + 2]} for k in range(1998))]
     graph, noted = graph_from({"size": [8] * 2000, "ops": ops}), list[OrderAnswer]()
-    found = order(graph, OrderOptions(time_limit_s=0.2), Control(note=noted.append))
+    options = OrderOptions(time_limit_s=0.2, recompute=recompute, within=8 if recompute else None)
+    found = order(graph, options, Control(note=noted.append))
     assert [each.placed_peak for each in noted] == [None, None]
     assert noted[0].order == tuple(range(2000))
+    assert [CAPABILITY.exit_status(each) for each in noted] == [recompute] * 2
     for each in (*noted, found):
-        assert wrong(read_again(each), OrderOptions(), graph) is None
+        assert wrong(read_again(each), options, graph) is None
+        assert list(CAPABILITY.lines(read_again(each)))
