@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,20 +22,6 @@ problem = Problem(buffers=[Buffer(id=k, size=64 * k, start=k, end=k + 3) for k i
 problem = read_problem(write_problem(problem))
 plan = solve(problem, time_limit_s=2)
 assert plan.status == "optimal" and verify(problem, plan).valid
-"""
-THROUGH_EXECUTORCH = """
-import warnings
-warnings.simplefilter("ignore")
-import torch
-from executorch import exir
-from executorch.exir.passes import MemoryPlanningPass
-from memplan.api.executorch.algorithm import MemplanAlgorithm
-
-algorithm = MemplanAlgorithm()
-program = torch.export.export(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()).eval(), (torch.ones(1, 8),))
-planning = MemoryPlanningPass(memory_planning_algo=algorithm)
-exir.to_edge(program).to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning))
-assert algorithm.planned
 """
 
 
@@ -61,8 +46,3 @@ def run_in(project: Path, program: str) -> None:
 @pytest.mark.parametrize("order", [(OWN, THROUGH_THE_FACE), (THROUGH_THE_FACE, OWN)])
 def test_both_are_imported_in_either_order(their_project: Path, order: tuple[str, str]) -> None:
     run_in(their_project, "".join(order))
-
-
-@pytest.mark.skipif(find_spec("executorch") is None, reason="needs the extra executorch")
-def test_executorch_calls_memplan_there(their_project: Path) -> None:
-    run_in(their_project, OWN + THROUGH_EXECUTORCH + OWN)

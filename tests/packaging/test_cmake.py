@@ -16,10 +16,6 @@ from tests.support.profiled import PROFILED
 
 ROOT = Path(__file__).parents[2]
 MEMPLAN = Path(sys.executable).with_name("memplan")
-GENERATORS = [
-    pytest.param(generator, marks=pytest.mark.skipif(shutil.which(program) is None, reason=f"needs {program}"))
-    for generator, program in (("Ninja", "ninja"), ("Unix Makefiles", "make"))
-]
 pytestmark = [
     pytest.mark.skipif(shutil.which(program) is None, reason=f"needs {program}") for program in ("cmake", "cc")
 ]
@@ -82,25 +78,17 @@ def test_a_profile_decides_which_pools_are_used(project: Path) -> None:
     assert "memplan: fast: 0 bytes" in succeeded(build(project, "--target", "arena"))
 
 
-@pytest.mark.parametrize("generator", GENERATORS)
-def test_another_budget_is_another_check(generator: str, project: Path) -> None:
-    succeeded(configure(project, "-G", generator))
-    succeeded(build(project, "--target", "arena"))
-    lists = project / "CMakeLists.txt"
-    lists.write_text(lists.read_text().replace("BUDGET sram=768", "BUDGET sram=767"))
-    assert build(project, "--target", "arena").returncode != 0
-
-
-@pytest.mark.parametrize("generator", GENERATORS)
-def test_a_build_fails_above_the_budget_and_where_memory_has_grown(generator: str, project: Path) -> None:
+def test_a_build_fails_above_the_budget_and_where_memory_has_grown(project: Path) -> None:
     buffers = project / "buffers.csv"
     buffers.write_text(buffers.read_text().replace("1,3,256", "1,3,272"))
-    succeeded(configure(project, "-G", generator))
-    for _ in range(2):  # what has failed is not taken for done
+    succeeded(configure(project))
+    for budget in (768, 768, 767):  # what has failed is not taken for done, and another budget is another check
+        lists = project / "CMakeLists.txt"
+        lists.write_text(lists.read_text().replace("BUDGET sram=768", f"BUDGET sram={budget}"))
         done = build(project, "--target", "arena")
         assert done.returncode != 0
         said = done.stdout + done.stderr
-        assert 'over-budget: pool "sram": uses 784 bytes, 16 above its budget of 768' in said
+        assert f'over-budget: pool "sram": uses 784 bytes, {784 - budget} above its budget of {budget}' in said
         assert '"conv1" (+16 bytes, grown, was 256)' in said
 
 

@@ -107,96 +107,6 @@ assert "memplan.solvers.portfolio.subprocess_solver" not in sys.modules
 print("held")
 """
 
-LEAST = """
-import random
-from itertools import product
-from memplan import Problem, solve, verify
-
-def drawn(seed):
-    rng, rows = random.Random(seed), []
-    for k in range(4):
-        start = rng.randrange(3)
-        row = {"id": k, "size": rng.randint(1, 4), "start": start, "end": start + rng.randint(1, 3)}
-        row |= {"alignment": rng.choice([1, 1, 2, 4])}
-        row |= {"at_most": rng.randint(0, 6)} if rng.random() < 0.5 else {}
-        row |= {"at_least": rng.randint(0, 6)} if rng.random() < 0.5 else {}
-        row |= {"no_cross": 8} if rng.random() < 0.2 else {}
-        rows.append(row)
-    if rng.random() < 0.3:
-        rows[3] = {"id": 3, "size": 1, "alias_of": 0, "start": 0, "end": 2, "at_most": rng.randint(0, 6)}
-    elif rng.random() < 0.4:
-        rows[3]["relative"] = {"to": 0, "offset": rng.choice([-4, 4])}
-    pools = [{"name": "a", "size": rng.randint(6, 16), "base_address": rng.choice([0, 3])}]
-    pools += [{"name": "b", "size": 20}] if rng.random() < 0.3 else []
-    return Problem.model_validate({"buffers": rows, "pools": pools})
-
-def holds(problem, spots):
-    rows = list(problem.buffers)
-    if rows[3].alias_of is not None and spots[3] != spots[0]:
-        return False
-    if rows[3].relative is not None and (
-        spots[3][0] != spots[0][0] or spots[3][1] != spots[0][1] + rows[3].relative.offset
-    ):
-        return False
-    for row, (q, offset) in zip(rows, spots):
-        pool = problem.pools[q]
-        address = pool.base_address + offset
-        least, most = row.at_least or 0, 99 if row.at_most is None else row.at_most
-        if not least <= offset <= most or address % row.alignment or offset + row.size > pool.size:
-            return False
-        if row.no_cross is not None and address % row.no_cross + row.size > row.no_cross:
-            return False
-    for i in range(4):
-        for j in range(i):
-            if 3 == i and (rows[3].alias_of is not None or rows[3].relative is not None) and j == 0:
-                continue
-            mine, other = rows[i], rows[j]
-            if rows[3].alias_of is not None and i == 3:
-                continue  # the bytes of the one that it lives in count
-            times = [[row.start, row.end] for row in (mine, other)]
-            if rows[3].alias_of is not None:
-                for row, time in zip((mine, other), times):
-                    if row.id == 0:
-                        time[:] = min(time[0], rows[3].start), max(time[1], rows[3].end)
-            (a, b), (c, d) = times
-            (p, low), (q, base) = spots[i], spots[j]
-            if p == q and a < d and c < b and low < base + other.size and base < low + mine.size:
-                return False
-    return True
-
-def best(problem):
-    p = len(problem.pools)
-    spots = [(q, at) for q in range(p) for at in range(problem.pools[q].size)]
-    found = None
-    limits = []
-    for row in problem.buffers:
-        least, most = row.at_least or 0, 99 if row.at_most is None else row.at_most
-        limits.append([(q, at) for q, at in spots if least <= at <= most and at + row.size <= problem.pools[q].size
-                       and (problem.pools[q].base_address + at) % row.alignment == 0])
-    for chosen in product(*limits):
-        ends = [0] * p
-        for row, (q, at) in zip(problem.buffers, chosen):
-            ends[q] = max(ends[q], at + row.size)
-        if (found is None or ends[::-1] < found) and holds(problem, chosen):
-            found = ends[::-1]
-    return found
-
-proved = 0
-for seed in range(24):
-    problem = drawn(seed)
-    least = best(problem) if len(problem.pools) == 1 else None
-    for solver in ("greedy", "local-search", "auto", "exact", "highs")[: 5 if seed % 6 == 0 else 3]:
-        if solver == "exact" and (len(problem.pools) > 1 or any(r.no_cross or r.relative for r in problem.buffers)):
-            continue
-        plan = solve(problem, solver=solver, time_limit_s=0.1 if solver == "local-search" else 3)
-        assert verify(problem, plan).valid, (seed, solver, verify(problem, plan))
-        if len(problem.pools) == 1 and plan.status in ("optimal", "infeasible"):
-            assert ([plan.peak] if plan.status == "optimal" else None) == least, (seed, solver, plan, least)
-            proved += 1
-assert proved > 24, proved
-print("held")
-"""
-
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -214,7 +124,7 @@ def test_the_guide_lists_the_files_of_a_kind_on_single_offsets_and_they_are_few(
     assert all((ROOT / name).exists() for name in listed if "KIND" not in name)
 
 
-@pytest.mark.parametrize("program", [HELD, AS_FAST, LEAST], ids=["held", "as fast", "least"])
+@pytest.mark.parametrize("program", [HELD, AS_FAST], ids=["held", "as fast"])
 def test_toy_kinds_hold_from_the_file_to_the_plan_as_fast_as_plain_problems(copy: Path, program: str) -> None:
     done = run_beside(copy, program)
     assert done.stdout == "held\n", done.stderr

@@ -132,21 +132,13 @@ print("held")
 """
 
 STUDIES = """
-import numpy as np
 from memplan import Explanation, Plan, Problem, solve, verify
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.reasons.reasoning import reason_of
-from memplan.capabilities.explain.questions.parts import part
-from memplan.capabilities.explain.questions.rules import rules_of
 from memplan.solvers.certificates.certify import certify
-from memplan.capabilities.explain.repairs.changed import ChangedProblems
-from memplan.capabilities.explain.repairs.repair import repairs_of
 from memplan.capabilities.plan.replanning.replan import replan
 from memplan.capabilities.explain.what_if.what_if import what_if
 from memplan.solvers.search.control import Control
-from tests.support import oracle
-from tests.support.depth import seeds
-from tests.support.tied_problems import tied_problem
 
 rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 1} for k in range(2)]
 fields = {"buffers": rows, "distance": [{"buffers": [0, 1], "bytes": 3}]}
@@ -160,52 +152,8 @@ best = solve(loose, solver="highs", time_limit_s=60)
 assert (best.status, best.peak) == ("optimal", 11), best
 (cost,) = what_if(loose, best, ExplainOptions(), Control.of(60)).rules
 assert (cost.rule.rule, cost.gain) == ("distance", (7, 7)), cost
-
-seen = dict.fromkeys(("explained", "repaired", "certified", "refused", "kept"), 0)
-for seed in seeds(10, 200):
-    problem = tied_problem(seed, most=5)
-    least = oracle.best_score(problem)
-    plan = solve(problem, time_limit_s=1)
-    certificate = certify(problem, plan, time_limit_s=2)
-    seen["certified" if certificate.text else "refused"] += 1
-    assert certificate.text or certificate.reason
-    if plan.status == "infeasible":
-        assert least is None
-        found = reason_of(problem, plan, Control.of(2))
-        if found.kind is not None:
-            names = set(found.buffers)
-            body = np.array([name in names for name in problem.buffers.ids])
-            members = {(rule.rule, rule.buffer, rule.buffers, rule.pool, rule.value) for rule in found.rules}
-            kept = np.array([problem.root_of(name) in {problem.root_of(n) for n in names} or (
-                problem.rigid.get(problem.root_of(name), (problem.root_of(name), 0))[0] in
-                {problem.rigid.get(problem.root_of(n), (problem.root_of(n), 0))[0] for n in names})
-                for name in problem.buffers.ids])
-            gone = [rule for rule in rules_of(problem, np.ones(len(kept), dtype=bool)) if
-                    (m := rule.member(problem)) and (m.rule, m.buffer, m.buffers, m.pool, m.value) not in members]
-            assert oracle.best_score(part(problem, kept, gone)) is None, (seed, found)
-            seen["explained"] += 1
-        mended = repairs_of(problem, plan, ExplainOptions(repairs=3, most_changes=2), Control.of(1))
-        for repair in mended.repairs:
-            changed = ChangedProblems(problem).after(repair.changes)
-            assert oracle.best_score(changed) is not None, (seed, repair)
-            seen["repaired"] += 1
-    elif plan.status == "optimal" and problem.objective == "peak" and len(problem.pools) == 1:
-        assert least == (plan.peak,), seed
-        found = what_if(problem, plan, ExplainOptions(), Control.of(1))
-        for row in found.rules:
-            assert row.gain[0] <= row.gain[1]
-            if row.exact and row.rule.rule == "distance":
-                k = [use.buffers for use in problem.distance].index(row.rule.buffers)
-                fewer = [use for i, use in enumerate(problem.distance) if i != k]
-                less = oracle.best_score(problem.model_copy(update={"distance": tuple(fewer)}))
-                assert plan.peak - less[0] == row.gain[0] or len({use.buffers for use in problem.distance}) < len(
-                    problem.distance), (seed, row)
-    if len(plan.placements):
-        kept = replan(problem, solve(Problem.model_validate(problem.model_dump() | {"distance": []}), time_limit_s=2),
-                      eps=0.5, time_limit_s=1)
-        assert verify(problem, kept).valid, seed
-        seen["kept"] += 1
-assert min(seen.values()) > 0, seen
+kept = replan(loose, solve(Problem.model_validate({"buffers": rows}), time_limit_s=2), eps=0.5, time_limit_s=1)
+assert verify(loose, kept).valid, kept
 print("held")
 """
 

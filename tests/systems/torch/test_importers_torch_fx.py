@@ -8,21 +8,18 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import FormatError
-from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.imported import Imported, ModelOptions, ViewFacts
 from memplan.systems.torch.fx import read_exported, read_graph
-from tests.support import public_problems
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others' modules, as they are loaded
     pytest.importorskip("torch", reason="needs torch")
     import torch
     from torch._functorch.aot_autograd import aot_export_module
-    from torch._subclasses.fake_tensor import FakeTensorMode
 
-    from tests.support.torch_models import Loss, resnet
+    from tests.support.torch_models import Loss
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 
@@ -131,16 +128,6 @@ def test_the_plan_of_a_training_step_survives_its_execution(views: Any) -> None:
     assert found.operations is not None
     assert plan.status == "optimal"
     assert shadow(found.operations, plan) == ()
-
-
-def test_a_network_that_is_trained_again_poses_the_recorded_problem() -> None:
-    recorded = public_problems.problem("torch_train/resnet50_b8.csv")
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        inputs = (torch.randn(8, 3, 224, 224), torch.zeros(8, dtype=torch.int64))
-        module, _ = aot_export_module(Loss(resnet(50).train()), inputs, trace_joint=True, output_loss_index=0)
-    given = {node.name for node in module.graph.nodes if node.op == "placeholder"}
-    found = read_graph(module, ModelOptions(alignment=512), given)
-    assert problem_hash(found.problem) == problem_hash(recorded)
 
 
 def test_dimensions_are_given_by_their_names() -> None:
