@@ -19,8 +19,8 @@ from pathlib import Path
 from lab.support.cases import run_cases
 from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.for_all_values import planned
+from memplan.capabilities.shapes.limits import SymbolLimits, bound_at
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
-from memplan.capabilities.shapes.search.limits import SymbolLimits, bound_at
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.planner.symbols.comparing import samples
@@ -60,7 +60,7 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
         return
     found = planned(problem, 4, Control().begun(ShapesOptions(time_limit_s=0.2)))
     at, names = draw.choice(values), list(problem.symbols)
-    for peak in (Evaluator(problem, found.programs).peak, bound_at(found.sized, found.result.loads)):
+    for peak in (Evaluator(problem, found.programs).peak, bound_at(found.sized, found.loads)):
         limits, within = SymbolLimits(found.sized, peak), peak(at)
         fits = [row for row in values if peak(row) <= within]
         for name in names:

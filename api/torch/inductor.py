@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from memplan.capabilities.capability import Control
-from memplan.capabilities.shapes.for_all_values import Planned, planned
+from memplan.capabilities.shapes.for_all_values import planned
 from memplan.capabilities.shapes.search.certificate import within
+from memplan.capabilities.shapes.search.search import Planned
 from memplan.capabilities.shapes.shapes import ShapesOptions
 from memplan.planner.errors import InputError
 from memplan.planner.symbols.comparing import samples
@@ -91,7 +92,7 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
     try:
         problem = _problem(blocks, sizes)
         found = planned(problem, 1, Control().begun(ShapesOptions(time_limit_s=time_limit_s)))
-        is_as_good = found.result.over == 0 or _is_never_above(found, tree, time_limit_s)
+        is_as_good = found.proof.ratio == 0 or _is_never_above(found, tree, time_limit_s)
     except InputError:  # sizes with functions that have no polynomials
         return own
     written = _written(found, sizes)
@@ -133,7 +134,8 @@ def _is_never_above(found: Planned, tree: Any, time_limit_s: float) -> bool:
     padded = align(tree).replace(align, lambda end: ALIGN_BYTES * FloorDiv(end + ALIGN_BYTES - 1, ALIGN_BYTES))
     load = read(str(padded), found.sized.space, "tree")
     deadline = Control().begun(ShapesOptions(time_limit_s=time_limit_s)).deadline.at
-    return within(found.sized, found.result.programs, [load], Fraction(0), deadline).found == "proved"
+    forms = [program.forms for program in found.programs.programs if program.forms is not None]
+    return within(found.sized, forms, [load], Fraction(0), deadline).found == "proved"
 
 
 def _written(found: Planned, sizes: Sequence[Any]) -> tuple[list[Any], Any] | None:
@@ -142,7 +144,7 @@ def _written(found: Planned, sizes: Sequence[Any]) -> tuple[list[Any], Any] | No
     from torch._inductor.utils import align
     from torch.utils._sympy.functions import Max
 
-    program = found.result.programs[0]
+    program = found.programs.programs[0]
     forms = {form: align(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
     values: list[Any] = []
     parts: list[int] = []
@@ -152,7 +154,7 @@ def _written(found: Planned, sizes: Sequence[Any]) -> tuple[list[Any], Any] | No
             return None
         ends = [values[value] + forms[form] for value, form in terms]
         values.append(Max(*ends) if len(ends) > 1 else ends[0] if ends else sympy.Integer(0))
-    offsets = [values[value] for value in program.value_of]
-    tops = zip(program.value_of, found.sized.form_of.tolist(), strict=True)
+    offsets = [values[value] for value in program.which]
+    tops = zip(program.which, found.sized.form_of.tolist(), strict=True)
     last = [offsets[i] + sizes[i] for i, top in enumerate(tops) if top in program.last]
     return offsets, Max(*last) if len(last) > 1 else last[0]

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memplan.capabilities.capability import Answer, Control
-from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetProgram, OffsetPrograms
-from memplan.capabilities.shapes.search.limits import bound_at
-from memplan.capabilities.shapes.search.programs import StackedProgram
-from memplan.capabilities.shapes.search.search import PlanAlone, SearchedOrders, search
+from memplan.capabilities.shapes.limits import bound_at
+from memplan.capabilities.shapes.offset_programs import Evaluator
+from memplan.capabilities.shapes.search.search import PlanAlone, Planned, search
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.planner.symbols.comparing import ends
-from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled
+from memplan.planner.symbols.problem import SymbolicProblem, compiled
 from memplan.solvers.portfolio.solve import solve
 
 SEARCHING = 0.93
@@ -40,33 +38,17 @@ class Curve(Answer):
     bound: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Planned:
-    """Offset programs of a problem, with what was proved of them."""
-
-    sized: Sized
-    result: SearchedOrders
-    programs: OffsetPrograms
-
-
 def planned(problem: SymbolicProblem, most: int, running: Control) -> Planned:
     """Look for offset programs in the time of a call; raises ProblemError for wrong sizes."""
     sized = compiled(problem)
     deadline = time.monotonic() + SEARCHING * running.left_s
-    result = search(sized, most=most, deadline=deadline, plan_alone=_alone(problem), is_over=lambda: running.is_over)
-    space = sized.space
-    programs = OffsetPrograms(
-        sizes=tuple(space.text(form) for form in sized.forms),
-        size_of=tuple(sized.form_of.tolist()),
-        programs=tuple(_as_data(sized, program) for program in result.programs),
-    )
-    return Planned(sized, result, programs)
+    return search(sized, most=most, deadline=deadline, plan_alone=_alone(problem), is_over=lambda: running.is_over)
 
 
 def curves(problem: SymbolicProblem, found: Planned) -> Iterator[Curve]:
     """Yield a curve for each symbol that has several values."""
     space = found.sized.space
-    peak, bound = Evaluator(problem, found.programs).peak, bound_at(found.sized, found.result.loads)
+    peak, bound = Evaluator(problem, found.programs).peak, bound_at(found.sized, found.loads)
     steps = ends(space)
     largest = {name: high * space.symbols[name].multiple_of for name, (_, high) in steps.items()}
     for name, (low, high) in steps.items():
@@ -83,17 +65,6 @@ def curves(problem: SymbolicProblem, found: Planned) -> Iterator[Curve]:
                 peak=tuple(map(peak, points)),
                 bound=tuple(map(bound, points)),
             )
-
-
-def _as_data(sized: Sized, program: StackedProgram) -> OffsetProgram:
-    forms = program.peak_forms
-    return OffsetProgram(
-        values=program.values,
-        which=program.value_of,
-        last=program.last,
-        order=program.order,
-        peak=None if forms is None else tuple(sized.space.text(form) for form in forms),
-    )
 
 
 def _alone(problem: SymbolicProblem) -> PlanAlone:

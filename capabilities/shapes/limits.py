@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from memplan.capabilities.capability import Answer
-from memplan.capabilities.shapes.for_all_values import Planned
 from memplan.capabilities.shapes.offset_programs import Evaluator, value_rule
-from memplan.capabilities.shapes.search.limits import SymbolLimits, bound_at
+from memplan.capabilities.shapes.search.search import Planned
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.symbols.problem import SymbolicProblem, where
+from memplan.planner.symbols.polynomials import Polynomial, minus, names, plus, times
+from memplan.planner.symbols.problem import Sized, SymbolicProblem, where
+from memplan.planner.symbols.space import Space, Values
 
+MOST_SCANNED = 1_000_000
+"""The most values that are looked at one by one, where the peak does not grow with a symbol."""
+MOST_VALUE = 2**62
 _STEPS = 40
 """The most steps of the stairs in the lines for people."""
+Peak = Callable[[Values], int]
 
 
 class Limit(Answer):
@@ -62,41 +67,8 @@ class ShapesLimits(Answer):
             yield "no value fits"
 
 
-@dataclass(frozen=True)
-class LimitsQuestion:
-    """A capacity in bytes, the values of some symbols, and the one or two symbols that have none."""
-
-    capacity: int
-    at: Mapping[str, int]
-    free: tuple[str, ...]
-
-
-def limits_of(found: Planned, evaluator: Evaluator, question: LimitsQuestion) -> ShapesLimits:
-    """Return how far symbols may grow before a capacity is passed: one symbol's limit, or the stairs of two.
-
-    A limit is that of the plan; beside it stands what no plan can pass. Raises OptionError.
-    """
-    free, at, capacity = question.free, question.at, question.capacity
-    by_plan = SymbolLimits(found.sized, evaluator.peak)
-    by_any = SymbolLimits(found.sized, bound_at(found.sized, found.result.loads))
-    rows: list[Limit] = []
-    stairs: list[tuple[dict[str, int], ...]] = [(), ()]
-    try:
-        if len(free) == 1:
-            ways = [each.largest(free[0], at, capacity) for each in (by_plan, by_any)]
-            rows.append(Limit(symbol=free[0], by_plan=ways[0], by_any_plan=ways[1]))
-        else:
-            pair = (free[0], free[1])
-            stairs = [tuple(dict(row) for row in each.staircase(pair, at, capacity)) for each in (by_plan, by_any)]
-    except ValueError as error:
-        raise OptionError(str(error)) from None
-    return ShapesLimits(
-        capacity=capacity, at=dict(at), limits=tuple(rows), stairs=stairs[0], stairs_of_any_plan=stairs[1]
-    )
-
-
-def limits_question(problem: SymbolicProblem, within: int | None, at: Mapping[str, int]) -> LimitsQuestion:
-    """Return the capacity, and the symbols without a value; raises OptionError."""
+def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, int]) -> tuple[int, list[str]]:
+    """Return the capacity, and the one or two symbols without a value; raises OptionError."""
     capacity = within if within is not None else problem.capacity
     if capacity is None:
         raise OptionError("within: is required where the problem has no capacity")
@@ -111,4 +83,127 @@ def limits_question(problem: SymbolicProblem, within: int | None, at: Mapping[st
     if len(free) not in (1, 2):
         rest = f"got none for {', '.join(free)}" if free else "got a value for each"
         raise OptionError(f"at: must have values of all symbols but one or two, {rest}")
-    return LimitsQuestion(capacity, at, tuple(free))
+    return capacity, free
+
+
+def limits_of(planned: Planned, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
+    """Return how far free symbols may grow before a capacity is passed: one symbol's limit, or the stairs of two.
+
+    A limit is that of the plan; beside it stands what no plan can pass. Raises OptionError.
+    """
+    sized = planned.sized
+    evaluator = Evaluator(sized.problem, planned.programs)
+    ways = SymbolLimits(sized, evaluator.peak), SymbolLimits(sized, bound_at(sized, planned.loads))
+    rows: tuple[Limit, ...] = ()
+    stairs: list[tuple[dict[str, int], ...]] = [(), ()]
+    try:
+        if len(free) == 1:
+            by_plan, by_any_plan = (way.largest(free[0], at, capacity) for way in ways)
+            rows = (Limit(symbol=free[0], by_plan=by_plan, by_any_plan=by_any_plan),)
+        else:
+            stairs = [tuple(map(dict, way.staircase((free[0], free[1]), at, capacity))) for way in ways]
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    return ShapesLimits(capacity=capacity, at=dict(at), limits=rows, stairs=stairs[0], stairs_of_any_plan=stairs[1])
+
+
+def bound_at(sized: Sized, loads: tuple[Polynomial, ...]) -> Peak:
+    """Return the function from values to the bound: the largest of the sums of live sets."""
+    return lambda values: max(sized.space.values(loads, values))
+
+
+def grows(space: Space, polynomial: Polynomial, name: str) -> bool:
+    """True where a polynomial is proved never to fall as a symbol grows: nor does it with any variable that holds it.
+
+    Variables are taken to be independent of each other, so that one may be raised after the other.
+    """
+    for variable in sorted(names([polynomial])):
+        atom = space.atoms.get(variable)
+        if atom is None and variable != name:
+            continue
+        if atom is not None and name not in space.free(atom.inner):
+            continue
+        if atom is not None and not grows(space, atom.inner, name):
+            return False
+        step = minus(_raised(polynomial, variable), polynomial)
+        spread = space.spread(step)
+        if not (all(value >= 0 for value in step.values()) if spread is None else spread[0] >= 0):
+            return False
+    return True
+
+
+def _raised(polynomial: Polynomial, variable: str) -> Polynomial:
+    """Return a polynomial at `variable + 1`."""
+    total: Polynomial = {}
+    for monomial, value in polynomial.items():
+        term: Polynomial = {tuple(each for each in monomial if each != variable): value}
+        for _ in range(monomial.count(variable)):
+            term = times(term, {(variable,): 1, (): 1})
+        total = plus(total, term)
+    return total
+
+
+@dataclass
+class SymbolLimits:
+    """Limits of one problem; `peak` is what must fit at a value of each symbol."""
+
+    sized: Sized
+    peak: Peak
+    _grows: dict[str, bool] = field(default_factory=dict)
+
+    def largest(self, name: str, at: Values, capacity: int) -> int | None:
+        """Return the largest value of a symbol that fits, others as in `at`; None where its least value does not.
+
+        Where the peak may fall as the symbol grows, all smaller values need not fit. Raises ValueError where the symbol
+        has no largest value and the peak does not grow with it, or where there are too many values to look at.
+        """
+        symbol = self.sized.space.symbols[name]
+        low, high = symbol.steps
+
+        def fits(step: int) -> bool:
+            return self.peak({**at, name: step * symbol.multiple_of}) <= capacity
+
+        if not self.grows(name):
+            if high is None or high - low > MOST_SCANNED:
+                raise ValueError(f"{name}: must have at most {MOST_SCANNED} values, as sizes may fall while it grows")
+            highest = next((step for step in range(high, low - 1, -1) if fits(step)), None)
+            return None if highest is None else highest * symbol.multiple_of
+        if not fits(low):
+            return None
+        if high is None:
+            high = max(1, low)
+            while fits(high):
+                if high >= MOST_VALUE:
+                    raise ValueError(f"{name}: has no limit, as nothing grows with it")
+                high *= 2
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle - 1)
+        return low * symbol.multiple_of
+
+    def grows(self, name: str) -> bool:
+        """True where no size is known to fall as a symbol grows."""
+        if name not in self._grows:
+            self._grows[name] = all(grows(self.sized.space, form, name) for form in self.sized.forms)
+        return self._grows[name]
+
+    def staircase(self, names: tuple[str, str], at: Values, capacity: int) -> list[Mapping[str, int]]:
+        """Return the pairs of values that fit of which neither can grow alone, for two symbols; ValueError as above."""
+        first, second = names
+        symbol, other = (self.sized.space.symbols[name] for name in names)
+        (step, high), is_smooth = symbol.steps, self.grows(first) and self.grows(second)
+        if is_smooth:  # else the largest value need not fit with the least of the other symbol
+            most = self.largest(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
+            high = -1 if most is None else most // symbol.multiple_of
+        if high is None or high - step > MOST_SCANNED:
+            raise ValueError(f"{first}: must have at most {MOST_SCANNED} values, as sizes may fall while it grows")
+        corners: list[Mapping[str, int]] = []
+        while step <= high:
+            value = step * symbol.multiple_of
+            limit = self.largest(second, {**at, first: value}, capacity)
+            # The largest value of the first symbol at that limit: one step of the stairs.
+            widest = None if limit is None else self.largest(first, {**at, second: limit}, capacity)
+            if limit is not None and widest is not None and (is_smooth or widest == value):
+                corners.append({first: widest, second: limit})
+            step = 1 + (widest // symbol.multiple_of if is_smooth and widest is not None else step)
+        return corners

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
+from memplan.capabilities.capability import Answer
 from memplan.planner.errors import ProblemError, shown
 from memplan.planner.model.rows import Value
 from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled, where
@@ -22,7 +24,8 @@ class OffsetProgram(Value):
     """Offsets as maxima of sums: value `i` is the largest of the sums `values[i]`, and 0 where there are none.
 
     Buffer `b` lies at value `which[b]`, and the peak is the largest of `last`. `order` is the order of stacking that it
-    was made of, as positions of buffers. `peak` are expressions whose maximum is the peak, None for too many.
+    was made of, as positions of buffers. `peak` are expressions whose maximum is the peak, None for too many; `forms`
+    are these as polynomials, where the program was made.
     """
 
     values: tuple[Terms, ...]
@@ -30,6 +33,7 @@ class OffsetProgram(Value):
     last: Terms
     order: tuple[Index, ...]
     peak: tuple[str, ...] | None = None
+    forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
 
 
 class OffsetPrograms(Value):
@@ -41,6 +45,24 @@ class OffsetPrograms(Value):
     sizes: tuple[str, ...]
     size_of: tuple[Index, ...]
     programs: Annotated[tuple[OffsetProgram, ...], Field(min_length=1)]
+
+
+class Proof(Answer):
+    """The proof for all values: the peak is at most `1 + ratio` times the bound; none where `ratio` is null.
+
+    `by` says how. `for_any_sizes` is true where the order is optimal whatever the sizes of the buffers are. `worst` is
+    the value at which most is needed above the bound, of all that were tried, and `worst_ratio` how many times.
+    """
+
+    ratio: float | None
+    by: str
+    for_any_sizes: bool
+    worst: dict[str, int] | None
+    worst_ratio: float
+
+
+UNPROVED = Proof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)
+"""The proof of an answer without programs."""
 
 
 class Evaluator:

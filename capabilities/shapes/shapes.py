@@ -12,8 +12,8 @@ from pydantic import Field
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.question import Question
 from memplan.capabilities.shapes.for_all_values import Curve, curves, planned
-from memplan.capabilities.shapes.limits import ShapesLimits, limits_of, limits_question
-from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetProgram
+from memplan.capabilities.shapes.limits import ShapesLimits, check_limits, limits_of
+from memplan.capabilities.shapes.offset_programs import UNPROVED, OffsetProgram, Proof
 from memplan.capabilities.shapes.program_source import SOURCES
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
 from memplan.capabilities.shapes.verify_programs import verify_programs
@@ -35,7 +35,6 @@ _ROWS = 30
 _BY: Mapping[str, str] = {
     "sizes": "its chains are live sets, whatever the sizes are",
     "forms": "each form of the peak is at most one of the bound",
-    "cp-sat": "CP-SAT finds no value above it",
     "boxes": "boxes of values, each proved or looked at value by value",
 }
 
@@ -56,24 +55,6 @@ class ShapesOptions(SymbolicOptions):
     to: Literal["c", "python", "mlir", "sympy"] | None = Field(
         None, description="Source that computes the offsets, in this language."
     )
-
-
-class Proof(Answer):
-    """The proof for all values: the peak is at most `1 + ratio` times the bound; none where `ratio` is null.
-
-    `by` says how. `for_any_sizes` is true where the order is optimal whatever the sizes of the buffers are. `worst` is
-    the value at which most is needed above the bound, of all that were tried, and `worst_ratio` how many times.
-    """
-
-    ratio: float | None
-    by: str
-    for_any_sizes: bool
-    worst: dict[str, int] | None
-    worst_ratio: float
-
-
-UNPROVED = Proof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)
-"""The proof of an answer without programs."""
 
 
 class ShapesAnswer(Answer):
@@ -122,15 +103,14 @@ def shapes(
         return ShapesAnswer(
             status=checked.status, symbols=problem.symbols, alignment=problem.alignment, verified=checked
         )
-    question = limits_question(problem, options.within, options.at) if options.limits else None
+    question = check_limits(problem, options.within, options.at) if options.limits else None
     found = planned(problem, options.most, running)
-    result, programs = found.result, found.programs
+    programs = found.programs
     sampled = verify_programs(problem, programs, samples(found.sized.space, VERIFIED_AT, seed=2))
     if not sampled.is_valid:
         raise InvalidPlanError(*sampled.violations)
-    ratio = None if result.over is None else float(result.over)
     return ShapesAnswer(
-        status="optimal" if ratio == 0 else "feasible",
+        status="optimal" if found.proof.ratio == 0 else "feasible",
         symbols=problem.symbols,
         alignment=problem.alignment,
         ids=tuple(buffer.id for buffer in problem.buffers),
@@ -138,18 +118,12 @@ def shapes(
         sizes=programs.sizes,
         size_of=programs.size_of,
         programs=programs.programs,
-        bound=tuple(found.sized.space.text(load) for load in result.loads),
-        proof=Proof(
-            ratio=ratio,
-            by=result.proved_by,
-            for_any_sizes=result.for_any_sizes,
-            worst=None if result.worst is None else dict(result.worst),
-            worst_ratio=float(result.ratio),
-        ),
+        bound=tuple(found.sized.space.text(load) for load in found.loads),
+        proof=found.proof,
         verified_at=sampled.points,
         curves=tuple(curves(problem, found)),
         source=None if options.to is None else SOURCES[options.to](found.sized, programs),
-        limits=None if question is None else limits_of(found, Evaluator(problem, programs), question),
+        limits=None if question is None else limits_of(found, question[0], options.at, question[1]),
     )
 
 
@@ -209,7 +183,7 @@ def _check(question: Question, options: ShapesOptions) -> None:
     if options.limits and "verify" in question:
         raise OptionError("limits: must not be given where offsets are checked")
     if options.limits and isinstance(problem, SymbolicProblem):
-        limits_question(read_sizes(problem, options), options.within, options.at)
+        check_limits(read_sizes(problem, options), options.within, options.at)
 
 
 def _exit_status(found: ShapesAnswer) -> int:

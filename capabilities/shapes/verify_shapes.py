@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import islice
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.inputs import object_in
 from memplan.capabilities.question import Input
-from memplan.capabilities.shapes.search.foreign_offsets import Fault, faults
+from memplan.capabilities.shapes.search.certificate import within
 from memplan.planner.errors import PlanError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.rows import Bytes, Name, Value
-from memplan.planner.symbols.polynomials import Polynomial
-from memplan.planner.symbols.problem import SymbolicProblem, compiled, where
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.polynomials import Key, Polynomial, key, minus, plus, scaled
+from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled, where
 from memplan.planner.symbols.reading import MOST_CHARACTERS, read
+from memplan.planner.symbols.space import Values
 
 _MOST = 20
 _Expression = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
@@ -62,15 +66,58 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
     sizes = [read(row.size, sized.space, "size") for row in problem.buffers]
     offsets: list[Polynomial] = [read(plan.offsets[name], sized.space, f"offsets.{name}") for name in ids]
     arena = None if plan.arena is None else read(plan.arena, sized.space, "arena")
-    found = tuple(islice(faults(sized, sizes, offsets, arena, deadline), _MOST))
-    rows = tuple(_row(problem, fault) for fault in found)
-    wrong = any(row.at is not None for row in rows)
-    return VerifiedShapes(status="invalid" if wrong else "unknown" if rows else "valid", faults=rows)
+    found = tuple(islice(_faults(sized, sizes, offsets, arena, deadline), _MOST))
+    wrong = any(row.at is not None for row in found)
+    return VerifiedShapes(status="invalid" if wrong else "unknown" if found else "valid", faults=found)
 
 
-def _row(problem: SymbolicProblem, fault: Fault) -> ShapesFault:
-    ids = tuple(problem.buffers[b].id for b in fault.buffers)
-    return ShapesFault(rule=fault.rule, buffers=ids, at=None if fault.at is None else dict(fault.at))
+def _faults(
+    sized: Sized, sizes: Sequence[Polynomial], offsets: Sequence[Polynomial], arena: Polynomial | None, deadline: float
+) -> Iterator[ShapesFault]:
+    """Yield what is wrong with offsets of buffers of given sizes, for all values of the symbols, by a time limit."""
+    claims = _Claims(sized, deadline)
+    ends = [plus(offset, size) for offset, size in zip(offsets, sizes, strict=True)]
+    for b, offset in enumerate(offsets):
+        over = minus(offset, scaled(sized.space.floor(offset, sized.problem.alignment), sized.problem.alignment))
+        rows = {"is below 0": scaled(offset, -1), f"is no multiple of {sized.problem.alignment}": over}
+        if arena is not None:
+            rows["ends behind the arena"] = minus(ends[b], arena)
+        for rule, form in rows.items():
+            yield from claims.fault(rule, (b,), [form])
+    alive: list[int] = []
+    for b in np.argsort(sized.first, kind="stable").tolist():
+        alive = [a for a in alive if sized.last[a] > sized.first[b]]
+        for a in alive:
+            apart = [minus(ends[a], offsets[b]), minus(ends[b], offsets[a]), sizes[a], sizes[b]]
+            yield from claims.fault("share bytes", (a, b), apart)
+        alive.append(b)
+
+
+class _Claims:
+    """Claims that at each value one of some forms is at most 0; what was found of them is kept."""
+
+    def __init__(self, sized: Sized, deadline: float) -> None:
+        self.sized, self.deadline = sized, deadline
+        self.points = samples(sized.space, 64)
+        self.known: dict[frozenset[Key], Values | bool] = {}
+
+    def fault(self, rule: str, buffers: tuple[int, ...], forms: Sequence[Polynomial]) -> Iterator[ShapesFault]:
+        known = frozenset(map(key, forms))
+        if known not in self.known:
+            self.known[known] = self._broken(forms)
+        found = self.known[known]
+        if found is not False:
+            ids = tuple(self.sized.problem.buffers[b].id for b in buffers)
+            yield ShapesFault(rule=rule, buffers=ids, at=None if found is True else dict(found))
+
+    def _broken(self, forms: Sequence[Polynomial]) -> Values | bool:
+        """Return a value at which all forms are above 0; False where there is none, True where that is not known."""
+        columns = self.sized.space.columns(self.points)
+        least = np.min([self.sized.space.at(form, columns) for form in forms], axis=0)
+        if least.max() > 0:
+            return self.points[int(np.argmax(least > 0))]
+        verdict = within(self.sized, [(form,) for form in forms], [{}], Fraction(0), self.deadline)
+        return verdict.at or True if verdict.found != "proved" else False
 
 
 def verified_lines(found: VerifiedShapes) -> Iterator[str]:

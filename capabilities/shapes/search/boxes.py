@@ -44,18 +44,16 @@ class ProofByBoxes:
                 for begin, forms in zip(self.begins, peaks, strict=True)
             ]
 
-    def refuted(self, deadline: float, most: int) -> tuple[Values, Fraction] | bool | None:
+    def refuted(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
         """Return a value that is not allowed, and how many times the bound is needed there; False: there is none.
 
-        None where neither is known after so many boxes, or by a time of the monotonic clock.
+        None where neither is known by a time of the monotonic clock.
         """
         whole = bounded(self.sized.compare.box)
         if not self.is_usable or whole is None:
             return None
         work: list[tuple[Box, Left]] = [(whole, [np.arange(len(forms)) for forms in self.peaks])]
-        for _ in range(most):
-            if not work:
-                return False
+        while work:
             if time.monotonic() > deadline:
                 return None
             box, left = work.pop()
@@ -67,7 +65,7 @@ class ProofByBoxes:
                 return found
             if count > LEAF:
                 work += [(half, left) for half in _halves(box)]
-        return None if work else False
+        return False
 
     def _left(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
         """Return those of a program's forms that are not proved to be allowed in a box."""

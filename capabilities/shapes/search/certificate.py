@@ -10,14 +10,11 @@ from typing import Literal
 import numpy as np
 
 from memplan.capabilities.shapes.search.boxes import ProofByBoxes
-from memplan.capabilities.shapes.search.programs import StackedProgram
-from memplan.planner.errors.extras import is_installed
 from memplan.planner.symbols.polynomials import Polynomial, plus
 from memplan.planner.symbols.problem import Sized
 from memplan.planner.symbols.space import Values
 
-FEW_BOXES, MOST_BOXES = 1000, 10**9
-"""The boxes that are tried before CP-SAT, and after it."""
+Forms = Sequence[Polynomial]
 Found = Literal["proved", "refuted", "open"]
 
 
@@ -51,44 +48,22 @@ class Verdict:
     ratio: Fraction = Fraction(1)
 
 
-def within(
-    sized: Sized, programs: Sequence[StackedProgram], loads: Sequence[Polynomial], over: Fraction, deadline: float
-) -> Verdict:
-    """Prove or refute that the least peak is at most `1 + over` times the bound for all values.
+def within(sized: Sized, peaks: Sequence[Forms], loads: Forms, over: Fraction, deadline: float) -> Verdict:
+    """Prove or refute that the least of some peaks is at most `1 + over` times the bound for all values.
 
-    `deadline` is a time of the monotonic clock. Without a largest value of a symbol only the first way is open: every
-    form of the peak lies below one of the bound.
+    A peak is the largest of its forms, and the bound that of `loads`. `deadline` is a time of the monotonic clock.
+    Without a largest value of a symbol only the first way is open: every form of a peak lies below one of the bound.
     """
-    usable = [program for program in programs if program.peak_forms is not None]
-    if not usable:
+    if not peaks:
         return Verdict("open")
-    for program in usable:
-        if all(any(sized.compare.never_above(form, load) for load in loads) for form in program.peak_forms or ()):
+    for forms in peaks:
+        if all(any(sized.compare.never_above(form, load) for load in loads) for form in forms):
             return Verdict("proved", by="forms")
     if not sized.space.is_bounded:
         return Verdict("open")
-    forms = [program.peak_forms or () for program in usable]
-    boxes = ProofByBoxes(sized, forms, loads, over)
-    if (refuted := boxes.refuted(deadline, FEW_BOXES)) is None and is_installed("ortools"):
-        # Imported here: OR-Tools takes half a second, and most programs are proved without it.
-        from memplan.capabilities.shapes.search.by_solver import found_by_solver
-
-        found = found_by_solver(sized, forms, loads, over, deadline)
-        if isinstance(found, dict):
-            return _at(sized, usable, loads, found)
-        if found:
-            return Verdict("proved", by="cp-sat")
-    if refuted is None and (refuted := boxes.refuted(deadline, MOST_BOXES)) is None:
+    refuted = ProofByBoxes(sized, peaks, loads, over).refuted(deadline)
+    if refuted is None:
         return Verdict("open")
-    if isinstance(refuted, bool):
-        return Verdict("proved", "boxes")
-    at, ratio = refuted
-    return Verdict("refuted", at=at, ratio=ratio)
-
-
-def _at(sized: Sized, programs: Sequence[StackedProgram], loads: Sequence[Polynomial], at: Values) -> Verdict:
-    """Return the verdict that a value refutes."""
-    space = sized.space
-    peak = min(max(space.value(form, at) for form in program.peak_forms or ()) for program in programs)
-    load = max(space.value(form, at) for form in loads)
-    return Verdict("refuted", at=at, ratio=Fraction(peak, max(1, load)))
+    return (
+        Verdict("proved", "boxes") if isinstance(refuted, bool) else Verdict("refuted", at=refuted[0], ratio=refuted[1])
+    )

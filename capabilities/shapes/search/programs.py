@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from memplan.capabilities.shapes.offset_programs import OffsetProgram
 from memplan.capabilities.shapes.search.stacking import Order, below
 from memplan.planner.symbols.polynomials import Key, Polynomial, key, plus
 from memplan.planner.symbols.problem import Sized
@@ -14,35 +13,26 @@ Term = tuple[int, int]
 """The sum of an offset value and a size, by their indices."""
 
 
-@dataclass(frozen=True)
-class StackedProgram:
-    """Offsets as maxima of sums: value `i` is the largest of `values[i]`, and 0 where that is empty.
-
-    Buffer `b` lies at value `value_of[b]`; the peak is the largest of `last`. `peak_forms` are polynomials whose
-    maximum is the peak, or None where they were too many to be made.
-    """
-
-    order: Order
-    values: tuple[tuple[Term, ...], ...]
-    value_of: tuple[int, ...]
-    last: tuple[Term, ...]
-    peak_forms: tuple[Polynomial, ...] | None
-
-
-def program_of(sized: Sized, order: Order) -> StackedProgram:
+def program_of(sized: Sized, order: Order) -> OffsetProgram:
     """Return the program of an order.
 
     Two offsets with equal closed forms are one value. A term is kept where it has a form that can be the largest.
     """
     maker = _Maker(sized)
-    value_of = [0] * sized.count
+    which = [0] * sized.count
     standing = below(sized, order)
     for buffer in order:
-        value_of[buffer] = maker.value({(value_of[each], int(sized.form_of[each])) for each in standing[buffer]})
+        which[buffer] = maker.value({(which[each], int(sized.form_of[each])) for each in standing[buffer]})
     stood_on = {each for row in standing for each in row}
-    tops = {(value_of[each], int(sized.form_of[each])) for each in range(sized.count) if each not in stood_on}
+    tops = {(which[each], int(sized.form_of[each])) for each in range(sized.count) if each not in stood_on}
     forms, last = maker.largest(tops)
-    return StackedProgram(order, tuple(maker.values), tuple(value_of), last, None if forms is None else tuple(forms))
+    return OffsetProgram(
+        values=tuple(maker.values),
+        which=tuple(which),
+        last=last,
+        order=order,
+        forms=None if forms is None else tuple(forms),
+    )
 
 
 class _Maker:

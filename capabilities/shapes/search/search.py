@@ -10,9 +10,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from memplan.capabilities.shapes.offset_programs import OffsetProgram, OffsetPrograms, Proof
 from memplan.capabilities.shapes.search.any_sizes import order_for_any_sizes
 from memplan.capabilities.shapes.search.certificate import Verdict, load_forms, within
-from memplan.capabilities.shapes.search.programs import StackedProgram, program_of
+from memplan.capabilities.shapes.search.programs import program_of
 from memplan.capabilities.shapes.search.stacking import Order, first_fit, order_of, peaks
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.polynomials import Polynomial
@@ -38,26 +39,22 @@ PlanAlone = Callable[[NDArray[np.int64], float], NDArray[np.int64] | None]
 """Sizes and seconds to the offsets of a good plan of these sizes, or None where there is none in time."""
 
 
-@dataclass(frozen=True)
-class SearchedOrders:
-    """Programs of which the least peak is taken; it is at most `1 + over` times the bound for all values.
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """Programs of a problem of which the least peak is taken, with what was proved of them.
 
-    `over` is None where no ratio was proved. `worst` is the value at which they were found worst, and `ratio` how many
-    times the bound they need there. `for_any_sizes` says that the first order is optimal whatever the sizes are.
+    `loads` are the polynomials whose maximum is the bound.
     """
 
-    programs: tuple[StackedProgram, ...]
+    sized: Sized
+    programs: OffsetPrograms
     loads: tuple[Polynomial, ...]
-    over: Fraction | None
-    ratio: Fraction
-    worst: Values | None
-    for_any_sizes: bool
-    proved_by: str = ""
+    proof: Proof
 
 
 def search(
     sized: Sized, *, most: int, deadline: float, plan_alone: PlanAlone, is_over: Callable[[], bool] = lambda: False
-) -> SearchedOrders:
+) -> Planned:
     """Return at most `most` programs, with what is proved of them, by a time of the monotonic clock."""
     return _Search(sized, most, deadline, plan_alone, is_over).result()
 
@@ -71,14 +68,14 @@ class _Search:
     is_over: Callable[[], bool]
     points: list[Values] = field(default_factory=list)
     orders: dict[Order, NDArray[np.float64]] = field(default_factory=dict)
-    programs: dict[Order, StackedProgram] = field(default_factory=dict)
+    programs: dict[Order, OffsetProgram] = field(default_factory=dict)
     planned: set[int] = field(default_factory=set)
     formless: set[Order] = field(default_factory=set)
     proved_s: float = 0.0
     sizes: Rows = field(init=False)
     loads: list[Polynomial] = field(init=False)
 
-    def result(self) -> SearchedOrders:
+    def result(self) -> Planned:
         sized = self.sized
         self.loads = load_forms(sized)
         self.sizes, self.bound = np.zeros((sized.count, 0), np.int64), np.zeros(0, np.int64)
@@ -97,7 +94,7 @@ class _Search:
                 break
         return self._refined()
 
-    def _refined(self) -> SearchedOrders:
+    def _refined(self) -> Planned:
         """Improve the worst of a few orders, until these are proved, or time is over."""
         begun = time.monotonic()
         until = begun + SEARCHING * (self.deadline - begun)
@@ -112,7 +109,7 @@ class _Search:
             idle = 0 if is_new else idle + 1
         return self._best()
 
-    def _proved(self) -> SearchedOrders | None:
+    def _proved(self) -> Planned | None:
         """Return the best orders if they are optimal; else take a value where they need more than at any sample."""
         begun = time.monotonic()
         chosen = self._with_forms()
@@ -199,7 +196,7 @@ class _Search:
     def _with_forms(self) -> list[Order]:
         """Return the best orders of those that are not known to have too many closed forms; some may turn out so."""
         chosen = self._covering([order for order in self.orders if order not in self.formless] or self.orders)
-        self.formless |= {order for order in chosen if self._program(order).peak_forms is None}
+        self.formless |= {order for order in chosen if self._program(order).forms is None}
         return chosen
 
     def _covering(self, orders: Iterable[Order]) -> list[Order]:
@@ -213,7 +210,7 @@ class _Search:
 
     # Proofs
 
-    def _program(self, order: Order) -> StackedProgram:
+    def _program(self, order: Order) -> OffsetProgram:
         if order not in self.programs:
             self.programs[order] = program_of(self.sized, order)
         return self.programs[order]
@@ -221,9 +218,10 @@ class _Search:
     def _verdict(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
         now = time.monotonic()
         until = now + max(0.5, share * (self.deadline - now))
-        return within(self.sized, [self._program(order) for order in orders], self.loads, over, until)
+        forms = [program.forms for program in map(self._program, orders) if program.forms is not None]
+        return within(self.sized, forms, self.loads, over, until)
 
-    def _best(self) -> SearchedOrders:
+    def _best(self) -> Planned:
         """Return the best orders of the sample, with the least ratio that can be proved of them.
 
         Orders without closed forms, of which nothing can be proved, are taken where they need clearly less.
@@ -246,15 +244,33 @@ class _Search:
 
     def _result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
-    ) -> SearchedOrders:
+    ) -> Planned:
         ratios = self._ratios(orders)
         at = int(ratios.argmax())
-        programs = tuple(self._program(order) for order in orders)
-        sizes = self.sizes[:, at : at + 1]
+        sizes, text = self.sizes[:, at : at + 1], self.sized.space.text
         peak = min(int(peaks(self.sized, order, sizes)[0]) for order in orders)
         ratio = Fraction(peak, int(self.bound[at]))
-        worst = self.points[at] if ratio > 1 else None
-        return SearchedOrders(programs, tuple(self.loads), over, ratio, worst, for_any_sizes, verdict.by)
+        programs = [
+            program.model_copy(update={"peak": None if program.forms is None else tuple(map(text, program.forms))})
+            for program in map(self._program, orders)
+        ]
+        proof = Proof(
+            ratio=None if over is None else float(over),
+            by=verdict.by,
+            for_any_sizes=for_any_sizes,
+            worst=dict(self.points[at]) if ratio > 1 else None,
+            worst_ratio=float(ratio),
+        )
+        return Planned(
+            self.sized,
+            OffsetPrograms(
+                sizes=tuple(map(text, self.sized.forms)),
+                size_of=tuple(self.sized.form_of.tolist()),
+                programs=tuple(programs),
+            ),
+            tuple(self.loads),
+            proof,
+        )
 
 
 def _cover(ratios: NDArray[np.float64], count: int) -> list[int]:

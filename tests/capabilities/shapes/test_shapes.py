@@ -108,8 +108,7 @@ def test_source_of_mlir_is_the_evaluator() -> None:
 
 def first_fit_program(sized: Sized) -> OffsetProgram:
     """Return the program of an order that nobody chose."""
-    made = program_of(sized, tuple(range(sized.count)))
-    return OffsetProgram(values=made.values, which=made.value_of, last=made.last, order=made.order)
+    return program_of(sized, tuple(range(sized.count)))
 
 
 def test_source_of_sympy_is_the_evaluator() -> None:
