@@ -17,7 +17,7 @@ from typing import NamedTuple
 from lab.support.cases import run_cases
 from memplan import Target
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.schedule.search.costs import Objective
+from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.search.network_search import NetworkSearch
 from memplan.capabilities.schedule.search.networks import network_of
 from tests.support.networks import Network

@@ -44,7 +44,7 @@ def main() -> None:
         target = _target(problem.target, given)
         found = schedule(problem, target, options=ScheduleOptions(time_limit_s=limit_s))
         cpu, clock = time.process_time() - cpu, time.monotonic() - clock
-        violations = simulate(problem.graph, target, found.schedule).violations
+        violations = simulate(problem.graph, target, found.steps).violations
         ratio = found.latency / row["best_latency"]
         is_own = target == problem.target
         above += (is_own and ratio > 1.000001) or bool(violations)

@@ -9,21 +9,17 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.question import Question
-from memplan.capabilities.schedule.answer import ScheduleAnswer, answer_of, answer_of_network
+from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
 from memplan.capabilities.schedule.check import schedule_refuted
 from memplan.capabilities.schedule.inputs import PROBLEM, TARGET
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
 from memplan.capabilities.schedule.model.target import Target
-from memplan.capabilities.schedule.search.costs import Objective
-from memplan.capabilities.schedule.search.effort import ScheduleEffort
-from memplan.capabilities.schedule.search.networks import FoundOnTarget, schedule_network
-from memplan.capabilities.schedule.search.solve import ScheduleTask, solve_schedule
+from memplan.capabilities.schedule.search.networks import schedule_network
+from memplan.capabilities.schedule.search.solve import schedule_tiles
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import Bytes
 from memplan.planner.operations.graph import OperationGraph
 
-_SEARCH = 0.75
-"""The part of the time that the search has; the rest is for the simulator, which takes 3 s for large tensors."""
 _SHOWN = 40
 """The most steps in the lines for people."""
 
@@ -50,41 +46,10 @@ def schedule(
     network run in tiles, or together in regions of a cascade.
     """
     running = control.begun(options)
-    machine = _machine(problem, target, options.fast_memory)
-    search = running.within(_SEARCH * running.left_s)
-    limit_s = search.left_s
-
-    def report(value: float) -> None:
-        running.report({options.objective: round(value, 3)})
-
-    is_counted = running.counted_s is not None
+    machine, goal = _machine(problem, target, options.fast_memory), options.objective
     if isinstance(problem, OperationGraph):
-        return _schedule_network(problem, machine, options, running)
-    effort = ScheduleEffort(
-        limit_s, None if is_counted else lambda: 1 - search.deadline.left_s / limit_s, running.cancelled.is_set
-    )
-    task = ScheduleTask(problem.graph, machine, options.objective, options.frontier)
-    return answer_of(
-        solve_schedule(task, effort, report, is_counted, lambda: running.is_over), machine, options.objective
-    )
-
-
-def _schedule_network(
-    graph: OperationGraph, machine: Target, options: ScheduleOptions, running: Control
-) -> ScheduleAnswer:
-    given_s, objective = running.left_s, options.objective
-
-    def is_over(share: float) -> bool:
-        return running.is_over or running.left_s < (1 - share) * given_s
-
-    def hear(found: FoundOnTarget) -> None:
-        running.report({objective: round(float(getattr(found.best, objective)), 3)})
-        if running.note is not None:
-            running.note(answer_of_network(found, machine, objective))
-
-    found = schedule_network(graph, machine, objective, is_over, hear, wants_front=options.frontier)
-    running.report({objective: round(float(getattr(found.best, objective)), 3)})
-    return answer_of_network(found, machine, objective)
+        return schedule_network(problem, machine, goal, running, wants_front=options.frontier)
+    return schedule_tiles(problem.graph, machine, goal, running, wants_front=options.frontier)
 
 
 def _machine(problem: ScheduleProblem | OperationGraph, target: Target | None, capacity: int | None) -> Target:

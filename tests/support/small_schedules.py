@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import combinations, product
 
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
+from memplan.capabilities.schedule.model.figures import ScheduleStep
 from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation
-from memplan.capabilities.schedule.model.schedule import ScheduleStep
 from memplan.capabilities.schedule.model.simulator import simulate_step
 from memplan.capabilities.schedule.model.target import Target
 

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, driven
 from memplan.capabilities.cascade.access.window import Window
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes, sums_of
+from memplan.capabilities.schedule.model.figures import Slot, StepFigures
 from memplan.capabilities.schedule.model.target import Target
 
 Counts = NDArray[Any]
-Slot = tuple[str, int, int]
-"""A word for the use of a slot, its tensor and its bytes."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +40,15 @@ class NetworkStep:
         return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first].channels)
 
 
-@dataclass(frozen=True)
-class NetworkFigures:
-    """The time of a step, the bytes that it moves over the link, and what lies in the fast memory meanwhile."""
-
-    latency: float
-    traffic: int
-    buffers: tuple[Slot, ...]
-
-
 def run_network(
     graph: AccessGraph, steps: Sequence[NetworkStep], target: Target
-) -> tuple[list[NetworkFigures], list[str]]:
+) -> tuple[list[StepFigures], list[str]]:
     """Run the steps of a network one after the other; return their figures, and what is wrong with them.
 
     Inputs and outputs of the network lie in the slow memory. A visit takes the larger one of its arithmetic, in native
     tiles of pixels, and its transfers. What a step loads or stores has a slot, more if it is filled more than once.
     """
-    figures, wrong = list[NetworkFigures](), list[str]()
+    figures, wrong = list[StepFigures](), list[str]()
     resident, there, done = frozenset[int](), {t for t, maker in enumerate(graph.maker) if maker is None}, 0
     for k, step in enumerate(steps):
         region, retained = step.region, frozenset(step.retained)
@@ -82,7 +72,7 @@ def run_network(
     return figures, wrong
 
 
-def run_step(graph: AccessGraph, step: NetworkStep, resident: frozenset[int], target: Target) -> NetworkFigures:
+def run_step(graph: AccessGraph, step: NetworkStep, resident: frozenset[int], target: Target) -> StepFigures:
     """Return the figures of one step, in front of which some tensors are whole in the fast memory."""
     return _StepRun(graph, step, resident, target).run()
 
@@ -97,7 +87,7 @@ class _StepRun:
     target: Target
     slots: list[Slot] = field(default_factory=list)
 
-    def run(self) -> NetworkFigures:
+    def run(self) -> StepFigures:
         graph, region, target = self.graph, self.step.region, self.target
         self.inside = {t for t, hold in region.holds.items() if hold.mode != "whole"} - set(self.step.retained)
         self.i, self.j, self.k = self._visits()
@@ -110,7 +100,7 @@ class _StepRun:
         here = set(self.step.retained) - self.resident
         self.slots += [("retained", t, rounded(graph.tensors[t].bytes)) for t in sorted(here)]
         time = fsum(np.maximum(work / (target.engine.rate or 1.0), target.link.time(self.moved)).tolist())
-        return NetworkFigures(time, int(self.moved.sum()), tuple(self.slots))
+        return StepFigures(time, int(self.moved.sum()), tuple(self.slots))
 
     def _visits(self) -> tuple[Counts, Counts, Counts]:
         region = self.step.region

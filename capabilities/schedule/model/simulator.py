@@ -6,40 +6,23 @@ the contest's document and of its organisers' rulings (docs/schedule.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import fsum
 
+from memplan.capabilities.schedule.model.figures import Run, ScheduleStep, StepFigures
 from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.model.schedule import Schedule, ScheduleStep
-from memplan.capabilities.schedule.model.step_run import StepFigures, StepRun
+from memplan.capabilities.schedule.model.step_run import StepRun
 from memplan.capabilities.schedule.model.target import Target
 
 
 @dataclass(frozen=True)
-class Simulation:
+class Simulation(Run):
     """The figures of a schedule, step by step, and the rules that it breaks."""
 
-    steps: tuple[StepFigures, ...]
     violations: tuple[str, ...]
 
-    @property
-    def latency(self) -> float:
-        """The time of all steps."""
-        return fsum(step.latency for step in self.steps)
 
-    @property
-    def traffic(self) -> int:
-        """The bytes over the link."""
-        return sum(step.traffic for step in self.steps)
-
-    @property
-    def peak(self) -> int:
-        """The most bytes in the fast memory."""
-        return max((step.peak for step in self.steps), default=0)
-
-
-def simulate(graph: TileGraph, target: Target, schedule: Schedule) -> Simulation:
+def simulate(graph: TileGraph, target: Target, schedule: Sequence[ScheduleStep]) -> Simulation:
     """Run a schedule; one that breaks a rule has violations, and figures only as far as they can be known."""
     violations = list(_broken_shapes(graph, schedule, target))
     if violations:
@@ -48,7 +31,7 @@ def simulate(graph: TileGraph, target: Target, schedule: Schedule) -> Simulation
     violations += missing
     before: tuple[int, ...] = ()
     figures = []
-    for i, step in enumerate(schedule.steps):
+    for i, step in enumerate(schedule):
         found, wrong = simulate_step(graph, target, step, frozenset(before), frozenset(written[i]))
         if found is not None:
             figures.append(found)
@@ -70,16 +53,16 @@ def simulate_step(
     return found, wrong
 
 
-def _broken_shapes(graph: TileGraph, schedule: Schedule, target: Target) -> Iterator[str]:
+def _broken_shapes(graph: TileGraph, schedule: Sequence[ScheduleStep], target: Target) -> Iterator[str]:
     """Yield what keeps a schedule from being run at all."""
     seen: set[int] = set()
     keeps, rolls = target.keeps, target.rolls
-    for i, step in enumerate(schedule.steps):
+    for i, step in enumerate(schedule):
         if not step.operations or not set(step.operations) <= set(range(len(graph.operations))):
             yield f"steps[{i}].operations: must be some of the graph's {len(graph.operations)}"
             return
         made = {graph.operations[o].output for o in step.operations}
-        held = schedule.steps[i - 1].retained if i and keeps else ()
+        held = schedule[i - 1].retained if i and keeps else ()
         if not set(step.retained) <= made.union(held):
             yield f"steps[{i}].retained: must be made by the step{', or resident before' * keeps}"
         if min(step.width, step.height, step.depth) < 1:
@@ -95,31 +78,31 @@ def _broken_shapes(graph: TileGraph, schedule: Schedule, target: Target) -> Iter
         seen.update(step.operations)
     for o in sorted(set(range(len(graph.operations))) - seen):
         yield f"operations[{o}]: must be in a step"
-    if schedule.steps and schedule.steps[-1].retained:
-        yield f"steps[{len(schedule.steps) - 1}].retained: must be empty, as no step follows"
+    if schedule and schedule[-1].retained:
+        yield f"steps[{len(schedule) - 1}].retained: must be empty, as no step follows"
 
 
-def _written(graph: TileGraph, schedule: Schedule) -> tuple[list[set[int]], list[str]]:
+def _written(graph: TileGraph, schedule: Sequence[ScheduleStep]) -> tuple[list[set[int]], list[str]]:
     """Return the tensors that each step writes to the slow memory, and what a step misses there.
 
     What leaves a step and is not retained is written; what other operations of the step read, too, only where a later
     step needs it in the slow memory.
     """
     written: list[set[int]] = []
-    for step in schedule.steps:
+    for step in schedule:
         read = {t for o in step.operations for t in graph.operations[o].inputs}
         made = {graph.operations[o].output for o in step.operations} - set(step.retained)
         written.append({t for t in made if t not in read or t in graph.outputs})
     missing = []
-    for i, step in enumerate(schedule.steps):
+    for i, step in enumerate(schedule):
         made = {graph.operations[o].output for o in step.operations}
-        resident = set(schedule.steps[i - 1].retained) if i else set()
+        resident = set(schedule[i - 1].retained) if i else set()
         needed = {t for o in step.operations for t in graph.operations[o].inputs} - made - resident
         for tensor in sorted(needed & graph.producer.keys()):
             if any(tensor in written[j] for j in range(i)):
                 continue
-            makers = [j for j in range(i) if graph.producer[tensor] in schedule.steps[j].operations]
-            maker = next((j for j in makers if tensor not in schedule.steps[j].retained), None)
+            makers = [j for j in range(i) if graph.producer[tensor] in schedule[j].operations]
+            maker = next((j for j in makers if tensor not in schedule[j].retained), None)
             if maker is None:
                 missing.append(f"steps[{i}]: tensor {tensor} must be in one of the memories")
             else:

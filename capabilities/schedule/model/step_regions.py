@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from memplan.capabilities.schedule.model.figures import ScheduleStep
 from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.model.schedule import ScheduleStep
 from memplan.capabilities.schedule.model.target import Target
 
 Region = tuple[str, str]

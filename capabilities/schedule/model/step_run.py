@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memplan.capabilities.schedule.model.figures import Slot, StepFigures
 from memplan.capabilities.schedule.model.graph import Alternative
 from memplan.capabilities.schedule.model.step_regions import COLUMN, EVERY, FIRST, ROW, TILE, Region, StepRegions
 
 Counts = NDArray[np.int64]
 _AT_ONCE = 2**17
 """The visits that are counted at once, in some 10 MB."""
-
-
-@dataclass(frozen=True)
-class StepFigures:
-    """The figures of a step: its time, the bytes over the link, and the most bytes that it has in the fast memory.
-
-    `buffers` are those bytes: a word, a tensor and a size for each slot that the step needs.
-    """
-
-    latency: float
-    traffic: int
-    peak: int
-    buffers: tuple[tuple[str, int, int], ...]
 
 
 class StepRun(StepRegions):
@@ -54,8 +41,7 @@ class StepRun(StepRegions):
             moved = self._moved(tiles, now, filled, used)[before * n_slices :]
             times.append(fsum(np.maximum(work[changes[now[before:]] - 1].ravel(), link.time(moved))))
             traffic += int(moved.sum())
-        buffers = tuple(self._buffers(used))
-        return StepFigures(fsum(times), traffic, sum(size for _, _, size in buffers), buffers)
+        return StepFigures(fsum(times), traffic, tuple(self._buffers(used)))
 
     def _changes(self, tiles: Counts) -> Counts:
         """Return what differs between each tile and the one before it."""
@@ -150,7 +136,7 @@ class StepRun(StepRegions):
         is_tile = (first, TILE) in self.outside and all(region == TILE for other, region in self.runs if other == o)
         return self._way(o).in_place and is_alone and is_tile
 
-    def _buffers(self, used: set[tuple[int, Region]]) -> Iterator[tuple[str, int, int]]:
+    def _buffers(self, used: set[tuple[int, Region]]) -> Iterator[Slot]:
         """Yield the slots of the fast memory; one whose slice changes has as many copies as the engine."""
         rounded, copies = self.target.rounded, self.target.engine.copies
         for tensor in sorted(self.resident):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
+from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.model.graph import TileGraph
 from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.coincidences import Load
@@ -14,7 +15,6 @@ from memplan.capabilities.schedule.search.nests import TILE, Nest, bits, nest_of
 from memplan.capabilities.schedule.search.tilings import Tilings
 from memplan.capabilities.schedule.search.walks import Look, StepCost, TiledStep
 
-Objective = Literal["latency", "traffic", "peak"]
 MOST_LOOKS = 64
 """The looks of a step: ways to compute its operations, and to keep what it makes. Above, single changes are tried."""
 
@@ -23,8 +23,8 @@ class StepCosts:
     """The costs of steps of a graph on a target; those that look alike are computed once.
 
     Steps are given as masks: the operations of a step, the tensors that are resident when it begins, those that
-    leave it, and those that are resident when it ends. `evaluated` counts the nests that were computed; `cuts` are
-    steps that have no cost. `is_cut` where a step has more looks than were tried.
+    leave it, and those that are resident when it ends. `cuts` are steps that have no cost. `is_cut` where a step has
+    more looks than were tried.
 
     Where a step needs one tensor in several regions, two slices may be the same bytes by chance: then the closed form
     is a lower bound, and the visits of a tiling are counted before it is taken.
@@ -33,7 +33,6 @@ class StepCosts:
     def __init__(self, graph: TileGraph, target: Target, objective: Objective = "latency") -> None:
         self.graph, self.target, self.objective = graph, target, objective
         self.sizes = [target.rounded(tensor.size) for tensor in graph.tensors]
-        self.evaluated = 0
         self.cuts: set[tuple[int, int, int, int]] = set()
         self.is_cut = False
         self._steps: dict[tuple[int, int, int, int], StepCost | None] = {}
@@ -74,7 +73,6 @@ class StepCosts:
             return None
         key = tuple(look.key for look in looks)
         if key not in self._alike:
-            self.evaluated += 1
             tiled = self._tiled(looks)
             self._alike[key] = None if tiled is None else tiled.best()
         return self._alike[key]

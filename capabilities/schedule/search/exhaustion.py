@@ -16,7 +16,7 @@ _State = tuple[int, int]
 """The tensors in the slow memory, and those that are resident, as masks."""
 
 
-def exhausted(ground: Ground, known: Found, share: float = 1.0) -> Found | None:
+def exhausted(ground: Ground, known: Found) -> Found | None:
     """Return the best schedule of all, `known` if none is better; None where that is not sure, or not in time.
 
     A state is what lies in the slow memory and what is resident; a step may write or retain each tensor that it makes,
@@ -39,7 +39,7 @@ def exhausted(ground: Ground, known: Found, share: float = 1.0) -> Found | None:
             continue
         if not ground.relations.outputs & ~state[0] and not state[1]:  # nothing is retained by the last step
             return Found(value, _traced(ways, state), True)
-        if ground.effort.is_over(share):
+        if ground.effort.is_over():
             return None
         for mask, reads, sinks, inner in groups:
             if reads & ~(state[0] | state[1]):
@@ -54,7 +54,7 @@ def exhausted(ground: Ground, known: Found, share: float = 1.0) -> Found | None:
                 following, total = (state[0] | written, retained), value + cost.value
                 if total < least.get(following, float("inf")) - EPSILON:
                     least[following] = total
-                    ways[following] = state, PlannedStep(mask, state[1], leaving, retained)
+                    ways[following] = state, PlannedStep(mask, state[1], leaving, retained, cost)
                     heappush(queue, (total, following))
     return None if ground.costs.is_cut else known
 

@@ -8,11 +8,13 @@ a sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from memplan.capabilities.cascade.kernels.access import FOUND_RUNS, FOUND_TO, N_FOUND
 from memplan.capabilities.cascade.search.front import front
+from memplan.capabilities.schedule.answer import Proof
 from memplan.capabilities.schedule.search.downsets import (
     Arc,
     Bounds,
@@ -25,7 +27,6 @@ from memplan.capabilities.schedule.search.downsets import (
 from memplan.capabilities.schedule.search.exhaustion import MOST_OPERATIONS, exhausted
 from memplan.capabilities.schedule.search.ground import Ground
 from memplan.capabilities.schedule.search.nests import bits
-from memplan.capabilities.schedule.search.search import FoundSchedule, Proof, Steps
 from memplan.capabilities.schedule.search.walks import StepCost
 
 _WHOLE = Bounds(groups=2000, longest=99, beam=2000, retained=3)
@@ -38,7 +39,7 @@ _MOST_SUM = 2.0**60
 """Values are rounded so that no chain has more, as those of cut points are whole numbers."""
 
 
-def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[Steps], bool]:
+def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[PlannedStep]], bool]:
     """Return schedules by falling peaks, the first as good as the best one, and whether all groupings were tried.
 
     Graphs with few states are tried as a whole, others along the line of the best schedule.
@@ -64,7 +65,7 @@ def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[Steps], 
     order = np.argsort(found[:, FOUND_TO], kind="stable")
     chains = front(found[order], len(nodes) - 1)
     rows = [[ways[order[row]] for row in chain.rows] for chain in chains]
-    return [tuple((arc.step, cost) for arc, cost in row) for row in rows], is_complete
+    return [[replace(arc.step, cost=cost) for arc, cost in row] for row in rows], is_complete
 
 
 def _arcs(
@@ -99,12 +100,12 @@ def _line_of(ground: Ground, best: Sequence[PlannedStep]) -> OperationLine:
     return OperationLine(tuple(order), tuple(ranges))
 
 
-def peak_of(steps: Steps) -> int:
+def peak_of(steps: Sequence[PlannedStep]) -> int:
     """Return the most bytes that a step has in the fast memory."""
-    return max(cost.peak for _, cost in steps)
+    return max(step.cost.peak for step in steps)
 
 
-def least_peak(ground: Ground, steps: Steps, is_complete: bool) -> FoundSchedule:
+def least_peak(ground: Ground, steps: list[PlannedStep], is_complete: bool) -> Found:
     """Return the schedule of the least peak, and of these the best, from the last one of a front.
 
     Up to a few operations, schedules that run operations again are tried in less and less memory.
@@ -118,10 +119,7 @@ def least_peak(ground: Ground, steps: Steps, is_complete: bool) -> FoundSchedule
             if found is None or not found.steps:
                 proof = None if found is None else "exhaustion"
                 break
-            steps = tuple((step, tight.cost(step)) for step in found.steps)
+            steps = found.steps
             capacity = peak_of(steps) - 1
-    peak, bound = peak_of(steps), ground.bounds.peak
-    proof = "bound" if peak <= bound else proof
-    return FoundSchedule(
-        steps, float(peak), float(bound), proof, is_complete or proof is not None, ground.costs.evaluated
-    )
+    proof = "bound" if peak_of(steps) <= ground.bounds.peak else proof
+    return Found(float(peak_of(steps)), steps, is_complete or proof is not None, proof)

@@ -5,15 +5,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.model.graph import TileGraph
 from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.bounds import LowerBounds
-from memplan.capabilities.schedule.search.costs import Objective, StepCosts
-from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
-from memplan.capabilities.schedule.search.effort import ScheduleEffort
-from memplan.capabilities.schedule.search.groups import Relations
+from memplan.capabilities.schedule.search.costs import StepCosts
+from memplan.capabilities.schedule.search.downsets import (
+    EPSILON,
+    Bounds,
+    DownsetSearch,
+    Found,
+    PlannedStep,
+    ScheduleEffort,
+    StepWindow,
+)
+from memplan.capabilities.schedule.search.groups import Group, Relations, group_of
 from memplan.capabilities.schedule.search.nests import bits
-from memplan.capabilities.schedule.search.walks import StepCost
 
 
 class Ground:
@@ -25,7 +32,7 @@ class Ground:
         target: Target,
         objective: Objective,
         effort: ScheduleEffort,
-        report: Callable[[float], None] = lambda _: None,
+        report: Callable[[float], object] = lambda _: None,
     ) -> None:
         self.graph, self.target, self.effort, self.report = graph, target, effort, report
         self.costs, self.relations = StepCosts(graph, target, objective), Relations(graph)
@@ -33,7 +40,14 @@ class Ground:
         self.lower_bound = float(self.bounds.traffic if objective == "traffic" else self.bounds.latency)
         self.least = {} if objective == "traffic" else dict(enumerate(self.bounds.arithmetic))
         self.rng = random.Random(0)
+        self._groups: dict[int, Group] = {}
         self.all = (1 << len(graph.operations)) - 1
+
+    def group(self, operations: int) -> Group:
+        """Return the group of some operations; those of a schedule's steps come again and again."""
+        if operations not in self._groups:
+            self._groups[operations] = group_of(self.relations, operations)
+        return self._groups[operations]
 
     def wants_more(self, found: Found) -> bool:
         """Return True unless nothing better can be found."""
@@ -41,8 +55,9 @@ class Ground:
 
     def alone(self, operations: int) -> list[PlannedStep] | None:
         """Return a step for each of some operations, without residents; None where one fits no tile by itself."""
-        steps = [PlannedStep(1 << o, 0, 1 << self.graph.operations[o].output, 0) for o in bits(operations)]
-        return None if any(self.costs.of(*step.masks) is None for step in steps) else steps
+        masks = [(1 << o, 0, 1 << self.graph.operations[o].output, 0) for o in bits(operations)]
+        steps = [PlannedStep(*step, cost) for step in masks if (cost := self.costs.of(*step)) is not None]
+        return steps if len(steps) == len(masks) else None
 
     def window(
         self, window: StepWindow, bounds: Bounds, below: float, prices: dict[int, float], share: float, extra: set[int]
@@ -55,13 +70,7 @@ class Ground:
 
     def value(self, steps: Sequence[PlannedStep]) -> float:
         """Return the value of steps."""
-        return sum(self.cost(step).value for step in steps)
-
-    def cost(self, step: PlannedStep) -> StepCost:
-        """Return the cost of a step that was found."""
-        found = self.costs.of(*step.masks)
-        assert found is not None, "a step that was found has a cost"
-        return found
+        return sum(step.cost.value for step in steps)
 
     def prices(self, steps: Sequence[PlannedStep]) -> dict[int, float]:
         """Return what each operation costs in some steps: that of its step, in parts by the bytes that it touches."""
@@ -73,6 +82,6 @@ class Ground:
                 one = self.graph.operations[o]
                 read = sum(tensors[t].size for t in one.inputs)
                 weights[o] = tensors[one.output].size + read * (3 if one.is_product else 1)
-            rate = self.cost(step).value / sum(weights.values())
+            rate = step.cost.value / sum(weights.values())
             found |= {o: weight * rate for o, weight in weights.items()}
         return found

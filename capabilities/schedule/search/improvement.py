@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, Found, StepWindow
+from collections.abc import Iterator, Sequence
+
+from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, Found, PlannedStep, StepWindow
 from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.groups import unions
-from memplan.capabilities.schedule.search.shifts import Shifts
+from memplan.capabilities.schedule.search.groups import Relations, unions
+from memplan.capabilities.schedule.search.nests import bits
 
 _PRICED_EVERY = 4
 _FIRST_WINDOW, _LAST_WINDOW = 7, 26
@@ -25,7 +27,7 @@ class Improvement:
 
     def run(self, share: float) -> Found:
         """Return the best schedule once this share of the effort is spent, the bound is met, or nothing is gained."""
-        self.steps = Shifts(self.ground).improved(self.steps, share)
+        self.steps = shifted(self.ground, self.steps, share)
         self._note()
         rounds = 0
         prices: dict[int, float] = {}
@@ -86,3 +88,59 @@ class Improvement:
         if self.stale > _WIDER_AFTER and self.widest < _LAST_WINDOW:
             self.stale, self.widest = 0, self.widest + 1
         return self.stale > _ENDED_AFTER
+
+
+def shifted(ground: Ground, steps: Sequence[PlannedStep], share: float) -> list[PlannedStep]:
+    """Return steps of which no shift is better, as far as this share of the effort goes."""
+    best, value = list(steps), ground.value(steps)
+    is_better = True
+    while is_better:
+        is_better = False
+        for changed in _shifts(ground.relations, best):
+            ground.effort.spend(len(best))
+            if ground.effort.is_over(share):
+                return best
+            found = rebuilt(ground, *changed)
+            if found is not None and (total := ground.value(found)) < value - EPSILON:
+                best, value, is_better = found, total, True
+                break
+    return best
+
+
+def _shifts(relations: Relations, steps: list[PlannedStep]) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the operations of all steps, and the tensors that they retained, after each shift."""
+    masks, retained = [step.operations for step in steps], [step.retained for step in steps]
+    where = {o: i for i, mask in enumerate(masks) for o in bits(mask)}
+    for o, source in sorted(where.items()):
+        left = masks[source] & ~(1 << o)
+        if left and not relations.is_connected(left):
+            continue
+        first = max((where[p] for p in bits(relations.before[o])), default=0)
+        output = relations.graph.operations[o].output
+        last = min((where[r] for r in bits(relations.readers[output])), default=len(steps) - 1)
+        for goal in sorted({where[other] for other in bits(relations.beside[o])} - {source}):
+            if first <= goal <= last:
+                changed = masks.copy()
+                changed[source], changed[goal] = left, masks[goal] | 1 << o
+                kept = [i for i, mask in enumerate(changed) if mask]
+                yield [changed[i] for i in kept], [retained[i] for i in kept]
+
+
+def rebuilt(ground: Ground, masks: list[int], retained: list[int]) -> list[PlannedStep] | None:
+    """Return the steps, which retain what they did where the next one reads it; None where one fits no tile."""
+    steps, keeps = list[PlannedStep](), ground.target.keeps
+    resident = done = 0
+    for i, mask in enumerate(masks):
+        group, following = ground.group(mask), masks[i + 1] if i + 1 < len(masks) else 0
+        done |= mask
+        stays = ground.relations.awaited(resident, done)
+        for tensor, outside in group.leaving:
+            is_in_time = outside and (keeps or not outside & ~following)
+            if retained[i] >> tensor & 1 and is_in_time and not ground.relations.outputs >> tensor & 1:
+                stays |= 1 << tensor
+        cost = ground.costs.of(mask, resident, group.leaves, stays)
+        if cost is None:
+            return None
+        steps.append(PlannedStep(mask, resident, group.leaves, stays, cost))
+        resident = stays
+    return steps

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
-from math import fsum
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.kernels.access import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
@@ -14,12 +12,12 @@ from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch, worth_having
 from memplan.capabilities.cascade.search.steps import RegionSteps
-from memplan.capabilities.schedule.model.network_run import NetworkFigures, NetworkStep, run_network, run_step
+from memplan.capabilities.schedule.answer import Objective, ScheduleSlot
+from memplan.capabilities.schedule.model.figures import Run, StepFigures
+from memplan.capabilities.schedule.model.network_run import NetworkStep, run_network, run_step
 from memplan.capabilities.schedule.model.target import Target
-from memplan.capabilities.schedule.search.costs import Objective
-from memplan.capabilities.schedule.search.layers import LayerFront, LayerTilings, layer_step
-from memplan.capabilities.schedule.search.placement import PlacedSlot, placed
-from memplan.capabilities.schedule.search.whole_layers import whole_front
+from memplan.capabilities.schedule.search.layers import LayerFront, LayerTilings, layer_step, whole_front
+from memplan.capabilities.schedule.search.placement import placed
 from memplan.planner.errors import InvalidPlanError
 
 LONGEST = 16
@@ -35,22 +33,11 @@ _PLACE_S = 1.0
 
 
 @dataclass(frozen=True)
-class NetworkSchedule:
+class NetworkRun(Run):
     """The steps of a network, their figures, and the places of all that lies in the fast memory."""
 
-    steps: tuple[NetworkStep, ...]
-    figures: tuple[NetworkFigures, ...]
-    slots: tuple[PlacedSlot, ...]
-
-    @cached_property
-    def latency(self) -> float:
-        """The time of all steps."""
-        return fsum(step.latency for step in self.figures)
-
-    @property
-    def traffic(self) -> int:
-        """The bytes over the link."""
-        return sum(step.traffic for step in self.figures)
+    steps: Sequence[NetworkStep]
+    slots: Sequence[ScheduleSlot]
 
     @property
     def peak(self) -> int:
@@ -77,13 +64,13 @@ class NetworkSearch:
     objective: Objective
     regions: dict[int, list[CascadeRegion]] = field(default_factory=dict)
     _fronts: dict[object, LayerFront] = field(default_factory=dict)
-    _runs: dict[object, NetworkFigures] = field(default_factory=dict)
+    _runs: dict[object, StepFigures] = field(default_factory=dict)
 
     def least_memory(self) -> int:
         """Return the bytes of the fast memory in which each operation runs alone, with all tensors in the slow one."""
         return max(int(self._front_of(v, frozenset()).bytes[0]) for v in range(len(self.graph.operations)))
 
-    def within(self, capacity: int, is_over: Callable[[], bool] = lambda: False) -> NetworkSchedule | None:
+    def within(self, capacity: int, is_over: Callable[[], bool] = lambda: False) -> NetworkRun | None:
         """Return the best schedule found in so many bytes, verified and placed; None where it is over before.
 
         The capacity must hold `least_memory`.
@@ -100,7 +87,7 @@ class NetworkSearch:
                 raise InvalidPlanError(*wrong[:5])
             slots = placed(figures, self.target.with_capacity(capacity), _PLACE_S, deterministic=True)
             if slots is not None:
-                return NetworkSchedule(tuple(steps), tuple(figures), tuple(slots))
+                return NetworkRun(tuple(figures), tuple(steps), tuple(slots))
             room -= room // 16
         raise InvalidPlanError("capacity: must leave places for all slots")
 
@@ -203,7 +190,7 @@ class NetworkSearch:
         cost = figures.latency if self.objective == "latency" else float(figures.traffic)
         return cost, lambda retained: NetworkStep(region, retained)
 
-    def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> NetworkFigures:
+    def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
         """Run a region, of which some inputs and outputs lie whole in the fast memory."""
         key = (id(region), fast, kept)
         if key not in self._runs:

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation, driven
 from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
-from memplan.capabilities.schedule.model.network_needs import least_needs
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes
+from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer, point_of
 from memplan.capabilities.schedule.model.target import Target
-from memplan.capabilities.schedule.search.costs import Objective
 from memplan.capabilities.schedule.search.downsets import EPSILON
-from memplan.capabilities.schedule.search.network_search import NetworkSchedule, NetworkSearch
+from memplan.capabilities.schedule.search.network_search import NetworkRun, NetworkSearch
 from memplan.planner.errors import ProblemError
 from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.search.control import Control
 
 _REGIONS, _STEPS = 0.5, 0.85
 """The parts of the time after which no more regions are looked at, and no more steps are searched."""
 FRONT_SIZES = 12
 """The sizes of the fast memory that are tried for a front, each a constant part of the one before."""
-
-
-@dataclass(frozen=True)
-class FoundOnTarget:
-    """The best schedule of a network for an objective, the front of those found, and what none is below."""
-
-    graph: AccessGraph
-    best: NetworkSchedule
-    front: tuple[NetworkSchedule, ...]
-    lower_bound: float
 
 
 def network_of(graph: OperationGraph) -> AccessGraph:
@@ -52,21 +43,15 @@ def _with_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
 
 
 def schedule_network(
-    graph: OperationGraph,
-    target: Target,
-    objective: Objective,
-    is_over: Callable[[float], bool] = lambda _: False,
-    hear: Callable[[FoundOnTarget], None] = lambda _: None,
-    *,
-    wants_front: bool = False,
-) -> FoundOnTarget:
+    graph: OperationGraph, target: Target, objective: Objective, running: Control, *, wants_front: bool = False
+) -> ScheduleAnswer:
     """Return the best schedule of a network on a target that is found; raises ProblemError where there is none.
 
-    Operations alone come first, and are heard of; `is_over` says whether a part of the time is.
+    Operations alone come first, and are noted.
     """
     if target.engine.rate is None:
         raise ProblemError("target.engine.rate: is required, as operations of a network have multiplications, no times")
-    access = network_of(graph)
+    access, given_s = network_of(graph), running.left_s
     goal: Objective = "latency" if objective == "peak" else objective
     search = NetworkSearch(access, target, goal)
     least = search.least_memory()
@@ -74,8 +59,18 @@ def schedule_network(
     if least > target.capacity:
         raise ProblemError(f"capacity: must hold what each operation needs in its least tiles, {least}, got {capacity}")
     bound = bound_of(access, target, objective)
+
+    def is_over(share: float) -> bool:
+        return running.is_over or running.left_s < (1 - share) * given_s
+
+    def answer(best: NetworkRun, front: Sequence[NetworkRun]) -> ScheduleAnswer:
+        running.report({objective: round(float(getattr(best, objective)), 3)})
+        return network_answer(access, best, front, bound, target, objective)
+
     found = [one for one in [search.within(capacity)] if one is not None]
-    hear(FoundOnTarget(access, found[0], (), bound))
+    first = answer(found[0], ())
+    if running.note is not None:
+        running.note(first)
     search.add_regions(lambda: is_over(_REGIONS))
     wanted = [(search, capacity)]
     if wants_front:
@@ -86,12 +81,49 @@ def schedule_network(
         if (schedule := one.within(size, lambda: is_over(_STEPS))) is not None:
             found.append(schedule)
     best = min(found, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
-    return FoundOnTarget(access, best, tuple(_front(found)) if wants_front else (), bound)
+    return answer(best, _front(found) if wants_front else ())
 
 
-def _front(found: Sequence[NetworkSchedule]) -> list[NetworkSchedule]:
+def network_answer(
+    graph: AccessGraph,
+    best: NetworkRun,
+    front: Sequence[NetworkRun],
+    bound: float,
+    target: Target,
+    objective: Objective,
+) -> ScheduleAnswer:
+    """Return the answer that a schedule of a network is."""
+    value, regions = float(getattr(best, objective)), [step.region for step in best.steps]
+    is_least = value <= bound * (1 + EPSILON)
+    answer = ScheduleAnswer.of_run(
+        *(best, target, objective, bound, "bound" if is_least else None),
+        subgraphs=tuple(region.ops for region in regions),
+        granularities=tuple(_stripe_of(graph, region) for region in regions),
+        tensors_to_retain=tuple(step.retained for step in best.steps),
+        traversal_orders=(None,) * len(best.steps),
+        channels_outermost=tuple(k for k, step in enumerate(best.steps) if step.channels_outermost),
+        slots=best.slots,
+        frontier=tuple(map(point_of, front)),
+        regions=tuple(region.model_copy(update={"id": f"r{number}"}) for number, region in enumerate(regions)),
+    )
+    # A value at the bound but for rounding has no gap.
+    return answer.model_copy(update={"gap": 0.0}) if is_least else answer
+
+
+def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
+    """Return the most columns, rows and channels of a step of a region's last operation; of a sum, those it reads."""
+    last = region.end - 1
+    if not graph.operations[last].outputs:
+        return 1, 1, 1
+    tensor, made = driven(graph, last), region.ranges.get(last, Stripes(rows=(), columns=()))
+    axes = (made.columns, tensor.columns), (made.rows, tensor.rows), (made.channels, max(1, tensor.channels))
+    columns, rows, channels = (max((b - a for a, b in spans), default=size) for spans, size in axes)
+    return columns, rows, channels
+
+
+def _front(found: Sequence[NetworkRun]) -> list[NetworkRun]:
     """Return by falling peak the schedules of which no other is as good in peak, time and traffic."""
-    front: list[NetworkSchedule] = []
+    front: list[NetworkRun] = []
     for one in sorted(found, key=lambda one: (one.peak, one.latency, one.traffic)):
         if not any(other.latency <= one.latency * (1 + EPSILON) and other.traffic <= one.traffic for other in front):
             front.append(one)
@@ -104,3 +136,28 @@ def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
     if objective == "latency":
         return max(work / (target.engine.rate or 1.0), float(target.link.time(moved)))
     return float(moved) if objective == "traffic" else 0.0
+
+
+def least_needs(graph: AccessGraph) -> tuple[int, int]:
+    """Return multiplications and bytes over the link that no schedule does without: what is read or kept, once."""
+    needed = [[np.zeros(size, np.bool_) for size in tensor.sizes] for tensor in graph.tensors]
+    for tensor in graph.kept:
+        for axis in needed[tensor]:
+            axis[:] = True
+    work = 0
+    for v in reversed(range(len(graph.operations))):
+        row = graph.operations[v]
+        rows, columns = needed[row.outputs[0]] if row.outputs else (np.zeros(0), np.zeros(0))
+        is_striped = row.role == "striped"
+        work += row.macs * int(rows.sum()) * int(columns.sum()) if is_striped else row.macs
+        for read in row.reads:
+            for made, window, axis in zip((rows, columns), read.windows, needed[read.tensor], strict=True):
+                spans = [window.source(k, k + 1, len(axis)) for k in np.flatnonzero(made).tolist()]
+                for first, end in spans if is_striped else [(0, len(axis))]:
+                    axis[first:end] = True
+    moved = sum(row.weights for row in graph.operations)
+    moved += sum(graph.tensors[t].bytes for t in graph.kept if graph.maker[t] is not None)
+    for t in graph.inputs:
+        if graph.readers[t]:
+            moved += int(needed[t][0].sum()) * int(needed[t][1].sum()) * graph.tensors[t].pixel
+    return work, moved

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Any
 
+from memplan.capabilities.schedule.answer import ScheduleSlot
+from memplan.capabilities.schedule.model.figures import StepFigures
 from memplan.capabilities.schedule.model.target import Target
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.model.problem import Problem
@@ -16,27 +17,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
 
-@dataclass(frozen=True)
-class PlacedSlot:
-    """A part of the fast memory for what a word says of a tensor, in the steps from `start` to before `end`."""
-
-    kind: str
-    tensor: int
-    size: int
-    start: int
-    end: int
-    offset: int
-
-
-class Stepped(Protocol):
-    """The figures of a step, with a kind, a tensor and a size for all that is in the fast memory meanwhile."""
-
-    @property
-    def buffers(self) -> tuple[tuple[str, int, int], ...]:
-        """All that is in the fast memory."""
-
-
-def slots_of(steps: Sequence[Stepped]) -> list[tuple[str, int, int, int, int]]:
+def slots_of(steps: Sequence[StepFigures]) -> list[tuple[Any, ...]]:
     """Return a kind, a tensor, a size and a half-open lifetime for each slot.
 
     What is retained lives in the step that makes it, and in those in which it is resident.
@@ -53,8 +34,8 @@ def slots_of(steps: Sequence[Stepped]) -> list[tuple[str, int, int, int, int]]:
 
 
 def placed(
-    steps: Sequence[Stepped], target: Target, time_limit_s: float, deterministic: bool
-) -> list[PlacedSlot] | None:
+    steps: Sequence[StepFigures], target: Target, time_limit_s: float, deterministic: bool
+) -> list[ScheduleSlot] | None:
     """Return offsets for all slots within the fast memory; None without any, InvalidPlanError where a plan is no good.
 
     There is one in the bytes alive if what is retained lives two steps: it may lie at the two ends of the memory in
@@ -72,14 +53,15 @@ def placed(
     if wrong := verify(problem, plan):
         raise InvalidPlanError(*(each.message for each in wrong[:5]))
     offsets = {each.id: each.offset for each in plan.placements}
-    return [PlacedSlot(*row, offset=offsets[k]) for k, row in enumerate(rows)]
+    names = ("kind", "tensor", "size", "start", "end")
+    return [ScheduleSlot(**dict(zip(names, row, strict=True)), offset=offsets[k]) for k, row in enumerate(rows)]
 
 
-def misplaced(steps: Sequence[Stepped], target: Target, slots: Sequence[PlacedSlot]) -> str | None:
+def misplaced(steps: Sequence[StepFigures], target: Target, slots: Sequence[ScheduleSlot]) -> str | None:
     """Return what is wrong with the places of slots that came from elsewhere; None where nothing is."""
     if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(slots_of(steps)):
         return "slots: must be those that the steps need"
-    alive: list[list[PlacedSlot]] = [[] for _ in steps]
+    alive: list[list[ScheduleSlot]] = [[] for _ in steps]
     for slot in slots:
         if slot.offset % target.alignment or not 0 <= slot.offset <= target.capacity - slot.size:
             return f"slots: must lie in {target.capacity} bytes, aligned to {target.alignment}, got {slot.offset}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
+from memplan.capabilities.schedule.answer import Proof
 from memplan.capabilities.schedule.model.graph import TileGraph
 from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
 from memplan.capabilities.schedule.search.exhaustion import MOST_OPERATIONS, exhausted
@@ -14,11 +14,8 @@ from memplan.capabilities.schedule.search.ground import Ground
 from memplan.capabilities.schedule.search.groups import grown
 from memplan.capabilities.schedule.search.improvement import Improvement
 from memplan.capabilities.schedule.search.nests import bits
-from memplan.capabilities.schedule.search.walks import StepCost
 from memplan.planner.errors import ProblemError
 
-Proof = Literal["bound", "exhaustion"]
-Steps = tuple[tuple[PlannedStep, StepCost], ...]
 _SMALL = 10
 """Graphs of so many operations are searched as a whole at once."""
 _FIRST = Bounds(groups=3000, longest=6, beam=60)
@@ -34,31 +31,6 @@ _PASSES = (
 _START, _AT_ONCE, _QUICK, _PASSING, _PASS = 0.1, 0.12, 0.2, 0.3, 0.45
 """The shares of the effort by which the start and first improvements end, no pass begins, and a pass has to end."""
 _MOST_GROUPS = 6000
-
-
-@dataclass(frozen=True)
-class FoundSchedule:
-    """The steps that were found with their costs, the value that no schedule is below, and how far the search went.
-
-    With a `proof`, nothing is better: its value is the lower bound, or all schedules in tiles of powers of two were
-    looked at, also those that run operations again.
-    `is_complete` where no grouping of operations, each once, with tensors retained for the next step, is better.
-    """
-
-    steps: Steps
-    value: float
-    lower_bound: float
-    proof: Proof | None
-    is_complete: bool
-    evaluated: int
-
-    def improved(self, steps: Steps) -> FoundSchedule:
-        """Return the other steps instead if they are better."""
-        value = sum(cost.value for _, cost in steps)
-        if value >= self.value - EPSILON:
-            return self
-        proof: Proof | None = "bound" if value <= self.lower_bound + EPSILON else None
-        return replace(self, steps=steps, value=value, proof=proof)
 
 
 def in_order(graph: TileGraph, order: Sequence[int]) -> TileGraph:
@@ -94,7 +66,7 @@ class ScheduleSearch:
     def __init__(self, ground: Ground) -> None:
         self.ground, self.effort = ground, ground.effort
 
-    def run(self) -> FoundSchedule:
+    def run(self) -> Found:
         """Return the best schedule within the effort; raises ProblemError where an operation fits in no tile."""
         ground, best = self.ground, self._start()
         ground.report(best.value)
@@ -117,9 +89,7 @@ class ScheduleSearch:
         is_few = proof is None and len(ground.graph.operations) <= MOST_OPERATIONS
         if is_few and (least := exhausted(ground, best)) is not None:
             best, proof = least, "exhaustion"
-        steps = tuple((step, ground.cost(step)) for step in best.steps)
-        is_complete = proof is not None or best.is_complete
-        return FoundSchedule(steps, best.value, ground.lower_bound, proof, is_complete, ground.costs.evaluated)
+        return replace(best, proof=proof, is_complete=proof is not None or best.is_complete)
 
     def _has_many_groups(self, longest: int) -> bool:
         return len(grown(self.ground.relations, self.ground.all, _MOST_GROUPS, longest)[0]) >= _MOST_GROUPS

@@ -2,127 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
+from memplan.capabilities.schedule.answer import Objective, Proof, ScheduleAnswer, ScheduleSlot, point_of
+from memplan.capabilities.schedule.model.figures import ScheduleStep
 from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.model.schedule import Schedule
 from memplan.capabilities.schedule.model.simulator import Simulation, simulate
 from memplan.capabilities.schedule.model.target import Target
-from memplan.capabilities.schedule.search.costs import Objective, StepCosts
-from memplan.capabilities.schedule.search.downsets import EPSILON, Found
-from memplan.capabilities.schedule.search.effort import ScheduleEffort
+from memplan.capabilities.schedule.search.costs import StepCosts
+from memplan.capabilities.schedule.search.downsets import EPSILON, Found, PlannedStep, ScheduleEffort
 from memplan.capabilities.schedule.search.frontier import front_of, least_peak
 from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.improvement import Improvement
-from memplan.capabilities.schedule.search.lowering import lowered
+from memplan.capabilities.schedule.search.improvement import Improvement, rebuilt
 from memplan.capabilities.schedule.search.nests import bits
-from memplan.capabilities.schedule.search.placement import PlacedSlot, placed
-from memplan.capabilities.schedule.search.search import FoundSchedule, ScheduleSearch, Steps, depth_first, in_order
-from memplan.capabilities.schedule.search.shifts import Shifts
+from memplan.capabilities.schedule.search.placement import placed
+from memplan.capabilities.schedule.search.search import ScheduleSearch, depth_first, in_order
 from memplan.planner.errors import InvalidPlanError
+from memplan.solvers.search.control import Control
 
 PLACEMENT_S = 2.0
 """The most seconds for the plan of the fast memory: that of 500 slots takes less than one."""
-
-
-_SEARCH = 0.5
+_SEARCH = 0.75
+"""The part of the time that the search has; the rest is for the simulator, which takes 3 s for large tensors."""
+_BEFORE_FRONT = 0.5
 """The part of the effort until a front is searched, where one is wanted."""
 MOST_POINTS = 24
 """The points of a front that are verified, evenly many of all."""
 
 
-@dataclass(frozen=True)
-class SimulatedSchedule:
-    """A schedule with what the simulator says of it, and the places of its slots."""
+def schedule_tiles(
+    graph: TileGraph, target: Target, objective: Objective, running: Control, *, wants_front: bool = False
+) -> ScheduleAnswer:
+    """Return the best schedule that is found in time, verified; raises ProblemError where there is none.
 
-    schedule: Schedule
-    simulation: Simulation
-    slots: tuple[PlacedSlot, ...]
-
-
-@dataclass(frozen=True)
-class SolvedSchedule(SimulatedSchedule):
-    """The best schedule, how it was found, and others by falling peaks, of which none is as good with a lower peak."""
-
-    found: FoundSchedule
-    front: tuple[SimulatedSchedule, ...] = ()
-
-
-@dataclass(frozen=True)
-class ScheduleTask:
-    """A graph to be scheduled on a target for an objective; with a front where `wants_front`."""
-
-    graph: TileGraph
-    target: Target
-    objective: Objective
-    wants_front: bool = False
-
-
-def solve_schedule(
-    task: ScheduleTask,
-    effort: ScheduleEffort,
-    report: Callable[[float], None] = lambda _: None,
-    is_counted: bool = False,
-    is_late: Callable[[], bool] = lambda: False,
-) -> SolvedSchedule:
-    """Return the best schedule within the effort, verified; raises ProblemError where there is none.
-
-    Points of a front that come when it `is_late` are left out.
+    Points of a front that come when time is over are left out.
     """
-    ground = Ground(in_order(task.graph, depth_first(task.graph)), task.target, task.objective, effort, report)
-    has_front = task.wants_front or task.objective == "peak"
-    effort.within = _SEARCH if has_front else 1.0
-    found, front = ScheduleSearch(ground).run(), list[Steps]()
+    effort = ScheduleEffort(running.within(_SEARCH * running.left_s))
+    ordered = in_order(graph, depth_first(graph))
+    ground = Ground(ordered, target, objective, effort, lambda value: running.report({objective: round(value, 3)}))
+    has_front = wants_front or objective == "peak"
+    effort.within = _BEFORE_FRONT if has_front else 1.0
+    best, front = ScheduleSearch(ground).run(), list[list[PlannedStep]]()
     effort.within = 1.0
     if has_front:
-        front, is_complete = front_of(ground, [step for step, _ in found.steps])
-        found = least_peak(ground, front[-1], is_complete) if task.objective == "peak" else found.improved(front[0])
-
-    count = min(len(front), MOST_POINTS) if task.wants_front else 0
-    while (best := _verified(task, ground.costs, found.steps, is_counted)) is None:
-        found = cut_off(ground, found)
-    points = []
+        front, is_complete = front_of(ground, best.steps)
+        if objective == "peak":
+            best = least_peak(ground, front[-1], is_complete)
+        elif (value := ground.value(front[0])) < best.value - EPSILON:
+            proof: Proof | None = "bound" if value <= ground.lower_bound + EPSILON else None
+            best = replace(best, steps=front[0], value=value, proof=proof)
+    verifier = _Verifier(graph, target, ground.costs, running.counts_work)
+    while (verified := verifier.verified(best.steps)) is None:
+        best = cut_off(ground, best)
+    run, steps, slots = verified
+    count, points = min(len(front), MOST_POINTS) if wants_front else 0, list[Simulation]()
     for place in dict.fromkeys(round(k * (len(front) - 1) / max(1, count - 1)) for k in range(count)):
-        if not is_late() and (point := _verified(task, ground.costs, front[place], is_counted, True)) is not None:
-            points.append(point)
-    return SolvedSchedule(best.schedule, best.simulation, best.slots, found, tuple(points))
+        if not running.is_over and (point := verifier.verified(front[place], is_tight=True)) is not None:
+            points.append(point[0])
+    bound = float(ground.bounds.peak) if objective == "peak" else ground.lower_bound
+    return ScheduleAnswer.of_run(
+        *(run, target, objective, bound, best.proof),
+        is_exhausted=best.is_complete,
+        subgraphs=tuple(step.operations for step in steps),
+        granularities=tuple((step.width, step.height, step.depth) for step in steps),
+        tensors_to_retain=tuple(step.retained for step in steps),
+        traversal_orders=tuple(step.order for step in steps),
+        slots=slots,
+        alternatives=_unless_empty([step.alternatives for step in steps]),
+        tensors_to_roll=_unless_empty([step.rolls for step in steps]),
+        frontier=tuple(map(point_of, points)),
+    )
 
 
-def cut_off(ground: Ground, found: FoundSchedule) -> FoundSchedule:
+def _unless_empty(rows: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """Return the rows of all steps; none where all are empty."""
+    return tuple(rows) if any(rows) else ()
+
+
+def cut_off(ground: Ground, found: Found) -> Found:
     """Return a schedule without the largest tensor that stays over the fullest step, and without that step.
 
     What is resident has no place there, though it fits by its bytes; raises InvalidPlanError where nothing stays.
     """
-    full = [(cost.peak, k) for k, (step, cost) in enumerate(found.steps) if step.resident & step.retained]
+    full = [(step.cost.peak, k) for k, step in enumerate(found.steps) if step.resident & step.retained]
     if not full:
         raise InvalidPlanError("slots: must have places, as nothing stays for several steps")
-    steps = [step for step, _ in found.steps]
-    fullest = steps[max(full)[1]]
+    fullest = found.steps[max(full)[1]]
     ground.costs.cuts.add(fullest.masks)
     gone = max(bits(fullest.resident & fullest.retained), key=lambda tensor: ground.costs.sizes[tensor])
-    masks, shifts = [step.operations for step in steps], Shifts(ground)
-    fewer = shifts.rebuilt(masks, [step.retained & ~(1 << gone) for step in steps]) or shifts.rebuilt(
-        masks, [0] * len(steps)
-    )
+    masks = [step.operations for step in found.steps]
+    fewer = rebuilt(ground, masks, [step.retained & ~(1 << gone) for step in found.steps])
+    fewer = fewer or rebuilt(ground, masks, [0] * len(masks))
     if fewer is None:
         raise InvalidPlanError("slots: must have places, also with nothing resident")
-    best = Improvement(ground, Found(ground.value(fewer), fewer, False)).run(1.0)
-    again = tuple((step, ground.cost(step)) for step in best.steps)
-    return replace(found, steps=again, value=best.value, proof=None, is_complete=False)
+    return Improvement(ground, Found(ground.value(fewer), fewer, False)).run(1.0)
 
 
-def _verified(
-    task: ScheduleTask, costs: StepCosts, steps: Steps, is_counted: bool, is_tight: bool = False
-) -> SimulatedSchedule | None:
-    """Return a schedule that holds what the search says of it; None without places, where it `is_tight` in its peak."""
-    schedule = lowered(costs, depth_first(task.graph), steps)
-    simulation = simulate(task.graph, task.target, schedule)
-    if simulation.violations:
-        raise InvalidPlanError(*simulation.violations[:5])
-    said = sum(cost.latency for _, cost in steps)
-    if abs(simulation.latency - said) > said * EPSILON:
-        raise InvalidPlanError(f"latency: must be what the search says, {said}, got {simulation.latency}")
-    target = task.target.with_capacity(simulation.peak) if is_tight else task.target
-    slots = placed(simulation.steps, target, PLACEMENT_S, is_counted)
-    return None if slots is None else SimulatedSchedule(schedule, simulation, tuple(slots))
+class _Verifier:
+    """Simulates and places schedules of a graph, whose operations the search took in another order."""
+
+    def __init__(self, graph: TileGraph, target: Target, costs: StepCosts, is_counted: bool) -> None:
+        self.graph, self.target, self.costs, self.is_counted = graph, target, costs, is_counted
+        self.order = depth_first(graph)
+
+    def verified(
+        self, planned: Sequence[PlannedStep], *, is_tight: bool = False
+    ) -> tuple[Simulation, list[ScheduleStep], tuple[ScheduleSlot, ...]] | None:
+        """Return the run of steps that holds what the search says of them, the steps, and their slots.
+
+        None without places in the fast memory, or in its peak where that `is_tight`.
+        """
+        steps = [lowered(self.costs, self.order, step) for step in planned]
+        run = simulate(self.graph, self.target, steps)
+        if run.violations:
+            raise InvalidPlanError(*run.violations[:5])
+        said = sum(step.cost.latency for step in planned)
+        if abs(run.latency - said) > said * EPSILON:
+            raise InvalidPlanError(f"latency: must be what the search says, {said}, got {run.latency}")
+        target = self.target.with_capacity(run.peak) if is_tight else self.target
+        slots = placed(run.figures, target, PLACEMENT_S, self.is_counted)
+        return None if slots is None else (run, steps, tuple(slots))
+
+
+def lowered(costs: StepCosts, order: Sequence[int], step: PlannedStep) -> ScheduleStep:
+    """Return a step of a schedule over a graph whose operations were taken in an order."""
+    operations, cost = costs.graph.operations, step.cost
+    look = costs.looks(*step.masks)[cost.look]
+    rows, columns = -(-look.nest.height // cost.height), -(-look.nest.width // cost.width)
+    ways = {o: operations[o].ways.index(way) for o, way in zip(look.nest.operations, look.ways, strict=True)}
+    rolling = {operations[o].output for o, work in zip(look.nest.operations, look.nest.work, strict=True) if work.rolls}
+    return ScheduleStep(
+        operations=tuple(order[o] for o in bits(step.operations)),
+        width=cost.width,
+        height=cost.height,
+        depth=cost.depth,
+        order=_there_and_back(rows, columns, cost.by_rows),
+        retained=tuple(bits(step.retained)),
+        alternatives=tuple(ways[o] for o in bits(step.operations)) if any(ways.values()) else (),
+        rolls=tuple(sorted(rolling)),
+    )
+
+
+def _there_and_back(rows: int, columns: int, by_rows: bool) -> tuple[int, ...] | None:
+    """Return the tiles of a walk there and back, along rows or columns; None where that is row by row."""
+    if rows == 1 or columns == 1:
+        return None
+    if by_rows:
+        lines = [[i * columns + j for j in range(columns)] for i in range(rows)]
+    else:
+        lines = [[i * columns + j for i in range(rows)] for j in range(columns)]
+    return tuple(tile for k, line in enumerate(lines) for tile in (line[::-1] if k % 2 else line))

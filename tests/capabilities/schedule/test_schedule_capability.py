@@ -34,7 +34,7 @@ def test_copies_alignment_and_latency_of_a_target_have_their_price() -> None:
     target = Target.model_validate(example("double_buffered.json"))
     plain, priced = schedule(problem), schedule(problem, target)
     assert plain.latency < priced.latency
-    assert simulate(problem.graph, target, priced.schedule).violations == ()
+    assert simulate(problem.graph, target, priced.steps).violations == ()
     assert all(slot.offset % 64 == slot.size % 64 == 0 for slot in priced.slots)
 
 
@@ -45,8 +45,8 @@ def test_alternatives_and_rolls_are_in_the_answer_and_are_simulated_again() -> N
     assert found.latency < plain.latency
     assert found.alternatives == ((1, 0, 0), (1, 0, 0))
     assert found.tensors_to_roll == ((4,), (7,))
-    assert simulate(problem.graph, target, found.schedule).latency == pytest.approx(found.latency)
-    assert simulate(problem.graph, problem.target, found.schedule).violations
+    assert simulate(problem.graph, target, found.steps).latency == pytest.approx(found.latency)
+    assert simulate(problem.graph, problem.target, found.steps).violations
     assert "rolls 4, 0 by alternative 1" in " ".join(lines(found))
     assert not plain.model_dump().keys() & {"alternatives", "tensors_to_roll"}
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.schedule import Schedule, ScheduleStep
+from memplan.capabilities.schedule.model.figures import ScheduleStep
 from memplan.capabilities.schedule.model.simulator import simulate
 from memplan.capabilities.schedule.model.target import Target
 
@@ -63,13 +63,13 @@ TWO_PRODUCTS = problem(128, [[0, 1], [3, 2]], [[3], [4]], [2000, 2000], [PRODUCT
 def test_the_examples_of_the_document_take_the_time_that_it_says(
     given: ScheduleProblem, steps: list[ScheduleStep], latency: float
 ) -> None:
-    found = simulate(given.graph, given.target, Schedule(tuple(steps)))
+    found = simulate(given.graph, given.target, steps)
     assert found.violations == ()
     assert found.latency == pytest.approx(latency)
 
 
 def test_the_fifth_example_does_not_fit_whole() -> None:
-    found = simulate(TWO_PRODUCTS.graph, TWO_PRODUCTS.target, Schedule((step([0, 1], (128, 128, 128)),)))
+    found = simulate(TWO_PRODUCTS.graph, TWO_PRODUCTS.target, (step([0, 1], (128, 128, 128)),))
     assert found.violations == ("steps[0]: needs 65536 bytes of the fast memory, more than its 45000",)
 
 
@@ -89,19 +89,17 @@ def test_the_fifth_example_does_not_fit_whole() -> None:
 def test_a_schedule_that_breaks_a_rule_has_a_violation(
     given: ScheduleProblem, steps: list[ScheduleStep], wrong: str
 ) -> None:
-    found = simulate(given.graph, given.target, Schedule(tuple(steps)))
+    found = simulate(given.graph, given.target, steps)
     assert any(text.startswith(wrong) for text in found.violations), found.violations
 
 
 def test_a_strip_that_rolls_is_made_once_for_the_tiles_of_its_rows() -> None:
     target = TWO_PRODUCTS.target.model_copy(update={"rolls": True}).with_capacity(50000)
     tiled = step([0, 1], (64, 64, 128), order=[0, 1, 3, 2])
-    again, once = (
-        simulate(TWO_PRODUCTS.graph, target, Schedule((replace(tiled, rolls=rolls),))) for rolls in ((), (3,))
-    )
+    again, once = (simulate(TWO_PRODUCTS.graph, target, (replace(tiled, rolls=rolls),)) for rolls in ((), (3,)))
     assert (again.latency, again.peak) == (4 * 4000, 36864)
     assert (once.latency, once.peak) == (2 * 4000 + 2 * 2000, 36864 + 64 * 128)
-    on_the_contest = simulate(TWO_PRODUCTS.graph, TWO_PRODUCTS.target, Schedule((replace(tiled, rolls=(3,)),)))
+    on_the_contest = simulate(TWO_PRODUCTS.graph, TWO_PRODUCTS.target, (replace(tiled, rolls=(3,)),))
     assert on_the_contest.violations == ("steps[0].rolls: must be made by the step, on a target that rolls",)
 
 
@@ -115,17 +113,17 @@ def test_an_alternative_has_its_own_time_and_its_own_place_in_the_fast_memory() 
 
     def ran(way: int) -> tuple[float, int]:
         steps = replace(step([0]), alternatives=(way,)), step([1])
-        found = simulate(given.graph, given.target, Schedule(steps)).steps[0]
+        found = simulate(given.graph, given.target, steps).figures[0]
         return found.latency, found.peak
 
     assert [ran(way) for way in range(4)] == [(3276.8, 32768), (5000, 34768), (8 * 900, 32768), (3276.8, 16384)]
-    wrong = simulate(given.graph, given.target, Schedule((step([0]), replace(step([1]), alternatives=(1,)))))
+    wrong = simulate(given.graph, given.target, (step([0]), replace(step([1]), alternatives=(1,))))
     assert wrong.violations == ("steps[1].alternatives: must be one for each operation, each less than [1]",)
 
 
 def test_copies_and_alignment_are_counted_in_the_fast_memory() -> None:
     fields = CHAIN.target.model_dump()
     fields["engine"]["copies"], fields["memories"][0]["alignment"] = 2, 1000
-    tiled = Schedule((step([0, 1], (64, 64, 1)),))
+    tiled = (step([0, 1], (64, 64, 1)),)
     assert simulate(CHAIN.graph, CHAIN.target, tiled).peak == 2 * 64 * 64
     assert simulate(CHAIN.graph, Target.model_validate(fields), tiled).peak == 2 * 2 * 5000

@@ -9,11 +9,12 @@ import pytest
 from lab.schedule_tiles import differences, drawn_machine, greedy
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.capabilities.schedule.answer import ScheduleAnswer
 from memplan.capabilities.schedule.model.network_run import run_step
-from memplan.capabilities.schedule.search.layers import LayerTilings, layer_step
+from memplan.capabilities.schedule.search.layers import LayerTilings, layer_step, whole_front
 from memplan.capabilities.schedule.search.network_search import NetworkSearch
 from memplan.capabilities.schedule.search.networks import network_of, schedule_network
-from memplan.capabilities.schedule.search.whole_layers import whole_front
+from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
 from tests.support.networks import Network, mobilenet_v1, two_convolutions
 from tests.support.random_networks import random_network
@@ -49,9 +50,9 @@ def test_a_dense_layer_of_many_pixels_runs_in_channels() -> None:
     net.dense(net.input(7, 7, 4), 64)
     target = drawn_machine(random.Random(0)).with_capacity(1000)
     assert access_graph(net.graph()).operations[0].role == "barrier"
-    found = schedule_network(net.graph(), target, "traffic").best
+    found = schedule_network(net.graph(), target, "traffic", Control())
     assert found.traffic == 7 * 7 * 4 * 65 + 64
-    assert len(found.steps[0].region.ranges[0].channels) > 1
+    assert len(found.regions[0].ranges[0].channels) > 1
 
 
 def best_of(graph: AccessGraph, capacity: int, *, with_regions: bool) -> tuple[float, int]:
@@ -71,13 +72,12 @@ def test_regions_move_less_than_operations_alone() -> None:
 
 
 def test_a_schedule_of_operations_alone_is_there_before_regions_are_looked_at() -> None:
-    heard = list[float]()
+    noted, running = list[ScheduleAnswer](), Control(note=lambda answer: noted.append(answer))
+    running.cancelled.set()
     target = drawn_machine(random.Random(1)).with_capacity(6000)
-    found = schedule_network(
-        two_convolutions(), target, "latency", lambda _: True, lambda so_far: heard.append(so_far.best.latency)
-    )
-    assert heard == [found.best.latency]
-    assert [step.region.end - step.region.first for step in found.best.steps] == [1, 1]
+    found = schedule_network(two_convolutions(), target, "latency", running)
+    assert noted == [found]
+    assert found.subgraphs == ((0,), (1,))
 
 
 def test_a_chain_moves_no_more_than_greedy_tiles_of_each_layer() -> None:
@@ -85,6 +85,5 @@ def test_a_chain_moves_no_more_than_greedy_tiles_of_each_layer() -> None:
     chain = whole.model_copy(update={"ops": whole.ops[:5], "kept": whole.ops[4].outputs})
     target = drawn_machine(random.Random(1)).with_capacity(4096)
     graph = network_of(chain)
-    assert schedule_network(chain, target, "traffic").best.traffic <= sum(
-        greedy(graph, v, target).traffic for v in range(5)
-    )
+    found = schedule_network(chain, target, "traffic", Control())
+    assert found.traffic <= sum(greedy(graph, v, target).traffic for v in range(5))

@@ -7,26 +7,26 @@ from contextlib import suppress
 
 import pytest
 
+from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
 from memplan.capabilities.schedule.model.graph import TileGraph, TileOperation, TileTensor
 from memplan.capabilities.schedule.model.simulator import simulate
 from memplan.capabilities.schedule.model.target import Engine, Target
 from memplan.capabilities.schedule.search.bounds import LowerBounds
 from memplan.capabilities.schedule.search.costs import StepCosts
-from memplan.capabilities.schedule.search.downsets import PlannedStep
-from memplan.capabilities.schedule.search.effort import ScheduleEffort
+from memplan.capabilities.schedule.search.downsets import PlannedStep, ScheduleEffort
 from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.lowering import lowered
 from memplan.capabilities.schedule.search.search import ScheduleSearch, depth_first, in_order
-from memplan.capabilities.schedule.search.solve import ScheduleTask, SolvedSchedule, cut_off, solve_schedule
+from memplan.capabilities.schedule.search.solve import cut_off, lowered, schedule_tiles
 from memplan.planner.errors import ProblemError
+from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
 from tests.support.small_schedules import drawn_schedule, drawn_target, least_latency, with_alternatives
 
 
-def solved(graph: TileGraph, target: Target) -> SolvedSchedule:
-    return solve_schedule(
-        ScheduleTask(graph, target, "latency"), ScheduleEffort(0.5, None, lambda: False), is_counted=True
-    )
+def solved(
+    graph: TileGraph, target: Target, objective: Objective = "latency", *, front: bool = False
+) -> ScheduleAnswer:
+    return schedule_tiles(graph, target, objective, Control.of(0.5, deterministic=True), wants_front=front)
 
 
 @pytest.mark.drawn
@@ -36,11 +36,10 @@ def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None
     graph, target = with_alternatives(problem.graph, seed), drawn_target(problem, seed, rolls=seed % 3 > 0)
     costs, everything = StepCosts(graph, target), (1 << len(graph.operations)) - 1
     outputs = sum(1 << tensor for tensor in graph.outputs)
-    step = PlannedStep(everything, 0, outputs, 0)
-    for cost in costs.ways(*step.masks):
-        schedule = lowered(costs, range(len(graph.operations)), [(step, cost)])
-        found = simulate(graph, target, schedule)
-        if not found.steps:
+    for cost in costs.ways(everything, 0, outputs, 0):
+        step = lowered(costs, range(len(graph.operations)), PlannedStep(everything, 0, outputs, 0, cost))
+        found = simulate(graph, target, [step])
+        if not found.figures:
             assert found.violations == ("steps[0]: operations must be connected by tensors",)
             return
         assert found.latency == pytest.approx(cost.latency)
@@ -57,12 +56,12 @@ def test_the_search_finds_what_trying_all_schedules_finds(seed: int) -> None:
         return
     found = solved(graph, target)
     assert LowerBounds(graph, target).latency <= least * (1 + 1e-9)
-    runs = [o for step in found.schedule.steps for o in step.operations]
-    assert found.found.proof is not None
+    runs = [o for step in found.steps for o in step.operations]
+    assert found.proof is not None
     if len(runs) == len(graph.operations):
-        assert found.simulation.latency == pytest.approx(least)
+        assert found.latency == pytest.approx(least)
     else:  # the oracle runs each operation once
-        assert found.simulation.latency < least
+        assert found.latency < least
 
 
 @pytest.mark.drawn
@@ -75,9 +74,9 @@ def test_the_search_chooses_alternatives_and_rolls_as_trying_all_of_them_does(se
         return
     found = solved(graph, target)
     assert LowerBounds(graph, target).latency <= least * (1 + 1e-9)
-    runs = [o for step in found.schedule.steps for o in step.operations]
+    runs = [o for step in found.steps for o in step.operations]
     is_once = len(runs) == len(graph.operations)
-    assert found.simulation.latency == pytest.approx(least) if is_once else found.simulation.latency < least
+    assert found.latency == pytest.approx(least) if is_once else found.latency < least
 
 
 @pytest.mark.drawn
@@ -87,24 +86,21 @@ def test_a_front_is_what_trying_all_schedules_in_each_memory_finds(seed: int) ->
     graph, target = problem.graph, drawn_target(problem, seed)
     if least_latency(graph, target) is None:
         return
-    task = ScheduleTask(graph, target, "latency", wants_front=True)
-    found = solve_schedule(task, ScheduleEffort(1.0, None, lambda: False), is_counted=True)
-    points = [(one.simulation.peak, one.simulation.latency) for one in found.front]
+    found = solved(graph, target, front=True)
+    points = [(one.peak, one.latency) for one in found.frontier]
     following = [*(latency for _, latency in points[1:]), None]
     for (peak, latency), slower in zip(points, following, strict=True):
         assert least_latency(graph, target.with_capacity(peak)) == pytest.approx(latency)
         assert least_latency(graph, target.with_capacity(peak - 1)) == (slower and pytest.approx(slower))
-    assert all(slot.offset + slot.size <= one.simulation.peak for one in found.front for slot in one.slots)
 
 
 @pytest.mark.parametrize("seed", [0, 3, 5])
 def test_the_least_peak_is_the_least_memory_in_which_there_is_a_schedule(seed: int) -> None:
     problem = drawn_schedule(seed, most=3, sides=(2, 4))
-    task = ScheduleTask(problem.graph, problem.target, "peak")
-    found = solve_schedule(task, ScheduleEffort(1.0, None, lambda: False), is_counted=True)
-    assert found.found.proof is not None
+    found = solved(problem.graph, problem.target, "peak")
+    assert found.proof is not None
     with pytest.raises(ProblemError, match="fast_memory_capacity"):
-        solved(problem.graph, problem.target.with_capacity(found.simulation.peak - 1))
+        solved(problem.graph, problem.target.with_capacity(found.peak - 1))
 
 
 def stays() -> tuple[TileGraph, Target]:
@@ -117,22 +113,20 @@ def stays() -> tuple[TileGraph, Target]:
 def test_a_tensor_that_stays_for_several_steps_is_not_loaded_again() -> None:
     graph, target = stays()
     found, other = solved(graph, target), solved(graph, target.model_copy(update={"residency": "one step"}))
-    assert found.simulation.latency < other.simulation.latency
+    assert found.latency < other.latency
     assert any(slot.end > slot.start + 2 for slot in found.slots)
-    assert simulate(graph, target.model_copy(update={"residency": "one step"}), found.schedule).violations
+    assert simulate(graph, target.model_copy(update={"residency": "one step"}), found.steps).violations
 
 
 def test_a_step_whose_residents_have_no_place_comes_back_without_one() -> None:
     graph, target = stays()
-    effort = ScheduleEffort(0.2, None, lambda: False)
+    effort = ScheduleEffort(Control.of(0.2, deterministic=True))
     ground = Ground(in_order(graph, depth_first(graph)), target, "latency", effort)
     found = ScheduleSearch(ground).run()
     again = cut_off(ground, found)
-    assert ground.costs.cuts.isdisjoint(step.masks for step, _ in again.steps)
-    assert (
-        simulate(ground.graph, target, lowered(ground.costs, range(len(graph.operations)), again.steps)).violations
-        == ()
-    )
+    assert ground.costs.cuts.isdisjoint(step.masks for step in again.steps)
+    steps = [lowered(ground.costs, range(len(graph.operations)), step) for step in again.steps]
+    assert simulate(ground.graph, target, steps).violations == ()
     assert again.value >= found.value
 
 
@@ -140,7 +134,7 @@ def test_a_large_product_runs_in_small_tiles_where_no_others_fit() -> None:
     tensors = (TileTensor(2048, 2048),) * 3
     target = drawn_schedule(0).target.model_copy(update={"engine": Engine(native=(128, 128))}).with_capacity(3000)
     found = solved(TileGraph(tensors, (TileOperation("product", (0, 1), 2, 1000),)), target)
-    assert found.simulation.peak <= 3000
+    assert found.peak <= 3000
 
 
 @pytest.mark.drawn
@@ -148,9 +142,8 @@ def test_a_large_product_runs_in_small_tiles_where_no_others_fit() -> None:
 def test_no_schedule_moves_fewer_bytes_than_the_bound(seed: int) -> None:
     problem = drawn_schedule(seed, most=5)
     graph, target = problem.graph, drawn_target(problem, seed, rolls=seed % 2 > 0)
-    task, effort = ScheduleTask(graph, target, "traffic"), ScheduleEffort(0.25, None, lambda: False)
     with suppress(ProblemError):  # where an operation fits in no tile
-        assert LowerBounds(graph, target).traffic <= solve_schedule(task, effort, is_counted=True).simulation.traffic
+        assert LowerBounds(graph, target).traffic <= solved(graph, target, "traffic").traffic
 
 
 def test_tensors_larger_than_the_fast_memory_count_in_the_bound_of_a_chain() -> None:
@@ -158,7 +151,7 @@ def test_tensors_larger_than_the_fast_memory_count_in_the_bound_of_a_chain() -> 
     graph = TileGraph((TileTensor(512, 512),) * 17, tuple(products))
     target = drawn_schedule(0).target.model_copy(update={"engine": Engine(native=(128, 128))}).with_capacity(60000)
     bound = LowerBounds(graph, target).traffic
-    assert bound <= solved(graph, target).simulation.traffic <= 1.2 * bound
+    assert bound <= solved(graph, target).traffic <= 1.2 * bound
 
 
 def test_a_chain_of_many_operations_has_bounds() -> None:
@@ -182,4 +175,4 @@ def test_every_slot_lies_in_the_fast_memory_apart_from_others(seed: int) -> None
 def test_the_same_work_finds_the_same_schedule_wherever_it_runs() -> None:
     problem = drawn_schedule(random.Random(7).randrange(10**6), most=30, sides=(8, 16))
     first, second = (solved(problem.graph, problem.target) for _ in range(2))
-    assert first.schedule == second.schedule
+    assert first.steps == second.steps
