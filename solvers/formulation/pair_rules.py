@@ -3,7 +3,7 @@
 Whatever names two buffers keeps them apart at all times. An explicit conflict puts the upper one at the end of the
 lower one or above it, a clearance so many bytes higher, and banks at the border of banks that comes next. So each rule
 is a clearance and a grid: the bytes that stay free, and the borders of which one lies between the two. The least offset
-never falls where the lower one rises, which is what compaction, horizons and packers rely on.
+never falls where the lower one rises, which is what horizons and packers rely on.
 
 Buffers that may share an offset are no pair of this kind: they are allowed more, not less, and stand in `share`.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 
 Pair = tuple[int, int]
@@ -34,7 +34,6 @@ class PairRules:
     other: I64
     clearance: I64
     grid: I64
-    needs_more: Bool  # than an explicit conflict does, whatever the bytes
     shift: int
 
     @classmethod
@@ -48,20 +47,14 @@ class PairRules:
         if has_one_list and len(named) == 0:  # as mostly: conflicts may be millions, and are not copied
             first, other, grid = lists[-1]
             clearance, grids = np.zeros_like(other), np.full_like(other, grid)
-            return cls(first, other, clearance, grids, np.full(len(other), len(lists) > 1), pool.bank_shift)
+            return cls(first, other, clearance, grids, pool.bank_shift)
         free = np.minimum(instance.clearance, _FAR)
         sources = [(_listing(first), other, 0 * other, np.full_like(other, grid)) for first, other, grid in lists]
         sources += [(i, j, free, np.ones_like(free)) for i, j in (named.T, named.T[::-1])]
         listing, other, clearance, grids = (np.concatenate(part) for part in zip(*sources, strict=True))
         order = np.argsort(listing, kind="stable")
         first = np.searchsorted(listing[order], np.arange(len(instance) + 1))
-        needs_more = order >= len(instance.conflict)  # which come first
-        return cls(first, other[order], clearance[order], grids[order], needs_more, pool.bank_shift)
-
-    def above(self, rows: I64, ends: I64) -> I64:
-        """Return the least offset of a buffer, by each of some rows, above others that end there."""
-        grid = self.grid[rows]
-        return np.asarray(-(-(ends + (self.clearance[rows] + self.shift)) // grid) * grid - self.shift)
+        return cls(first, other[order], clearance[order], grids[order], pool.bank_shift)
 
     def most_free(self) -> I64:
         """Return the most units that a buffer's rules leave free below it, where it lies above all others, (n,)."""

@@ -43,11 +43,11 @@ def _solve_program(run: EngineRun) -> Outcome:
         if run.start is not None:
             (folder / "start.txt").write_text("\n".join(_started(run.program, run.start)) + "\n")
         limit_s = None if run.effort.seconds is None else max(0.05, run.effort.seconds - (time.monotonic() - began))
-        log = _run([pulp.PULP_CBC_CMD().path, *_arguments(run, limit_s)], folder, limit_s)
+        log, is_late = _run([pulp.PULP_CBC_CMD().path, *_arguments(run, limit_s)], folder, limit_s)
         for line in log.splitlines():
             run.log(f"cbc: {line}")
         solution = folder / "solution.txt"
-        return _outcome(run, log, solution.read_text().splitlines() if solution.exists() else [])
+        return _outcome(run, log, solution.read_text().splitlines() if solution.exists() else [], is_late)
 
 
 def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
@@ -62,8 +62,9 @@ def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     return ["model.mps", *start, *limits, "-branch", "-printingOptions", "all", "-solution", "solution.txt"]
 
 
-def _run(command: list[str], folder: Path, limit_s: float | None) -> str:
-    """Run CBC in a folder; return its log. It is interrupted at its limit, and killed where that is in vain."""
+def _run(command: list[str], folder: Path, limit_s: float | None) -> tuple[str, bool]:
+    """Run CBC in a folder; return its log, and if its time was over: it is interrupted then, or killed."""
+    is_late = False
     with (
         (folder / "cbc.log").open("w") as log,
         subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
@@ -72,6 +73,7 @@ def _run(command: list[str], folder: Path, limit_s: float | None) -> str:
         try:
             process.wait(limit_s)
         except subprocess.TimeoutExpired:
+            is_late = True
             process.send_signal(signal.SIGINT)
             try:
                 process.wait(RESERVE_S / 2)
@@ -79,9 +81,10 @@ def _run(command: list[str], folder: Path, limit_s: float | None) -> str:
                 process.kill()
         else:
             # Where its time is over while it prepares the program, CBC 2.10 crashes.
-            if process.returncode and (limit_s is None or time.monotonic() - began < 0.9 * limit_s):
+            is_late = limit_s is not None and time.monotonic() - began >= 0.9 * limit_s
+            if process.returncode and not is_late:
                 raise RuntimeError(f"CBC ended with status {process.returncode}")
-    return (folder / "cbc.log").read_text()
+    return (folder / "cbc.log").read_text(), is_late
 
 
 def _mps(program: IntegerProgram) -> Iterator[str]:
@@ -118,7 +121,7 @@ def _started(program: IntegerProgram, start: F64) -> Iterator[str]:
         yield f"{at} x{at} {value!r} 0"
 
 
-def _outcome(run: EngineRun, log: str, solution: list[str]) -> Outcome:
+def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Outcome:
     """Read what CBC found; its values mean nothing where it reports no integer solution."""
     status = solution[0] if solution else ""
     is_optimal = status.startswith("Optimal")
@@ -133,6 +136,7 @@ def _outcome(run: EngineRun, log: str, solution: list[str]) -> Outcome:
             # It stops within the gap, so only what lies below that is a bound.
             return Outcome("optimal", float(status.split()[-1]) - run.effort.gap)
     if "nfeasible" in status or _INFEASIBLE.search(log):
-        return Outcome("infeasible")
+        # A relaxation that was cut off is called infeasible, too.
+        return Outcome("open" if is_late else "infeasible")
     bounds = [float(said) for said in _BOUND.findall(log)]
     return Outcome("open", bounds[-1] if bounds and isfinite(bounds[-1]) else -inf)

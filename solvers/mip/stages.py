@@ -12,14 +12,16 @@ from functools import partial
 from math import ceil, inf
 from typing import Literal
 
-from memplan.planner.instance.instance import Instance
+import numpy as np
+
+from memplan.planner.instance.instance import ON_OFFSETS, Instance
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram, Key
 from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
-from memplan.solvers.mip.start import start_of
+from memplan.solvers.mip.start import is_kept, start_of
 from memplan.solvers.packing.place import drop
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
@@ -140,10 +142,13 @@ class _Pursuit:
         return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
 
     def _take(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
-        """Offer what an engine found, dropped in exact integers."""
+        """Offer what an engine found: rounded, where that keeps to the program, and dropped, in exact integers."""
         buffers = range(boxes.n)
         pool = column([_home(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
+        rounded = column(np.rint(raw).astype(np.int64))
+        if self.instance.features & ON_OFFSETS and is_kept(program, boxes, pool, rounded):
+            self.search.offer(pool, rounded, self.name)
         offset = drop(self.instance, pool, raw)
         if offset is not None:
             self.search.offer(pool, offset, self.name)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from memplan.planner.instance.objective import clashes
-from memplan.planner.model.buffer_table import column
+from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram
 from memplan.solvers.search.result import Assignment
+
+_SLACK = 1e-9
 
 
 def start_of(program: IntegerProgram, boxes: Boxes, best: Assignment | None) -> F64 | None:
@@ -19,7 +21,20 @@ def start_of(program: IntegerProgram, boxes: Boxes, best: Assignment | None) -> 
     """
     if best is None:
         return None
-    pool, offset = _turned(boxes, best)
+    return _values(program, boxes, *_turned(boxes, best))
+
+
+def is_kept(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> bool:
+    """Say whether a plan keeps to all rows and limits of the program, but for the symmetry that it has fixed."""
+    values = _values(program, boxes, pool.tolist(), offset.tolist())
+    sums = np.append(0.0, np.cumsum(program.value * values[program.index]))[program.first]
+    is_in = (program.lower <= values) & (values <= program.upper)
+    rows = np.diff(sums)
+    slack = _SLACK * max(1.0, float(np.abs(sums).max()))
+    return bool(is_in.all() and (rows >= program.row_lower - slack).all() and (rows <= program.row_upper + slack).all())
+
+
+def _values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]) -> F64:
     return np.array([_value(program, boxes, pool, offset, at) for at in range(len(program.keys))])
 
 

@@ -5,53 +5,52 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.instance.instance import ON_OFFSETS, Bool, Instance
-from memplan.planner.instance.objective import score
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.objective import clashes, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.solvers.formulation.subinstance import part_of
-from memplan.solvers.packing.compaction import compact
 from memplan.solvers.packing.packer import Packer
+from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_needed, share_pairs
 
 
 def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
     """Turn raw offsets (units, also fractions) into exact ones: buffers fall in their order, pools stay as given.
 
     Pinned buffers lie at their pins; each other one, by raw offset and then by position, at the lowest offset of its
-    pool where it overlaps none before it. Where there are constraints that this may break a plan by, the raw offsets
-    are compacted as well, and the better of both is returned; so a plan never becomes worse. Returns None where a
-    buffer does not fit or may not live in its pool, or where flag[0] turns 1 first.
+    pool where it overlaps none before it. Where pairs may share an offset, or should lie in different banks, they fall
+    once more so that those which do so in the raw offsets go on doing so, and the better of both is returned. Returns
+    None where a buffer does not fit or may not live in its pool, or where flag[0] turns 1 first.
     """
     raw = np.asarray(offset)
     is_colocated = np.array_equal(pool[instance.colocation], pool)
     if not is_colocated or not instance.allowed[pool, np.arange(len(instance))].all():
         return None
-    found = [_fallen(instance, pool, raw, column([0]) if flag is None else flag)]
-    if instance.features & ON_OFFSETS:
-        found.append(_compacted(instance, pool, raw.astype(np.float64)))
+    flag = column([0]) if flag is None else flag
+    found = [_fallen(Packer(instance, flag), pool, raw)]
+    if is_needed(instance):
+        found.append(_fallen(_decided(instance, pool, raw.astype(np.float64)).packer(instance, flag), pool, raw))
     return min((each for each in found if each is not None), key=lambda each: score(instance, pool, each), default=None)
 
 
-def _fallen(instance: Instance, pool: I64, raw: npt.NDArray[np.generic], flag: I64) -> I64 | None:
+def _fallen(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | None:
     """Drop the buffers of each pool one after the other."""
+    instance = packer.instance
     order = np.lexsort((raw[instance.anchor], instance.pin < 0))
     dropped = np.full(len(instance), ABSENT)
-    packer = Packer(instance, flag)
     for q in range(len(instance.pools)):
         mine = order[pool[order] == q]
         dropped[mine] = packer.pack(q, mine)
     return None if (dropped == ABSENT).any() else column(dropped)
 
 
-def _compacted(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> I64 | None:
-    """Compact each pool."""
-    compacted = np.full(len(instance), ABSENT)
-    for q in range(len(instance.pools)):
-        mine = pool == q
-        found = compact(part_of(instance, mine, q), raw[mine])
-        if found is None:
-            return None
-        compacted[mine] = found
-    return column(compacted)
+def _decided(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> SharingDecisions:
+    """Return the pairs that share an offset in raw ones, as far as these are exact, and those in different banks."""
+    glued = []
+    for i, j in share_pairs(instance):
+        overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])
+        if pool[i] == pool[j] and 2 * overlap > min(instance.size[i], instance.size[j]):
+            glued.append((i, j))
+    is_clash = clashes(instance, instance.soft_pairs, pool, np.rint(raw).astype(np.int64))
+    return SharingDecisions(tuple(glued), tuple((int(i), int(j)) for i, j in instance.soft_pairs[~is_clash]))
 
 
 def place(
