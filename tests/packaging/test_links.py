@@ -56,6 +56,21 @@ def test_pages_that_sources_name_exist() -> None:
     assert sorted((file, page) for file, page in named if not (ROOT / page).exists()) == []
 
 
+def test_sources_that_pages_name_exist() -> None:
+    pages = ["CONTRIBUTING.md", *listed("docs/*.md")]
+    named = {
+        (page, file)
+        for page in pages
+        for file in re.findall(
+            r"`((?:api|capabilities|checkers|lab|planner|solvers|systems|tests)/[\w/]+\.(?:py|c|js))\b",
+            (ROOT / page).read_text(encoding="utf-8"),
+        )
+        if not re.search("NAME|KIND", file)
+    }
+    assert len(named) > 30
+    assert sorted((page, file) for page, file in named if not (ROOT / file).exists()) == []
+
+
 def test_pages_begin_with_their_readers() -> None:
     pages = [page for page in (ROOT / "docs").glob("*.md") if page.name != "glossary.md"]
     third = {page.name: page.read_text(encoding="utf-8").split("\n")[2] for page in pages}
