@@ -13,13 +13,10 @@ from memplan.planner.instance.columns import ALWAYS, I64_MAX, NEVER, Axis, Colum
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import COLUMNS, CONSTRAINTS, PLAIN, Instance
 from memplan.planner.model.buffer_table import column
-from memplan.planner.model.columns import each_once
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify.verifier import verify
 from memplan.solvers.formulation.subinstance import part_of, whole, with_dummies
 from memplan.solvers.formulation.symmetry import identical
 from memplan.solvers.packing.packer import Packer
-from memplan.solvers.portfolio.solve import solve
 from tests.support import constrained_problems
 from tests.support.constrained_problems import constrained_problem, with_clearances
 from tests.support.random_problems import random_problem
@@ -187,23 +184,3 @@ def test_the_unit_divides_whatever_counts_in_bytes() -> None:
         assert compile_problem(Problem.model_validate(data | {"buffers": rows})).unit == 4
     in_bytes = {name for name, column in COLUMNS.items() if column.scale is not Scale.NONE}
     assert in_bytes >= {"size", "hint", "alignment", "lowest", "highest", "page", "page_shift", "distance"}
-
-
-@pytest.mark.parametrize("more", [{"size": 0}, {"alias_of": 8}])
-@pytest.mark.parametrize("pools", [[{"name": "fast", "size": 300}, {"name": "slow"}], [{"name": "a"}, {"name": "b"}]])
-def test_two_pools_with_a_buffer_of_no_bytes_or_an_alias_are_planned(
-    pools: list[dict[str, Any]], more: dict[str, Any]
-) -> None:
-    rows: list[dict[str, Any]] = [{"id": i, "size": 100 + i, "start": i, "end": i + 5} for i in range(20)]
-    rows[7] |= more | ({} if "size" in more else {"size": 50, "start": 8, "end": 12})
-    problem = Problem.model_validate({"buffers": rows, "pools": pools})
-    plan = solve(problem, time_limit_s=2.0)
-    assert (plan.status in ("optimal", "feasible"), verify(problem, plan)) == (True, ())
-
-
-def test_values_are_each_once_and_ascend_as_numpy_has_them() -> None:
-    for values in ([], [3], [2, 1, 2, 1, 0], [5, 5, 5], [-1, 7, -1]):
-        for dtype in (np.int64, np.uint64, np.float64):
-            array = np.array(values).astype(dtype)
-            assert np.array_equal(each_once(array), np.unique(array))
-    assert each_once(np.array([[2, 1], [1, 3]])).tolist() == [1, 2, 3]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,10 @@ from hypothesis import given
 
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score, score
-from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from tests.support.families import conflicts, families
-from tests.support.oracle import best_score, check
+from tests.support.oracle import best_score
 from tests.support.strategies import problems
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}
@@ -33,59 +32,6 @@ def in_conflict(instance: Instance, i: int, j: int) -> bool:
     return any(
         instance.start[a] < instance.end[b] and instance.start[b] < instance.end[a] for a in mine for b in others
     )
-
-
-def dropped(instance: Instance, i: int, q: int, taken: list[tuple[int, int]]) -> int | None:
-    """The lowest offset of buffer `i` in memory `q` beside what is taken, in units."""
-    size, step, start, pin = (
-        int(x) for x in (instance.size[i], instance.alignment[q, i], instance.lowest[q, i], instance.pin[i])
-    )
-    at = pin if pin >= 0 else start
-    for low, high in sorted([*taken, *((int(a), int(b)) for a, b in instance.pools[q].reserved)]):
-        if low < at + size and at < high:
-            if pin >= 0:
-                return None
-            at = start + -(-(high - start) // step) * step
-    return at if at + size <= instance.pools[q].capacity else None
-
-
-def assignments(instance: Instance) -> list[tuple[Score, I64, I64]]:
-    """Every assignment that drops the buffers in some order, each with its score."""
-    n = len(instance)
-    homes = [np.flatnonzero(instance.allowed[:, i]).tolist() for i in range(n)]
-    found = []
-    for pool in product(*homes):
-        for order in permutations(range(n)):
-            offset: dict[int, int] = {}
-            for i in order:
-                taken = [
-                    (at, at + int(instance.size[j]))
-                    for j, at in offset.items()
-                    if pool[j] == pool[i] and in_conflict(instance, i, j)
-                ]
-                at = dropped(instance, i, pool[i], taken)
-                if at is None:
-                    break
-                offset[i] = at
-            if len(offset) == n:
-                columns = column(pool), column([offset[i] for i in range(n)])
-                found.append((score(instance, *columns), *columns))
-    return found
-
-
-@given(problem=problems(4))
-def test_the_best_assignment_lifted_is_a_best_plan(problem: Problem) -> None:
-    instance = compile_problem(problem)
-    found = [] if instance.unplaceable else assignments(instance)
-    wanted = best_score(problem)
-    if wanted is None:
-        assert found == []
-        return
-    best, pool, offset = min(found, key=lambda row: row[0])
-    in_bytes = [end * instance.unit for end in best[-len(instance.pools) :]]
-    assert in_bytes == list(wanted[-len(in_bytes) :])
-    assert list(best[: -len(in_bytes)]) == pytest.approx(list(wanted[: -len(in_bytes)]))
-    assert check(problem, lift(problem, instance, pool, offset)) == []
 
 
 @given(problem=problems(6))

@@ -25,54 +25,29 @@ def without(name: str) -> dict[str, Any]:
 
 
 A_PROBLEM: list[tuple[Any, str]] = [
-    ({}, "buffers: is required"),
     ([], "must be an object, got []"),
-    (None, "must be an object, got null"),
-    ("text", 'must be an object, got "text"'),
     ({"buffers": None}, "buffers: must be a list, got null"),
-    ({"buffers": {}}, "buffers: must be a list, got {}"),
     ({"buffers": [3]}, "buffers[0]: must be an object, got 3"),
-    ({"buffers": [[]]}, "buffers[0]: must be an object, got []"),
     (one() | {"bufers": []}, "bufers: is not a known field (did you mean buffers?)"),
     (one() | {"objective": "speed"}, "objective: must be 'peak', 'fit' or 'cost', got \"speed\""),
-    (one() | {"objective": None}, "objective: must be 'peak', 'fit' or 'cost', got null"),
     (one() | {"format": "memplan/2"}, "format: must be 'memplan/1', got \"memplan/2\""),
-    (one() | {"name": 5}, "name: must be a string, got 5"),
 ]
 
 A_BUFFER: list[tuple[Any, str]] = [
     (one(colour="red"), "buffers[0].colour: is not a known field"),
     (without("id"), "buffers[0].id: is required"),
-    (without("size"), "buffers[0].size: is required"),
     (one(id=""), 'buffers[0].id: must be a non-empty string or an integer, got ""'),
-    (one(id=None), "buffers[0].id: must be a non-empty string or an integer, got null"),
-    (one(id=1.5), "buffers[0].id: must be a non-empty string or an integer, got 1.5"),
     (one(id=True), "buffers[0].id: must be a non-empty string or an integer, got true"),
-    (one(id=[1]), "buffers[0].id: must be a non-empty string or an integer, got [1]"),
     (two(id="a"), 'buffers[1].id: must be unique, got "a" again (first at buffers[0])'),
     (one(size=-1), "buffers[0].size: must be at least 0, got -1"),
     (one(size="4"), 'buffers[0].size: must be an integer, got "4" (did you mean 4, without quotes?)'),
     (one(size=4.0), "buffers[0].size: must be an integer, got 4.0 (did you mean 4?)"),
-    (one(size=None), "buffers[0].size: must be an integer, got null"),
-    (one(size=True), "buffers[0].size: must be an integer, got true"),
     (one(size=2**62 + 1), "buffers[0].size: must be at most 4611686018427387904, got 4611686018427387905"),
-    (one(size=10**30), "buffers[0].size: must be at most 4611686018427387904, got 1000000000000000000000000000000"),
     (one(alignment=0), "buffers[0].alignment: must be at least 1, got 0"),
-    (one(alignment=-8), "buffers[0].alignment: must be at least 1, got -8"),
-    (one(alignment=2.5), "buffers[0].alignment: must be an integer, got 2.5"),
-    (one(alignment="16"), 'buffers[0].alignment: must be an integer, got "16" (did you mean 16, without quotes?)'),
-    (one(alignment=2**62 + 1), "buffers[0].alignment: must be at most 4611686018427387904, got 4611686018427387905"),
     (one(offset=-1), "buffers[0].offset: must be at least 0, got -1"),
-    (one(offset=1.5), "buffers[0].offset: must be an integer, got 1.5"),
-    (one(traffic=-1), "buffers[0].traffic: must be at least 0, got -1"),
-    (one(traffic="much"), 'buffers[0].traffic: must be an integer, got "much"'),
-    (one(hint=-1), "buffers[0].hint: must be at least 0, got -1"),
-    (one(hint=0.5), "buffers[0].hint: must be an integer, got 0.5"),
     (one(pools=[]), "buffers[0].pools: must not be empty, got []"),
     (one(pools="default"), 'buffers[0].pools: must be a list, got "default"'),
     (one(pools=["elsewhere"]), 'buffers[0].pools[0]: must name a pool of the problem (default), got "elsewhere"'),
-    (one(pools=[3]), "buffers[0].pools[0]: must be a string, got 3"),
-    (one(pools=[""]), 'buffers[0].pools[0]: must not be empty, got ""'),
     (
         one(offset=0) | {"pools": [{"name": "x"}, {"name": "y"}]},
         "buffers[0].offset: must come with the one pool it is meant for, got 2 pools to choose from",
@@ -84,13 +59,9 @@ A_BUFFER: list[tuple[Any, str]] = [
 ]
 
 A_LIFETIME: list[tuple[Any, str]] = [
-    (one(end=0), "buffers[0].end: must be greater than start (0), got 0"),
     (one(start=7, end=5), "buffers[0].end: must be greater than start (7), got 5"),
-    (one(end=None), "buffers[0].end: is required where start is given"),
     (without("end"), "buffers[0].end: is required where start is given"),
     (without("start"), "buffers[0].start: is required where end is given"),
-    (one(start="0"), 'buffers[0].start: must be an integer, got "0" (did you mean 0, without quotes?)'),
-    (one(start=0.5), "buffers[0].start: must be an integer, got 0.5"),
     (one(end=2**63), "buffers[0].end: must be at most 9223372036854775807, got 9223372036854775808"),
     (one(start=-(2**63) - 1), "buffers[0].start: must be at least -9223372036854775808, got -9223372036854775809"),
     (one(lifetimes=[[0, 1]]), "buffers[0].lifetimes: must not be given beside start and end"),
@@ -98,19 +69,14 @@ A_LIFETIME: list[tuple[Any, str]] = [
     (holes([1, 1]), "buffers[0].lifetimes[0][1]: must be greater than start (1), got 1"),
     (holes([0, 2], [5, 3]), "buffers[0].lifetimes[1][1]: must be greater than start (5), got 3"),
     (holes([1]), "buffers[0].lifetimes[0][1]: is required"),
-    (holes([1, 2, 3]), "buffers[0].lifetimes[0]: must have at most 2 entries, got [1, 2, 3]"),
-    (holes(1), "buffers[0].lifetimes[0]: must be a list, got 1"),
-    ({"buffers": [{"id": "a", "size": 4, "lifetimes": "no"}]}, 'buffers[0].lifetimes: must be a list, got "no"'),
 ]
 
 AN_ALIAS: list[tuple[Any, str]] = [
     (one(alias_of="b"), 'buffers[0].alias_of: must be the id of a buffer, got "b"'),
     (one(alias_of="a"), 'buffers[0].alias_of: must name another buffer, got "a"'),
-    (one(alias_of=1.5), "buffers[0].alias_of: must be a non-empty string or an integer, got 1.5"),
     (one(alias_offset=0), "buffers[0].alias_offset: must not be given without alias_of"),
     (two(alias_of="a", alias_offset=1), 'buffers[1].alias_offset: must end inside "a" (4 bytes), got an end at 5'),
     (two(alias_of="a", size=5), 'buffers[1].alias_offset: must end inside "a" (4 bytes), got an end at 5'),
-    (two(alias_of="a", alias_offset=-1), "buffers[1].alias_offset: must be at least 0, got -1"),
     (
         two(alias_of="a") | {"conflicts": [["a", "b"]]},
         'conflicts[0]: must not pair a buffer with its own alias, got ["a", "b"]',
@@ -118,42 +84,26 @@ AN_ALIAS: list[tuple[Any, str]] = [
 ]
 
 A_POOL: list[tuple[Any, str]] = [
-    (one() | {"pools": {}}, "pools: must be a list, got {}"),
-    (one() | {"pools": [3]}, "pools[0]: must be an object, got 3"),
     (
         one() | {"pools": [{"name": "x"}, {"name": "x"}]},
         'pools[1].name: must be unique, got "x" again (first at pools[0])',
     ),
     (pool(name=""), 'pools[0].name: must not be empty, got ""'),
-    (pool(name=7), "pools[0].name: must be a string, got 7"),
-    (pool(colour="red"), "pools[0].colour: is not a known field"),
-    (pool(size=-1), "pools[0].size: must be at least 0, got -1"),
     (pool(size=2**63), "pools[0].size: must be less than 9223372036854775808, got 9223372036854775808"),
-    (pool(size="1MiB"), 'pools[0].size: must be an integer, got "1MiB" (did you mean 1048576, in bytes?)'),
-    (pool(alignment=0), "pools[0].alignment: must be at least 1, got 0"),
-    (pool(base_address=-4), "pools[0].base_address: must be at least 0, got -4"),
     (
         pool(base_address=2**62 + 1),
         "pools[0].base_address: must be at most 4611686018427387904, got 4611686018427387905",
     ),
-    (pool(cost=-1), "pools[0].cost: must be at least 0.0, got -1"),
     (pool(cost=2e30), "pools[0].cost: must be at most 1e+30, got 2e+30"),
     (pool(cost=float("inf")), "pools[0].cost: must be a finite number, got Infinity"),
-    (pool(cost="cheap"), 'pools[0].cost: must be a number, got "cheap"'),
     (pool(reserved=5), "pools[0].reserved: must be a list, got 5"),
-    (pool(reserved=[[0]]), "pools[0].reserved[0][1]: is required"),
-    (pool(reserved=[[0, -1]]), "pools[0].reserved[0][1]: must be at least 0, got -1"),
     (pool(reserved=[[-1, 4]]), "pools[0].reserved[0][0]: must be at least 0, got -1"),
 ]
 
 A_CONFLICT: list[tuple[Any, str]] = [
     (one() | {"conflicts": "a"}, 'conflicts: must be a list, got "a"'),
-    (one() | {"conflicts": [5]}, "conflicts[0]: must be a list, got 5"),
     (one() | {"conflicts": [["a"]]}, "conflicts[0][1]: is required"),
-    (one() | {"conflicts": [["a", "b", "c"]]}, 'conflicts[0]: must have at most 2 entries, got ["a", "b", "c"]'),
-    (one() | {"conflicts": [["a", None]]}, "conflicts[0][1]: must be a non-empty string or an integer, got null"),
     (one() | {"conflicts": [["a", "z"]]}, 'conflicts[0][1]: must be the id of a buffer, got "z"'),
-    (one() | {"conflicts": [["z", "a"]]}, 'conflicts[0][0]: must be the id of a buffer, got "z"'),
 ]
 
 

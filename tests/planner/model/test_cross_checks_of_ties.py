@@ -21,11 +21,7 @@ def three(**fields: Any) -> dict[str, Any]:
 
 
 A_RELATIVE: list[tuple[Any, str]] = [
-    (two(relative=4), "buffers[1].relative: must be an object, got 4"),
     (two(relative={"to": "a"}), "buffers[1].relative.offset: is required"),
-    (two(relative={"offset": 4}), "buffers[1].relative.to: is required"),
-    (two(relative={"to": "a", "offset": 4, "by": 1}), "buffers[1].relative.by: is not a known field"),
-    (two(relative={"to": "a", "offset": 0.5}), "buffers[1].relative.offset: must be an integer, got 0.5"),
     (
         two(relative={"to": "a", "offset": -(2**62) - 1}),
         "buffers[1].relative.offset: must be at least -4611686018427387904, got -4611686018427387905",
@@ -54,20 +50,15 @@ A_RELATIVE: list[tuple[Any, str]] = [
 
 A_PLACE: list[tuple[Any, str]] = [
     (one(no_cross=0), "buffers[0].no_cross: must be at least 1, got 0"),
-    (one(no_cross=2.5), "buffers[0].no_cross: must be an integer, got 2.5"),
     (
         two(no_cross=8, alias_of="a"),
         "buffers[1].no_cross: must not be given beside alias_of; relative takes both",
     ),
-    (one(offset_mod=8), "buffers[0].offset_mod: must be an object, got 8"),
     (one(offset_mod={"modulus": 8}), "buffers[0].offset_mod.remainder: is required"),
-    (one(offset_mod={"modulus": 0, "remainder": 0}), "buffers[0].offset_mod.modulus: must be at least 1, got 0"),
-    (one(offset_mod={"modulus": 8, "remainder": -1}), "buffers[0].offset_mod.remainder: must be at least 0, got -1"),
     (
         one(offset_mod={"modulus": 8, "remainder": 8}),
         "buffers[0].offset_mod.remainder: must be less than modulus (8), got 8",
     ),
-    (one(forbid_pools="x"), 'buffers[0].forbid_pools: must be a list, got "x"'),
     (one(forbid_pools=["x"]), 'buffers[0].forbid_pools[0]: must name a pool of the problem, got "x"'),
     (
         one(forbid_pools=["default"]),
@@ -82,11 +73,9 @@ A_PLACE: list[tuple[Any, str]] = [
         "buffers[0].offset: must come with the one pool it is meant for, got 2 pools to choose from",
     ),
     (one_pool(bank_size=0), "pools[0].bank_size: must be at least 1, got 0"),
-    (one_pool(bank_size="4KiB"), 'pools[0].bank_size: must be an integer, got "4KiB" (did you mean 4096, in bytes?)'),
 ]
 
 A_PAIR: list[tuple[Any, str]] = [
-    (three(may_share=[["a"]]), "may_share[0][1]: is required"),
     (three(may_share=[["a", "x"]]), 'may_share[0][1]: must be the id of a buffer, got "x"'),
     (three(may_share=[["a", "a"]]), 'may_share[0]: must pair two buffers, got ["a", "a"]'),
     (three(may_share=[["a", "v"]]), 'may_share[0][1]: must be a whole buffer, not a part of "b", got "v"'),
@@ -102,10 +91,7 @@ A_PAIR: list[tuple[Any, str]] = [
         three(may_share=[["a", "b"]], conflicts=[["v", "a"]]),
         'may_share[0]: must not pair buffers that conflicts keep apart, got ["a", "b"]',
     ),
-    (three(bank=[["a", "b"]]), 'bank[0]: must be an object, got ["a", "b"]'),
-    (three(bank=[{"buffers": []}]), "bank[0].buffers: must not be empty, got []"),
     (three(bank=[{"buffers": ["a", "x"]}]), 'bank[0].buffers[1]: must be the id of a buffer, got "x"'),
-    (three(bank=[{"buffers": ["a"], "weight": -1}]), "bank[0].weight: must be at least 0.0, got -1"),
     (three(bank=[{"buffers": ["a"], "weight": 2e30}]), "bank[0].weight: must be at most 1e+30, got 2e+30"),
     (
         three(bank=[{"buffers": ["a"], "weight": float("nan")}]),
@@ -123,8 +109,6 @@ A_PAIR: list[tuple[Any, str]] = [
         two(relative={"to": "a", "offset": 8}) | {"bank": [{"buffers": ["a", "b"]}]},
         'bank[0].buffers[1]: must not be tied to another buffer of the entry ("a"), got "b"',
     ),
-    (three(together=["a"]), 'together[0]: must be a list, got "a"'),
-    (three(together=[[]]), "together[0]: must not be empty, got []"),
     (three(together=[["a", "x"]]), 'together[0][1]: must be the id of a buffer, got "x"'),
 ]
 
