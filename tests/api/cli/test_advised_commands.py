@@ -35,12 +35,12 @@ CHAIN = onnx_models.model(NODES, ROWS[:1], ROWS[2:], **KERNELS)
 
 CASES: list[tuple[str, str, int, list[str]]] = [
     # the module that has the sentence; the command that is given; its exit status; the commands that it advises
-    ("other_documents", "order two.json", 2, ["plan two.json"]),
-    ("other_documents", "cascade 'a graph/two.json'", 2, ["plan 'a graph/two.json'"]),
+    ("memplan_json", "order two.json", 2, ["plan two.json"]),
+    ("memplan_json", "cascade 'a graph/two.json'", 2, ["plan 'a graph/two.json'"]),
     ("reading", "verify two.json vela.tflite", 2, ["plan vela.tflite"]),
-    ("other_documents", "plan graph.json", 2, ["order graph.json", "plan graph.json --reorder"]),
-    ("other_documents", "order plan.json", 2, ["verify PROBLEM plan.json"]),
-    ("other_documents", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),
+    ("memplan_json", "plan graph.json", 2, ["order graph.json", "plan graph.json --reorder"]),
+    ("memplan_json", "order plan.json", 2, ["verify PROBLEM plan.json"]),
+    ("memplan_json", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),
     ("advice", "verify plan.json two.json", 2, ["verify two.json plan.json"]),
     ("advice", "convert plan.json two.json --to ld -o a.ld", 2, ["convert two.json plan.json --output a.ld --to ld"]),
     ("problems", "plan pinned.csv --capacity 4KiB -o out.json", 0, ["verify pinned.csv --capacity 4KiB --better"]),

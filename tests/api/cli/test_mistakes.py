@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import memplan
+from memplan.api.cli.arguments import seconds
 from memplan.api.cli.main import main
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
@@ -96,6 +97,11 @@ def test_wrong_kinds_of_things_are_input_errors_in_python(
     with pytest.raises(InputError) as caught:
         function(*given, **named)
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "found"), [("10", 10), ("2.5s", 2.5), ("500ms", 0.5), ("2 min", 120), (0.25, 0.25)])
+def test_a_time_limit_may_have_a_unit(text: str | float, found: float) -> None:
+    assert seconds(text) == found
 
 
 def test_there_are_mistakes_of_eight_kinds() -> None:
