@@ -1,8 +1,8 @@
-"""The bytes by which each buffer may grow before the peak rises.
+"""The bytes by which each buffer may grow before the peak rises, and live sets without a buffer.
 
 The live sets bound how far it may grow at most, the free bytes beside it in a plan how far at least. Where these
-differ, a plan with the most is looked for: that is tried by ejection first, as few buffers need to move, then searched
-for. Every plan that is found is looked through for free bytes beside the other buffers.
+differ, a plan with the most is searched for, and every plan that is found is looked through for free bytes beside the
+other buffers.
 """
 
 from __future__ import annotations
@@ -13,12 +13,37 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.buffer_table import I64, Bool
 
 Fits = Callable[[int, int], "I64 | bool | None"]
 """The offsets (units) of a plan below the peak with another size of a buffer, False where there is none, None if that
 stays open."""
 _BISECTIONS = 40
+
+
+class Loads:
+    """The bytes alive in each live set of an instance, in units."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.load: I64 = np.asarray(instance.load(), dtype=np.int64)
+
+    def beside(self, i: int) -> int:
+        """Return the largest load while buffer `i` is alive, its own size included; its size if it never is."""
+        found = self.load[self._alive(i)]
+        return int(found.max()) if len(found) else int(self.instance.size[i])
+
+    def without(self, i: int, less: int) -> int:
+        """Return the largest load if buffer `i` had `less` units less."""
+        changed: I64 = np.array(self.load)
+        changed[self._alive(i)] = changed[self._alive(i)] - less
+        return int(changed.max(initial=0))
+
+    def _alive(self, i: int) -> Bool:
+        alive, instance = np.zeros(len(self.load), dtype=np.bool_), self.instance
+        for r in range(int(instance.first[i]), int(instance.first[i + 1])):
+            alive[instance.start[r] : instance.end[r]] = True
+        return alive
 
 
 @dataclass(eq=False)

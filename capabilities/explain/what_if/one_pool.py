@@ -15,8 +15,7 @@ import numpy as np
 
 from memplan.capabilities.explain.questions.parts import remade
 from memplan.capabilities.explain.values import BufferWorth, Source
-from memplan.capabilities.explain.what_if.growth import Growth
-from memplan.capabilities.explain.what_if.loads import Loads
+from memplan.capabilities.explain.what_if.growth import Growth, Loads
 from memplan.planner.instance.compile import lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, BufferTable, column
@@ -24,7 +23,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.formulation.subinstance import part_of
-from memplan.solvers.heuristics.ejection import Ejector, conflicting
+from memplan.solvers.heuristics.ejection import conflicting
 from memplan.solvers.packing.place import drop
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.search.control import Control
@@ -33,8 +32,6 @@ from memplan.solvers.search.incumbent import Search
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 _CALL_S, _SHORT_S = 1.0, 0.05
 """The most seconds of a question; and of one about growth at first, so that the last buffers have a turn as well."""
-_IN_VAIN = 8
-"""After so many ejections in a row that led nowhere no more are tried."""
 Interval = tuple[int, int]
 
 
@@ -54,14 +51,11 @@ class OnePool:
     control: Control
     peak: int = field(init=False)
     loads: Loads = field(init=False)
-    ejections_in_vain: int = 0
 
     def __post_init__(self) -> None:
         self.end = self.offset + self.instance.size
         self.peak = int(self.end.max(initial=0))
         self.loads = Loads(self.instance)
-        top = np.argsort(-self.end, kind="stable")[:2]
-        self._highest = [(int(i), int(self.end[i])) for i in top]
 
     @property
     def is_over(self) -> bool:
@@ -94,16 +88,13 @@ class OnePool:
         bound = self.loads.without(i, int(self.instance.size[i]) - smaller)
         if bound >= self.peak:
             return (0, 0), "live-set"
-        here = self._highest_but(i)
+        here = int(np.delete(self.end, i).max(initial=0))
         if smaller:
             here = max(here, int(self.offset[i]) + smaller)
         if here <= bound:
             return (self.peak - here,) * 2, "plan"
         least, found = self._least_peak(i, smaller, max(bound, 0), here)
         return (self.peak - found, self.peak - least), "search" if least == found else "open"
-
-    def _highest_but(self, i: int) -> int:
-        return next((end for j, end in self._highest if j != i), 0)
 
     def _least_peak(self, i: int, smaller: int, bound: int, known: int) -> Interval:
         """Return (bound, peak) of the instance with buffer `i` shrunk or dropped; its plan is no worse than `known`."""
@@ -132,37 +123,20 @@ class OnePool:
         found.look_through(self.offset, np.arange(n))
         limits_s = (_CALL_S,) if self.control.counts_work else (_SHORT_S, _CALL_S)
         for limit_s in limits_s:
-            found.query(partial(self._grown, near=near, limit_s=limit_s))
+            found.query(partial(self._grown, limit_s=limit_s))
         return found.least, found.most
 
-    def _grown(self, i: int, size: int, near: tuple[I64, I64], limit_s: float) -> I64 | bool | None:
+    def _grown(self, i: int, size: int, limit_s: float) -> I64 | bool | None:
         """Return offsets below the peak with another size of buffer `i`; False if there are none, None if unknown."""
         if self.is_over:
             return None
         changed = self._resized({i: size})
-        offset = self._ejected(changed, i, near)
-        if offset is not None and self._holds({i: size}, offset):
-            return offset
         state = self._searched(changed, self.offset, limit_s, self.peak)
         if int(state.bound[-1]) > self.peak:
             return False
         if state.best is None or int(state.best.score[-1]) > self.peak:
             return None
         return state.best.offset if self._holds({i: size}, state.best.offset) else None
-
-    def _ejected(self, changed: Instance, i: int, near: tuple[I64, I64]) -> I64 | None:
-        """Return offsets below the peak which some turns of ejection lead to from those at hand, buffer `i` away."""
-        if self.ejections_in_vain > _IN_VAIN:
-            return None
-        pool = replace(changed.pools[0], capacity=self.peak, is_limited=True)
-        home, pools = np.array(self.offset), np.zeros(len(changed), dtype=np.int64)
-        home[i] = changed.pin[i]
-        ejector = Ejector(
-            replace(changed, pools=(pool,)), pools, home, np.ones_like(home), near, 0, np.zeros(1, dtype=np.int64)
-        )
-        found = ejector.soon(np.arange(len(home)) != i)
-        self.ejections_in_vain = 0 if found is not None else self.ejections_in_vain + 1
-        return None if found is None else found.offset
 
     def _resized(self, sizes: Mapping[int, int]) -> Instance:
         changed = np.array(self.instance.size)
