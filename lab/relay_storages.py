@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memplan.planner.errors import ProblemError, shown
-from memplan.solvers.objects.relay_graph import TensorType
-from memplan.solvers.objects.relay_tokens import MATCH_RANGE, FreeTextures, FreeTokens, Token
+from memplan.solvers.objects.relay_tokens import MATCH_RANGE, FreeTextures, FreeTokens, TensorType, Token
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import CertificateFacts, Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.certificates.goals import goals_of, kind_of, priced, used_of
-from memplan.solvers.certificates.prices import Prices
+from memplan.solvers.certificates.goals import Prices, goals_of, kind_of, priced, used_of
 from memplan.solvers.certificates.prove import MOST_BUFFERS, NEEDED, left_out, prove
 from memplan.solvers.certificates.text import FORMAT, ClaimText
 from memplan.solvers.search.control import Control

@@ -15,9 +15,9 @@ import numpy as np
 
 from memplan.planner.instance.instance import F64, Bool, Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.certificates.goals import Prices, Worth
 from memplan.solvers.certificates.lemma_problem import LemmaInput, lemma_input
 from memplan.solvers.certificates.lemma_search import EXHAUSTED, FOUND, LemmaSearch
-from memplan.solvers.certificates.prices import Prices, Worth
 from memplan.solvers.certificates.text import ClaimText, SetNumbers, lines_of_lemmas
 from memplan.solvers.kernels.lemmas.tables import FAR
 

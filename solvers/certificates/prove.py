@@ -14,11 +14,10 @@ from memplan.planner.instance.instance import CONSTRAINTS, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.certificates.goals import Goal
+from memplan.solvers.certificates.goals import Goal, Prices
 from memplan.solvers.certificates.least_cost import CostProof
 from memplan.solvers.certificates.lemma_problem import lemma_input, parts_of, with_pinned
 from memplan.solvers.certificates.lemma_search import EXHAUSTED, STOPPED, LemmaSearch
-from memplan.solvers.certificates.prices import Prices
 from memplan.solvers.certificates.simple import simple_claim
 from memplan.solvers.certificates.text import ClaimText, alone_claim, lemma_lines
 from memplan.solvers.kernels.lemmas.tables import FAR

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.cp_sat.banks import Banks, bank_clashes, partners_touch_no_common_bank
 from memplan.solvers.cp_sat.boxes import (
     AddressBoxes,
+    Banks,
     address_boxes,
     addresses_are_aligned,
+    bank_clashes,
     colocated_buffers_live_in_one_pool,
     each_buffer_lives_in_one_pool,
     no_page_is_crossed,
+    partners_touch_no_common_bank,
     rigid_groups_keep_their_distances,
 )
 from memplan.solvers.cp_sat.overlap import (

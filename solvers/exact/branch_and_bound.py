@@ -3,7 +3,7 @@
 An instance falls into independent components. The one with the highest peak is worked on, for it alone makes the peak,
 until none is above the bound. Search threads query the kernel for placements under one capacity after the other, see
 `restarts`. A run that exhausts the search proves a new bound. In turn with that they search what is easier: nearly full
-components with their slack filled (`dummy_rounds`), which finds placements, and cores of components
+components with their slack filled (`dummies`), which finds placements, and cores of components
 (`infeasible_core`), which proves.
 """
 
@@ -19,7 +19,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.exact.components import split
-from memplan.solvers.exact.dummy_rounds import DummyRounds
+from memplan.solvers.exact.dummies import DummyRounds
 from memplan.solvers.exact.infeasible_core import InfeasibleCore
 from memplan.solvers.exact.restarts import ENDLESS, ORDERS, RestartSchedule
 from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND

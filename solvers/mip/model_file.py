@@ -19,7 +19,7 @@ from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, LinearRow
 from memplan.solvers.mip.model_names import COLUMN_WORDS, WORDS, ModelNames
 from memplan.solvers.mip.program import MipQuestion, draft
-from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
+from memplan.solvers.mip.stages import MAX_ROWS, count_rows, sensible_limits
 from memplan.solvers.search.incumbent import Search
 
 _WIDTH = 100

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from memplan.solvers.objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
-from memplan.solvers.objects.relay_graph import TensorType
-from memplan.solvers.objects.relay_tokens import FreeTextures, FreeTokens, Token
+from memplan.solvers.objects.relay_tokens import FreeTextures, FreeTokens, TensorType, Token
 
 _MOST_IN_A_FLOW = 600
 """The flow takes n^3 steps: 1 s for so many buffers."""

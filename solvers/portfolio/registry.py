@@ -93,7 +93,7 @@ SOLVERS = (
     SolverRow(
         "lemmas",
         "learns lemmas about few buffers, which certificates are made of; one memory, mixed alignments",
-        "memplan.solvers.certificates.solver:solve",
+        "memplan.solvers.certificates.lemma_search:solve",
         can=EVERYTHING - {"pools", "cost", "pins", "ranges"},
         is_trusted=True,
         proves=True,

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.objects.relay_graph import TensorType
-from memplan.solvers.objects.relay_tokens import FreeTokens, Token
+from memplan.solvers.objects.relay_tokens import FreeTokens, TensorType, Token
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
 
 _BYTES = TensorType((), "uint8")

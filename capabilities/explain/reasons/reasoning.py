@@ -14,11 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities.explain.questions.parts import bodies, part
+from memplan.capabilities.explain.questions.parts import ProblemRule, bodies, part, rules_of
 from memplan.capabilities.explain.questions.queries import Answer, Queries
-from memplan.capabilities.explain.questions.rules import ProblemRule, rules_of
-from memplan.capabilities.explain.reasons.enough import enough
-from memplan.capabilities.explain.reasons.live_sets import OverfullSet, overfull_set, overfull_stretches
+from memplan.capabilities.explain.reasons.live_sets import OverfullSet, enough, overfull_set, overfull_stretches
 from memplan.capabilities.explain.reasons.reduction import deleted, shortest_prefix, shortest_stretch
 from memplan.capabilities.explain.reasons.sentences import sentence
 from memplan.planner.instance.compile import compile_problem

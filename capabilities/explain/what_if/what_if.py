@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from memplan.capabilities.explain.options import ExplainOptions
-from memplan.capabilities.explain.questions.parts import bodies, kept_rows, part, remade
-from memplan.capabilities.explain.questions.rules import rules_of
+from memplan.capabilities.explain.questions.parts import bodies, kept_rows, part, remade, rules_of
 from memplan.capabilities.explain.values import BufferWorth, PoolWorth, RuleCost, Source, WhatIf, WitnessSet
 from memplan.capabilities.explain.what_if import one_pool
 from memplan.planner.instance.compile import compile_problem

@@ -10,7 +10,7 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
-from memplan.solvers.exact import dummy_rounds
+from memplan.solvers.exact import dummies
 from memplan.solvers.exact.branch_and_bound import ComponentStates, SearchThread
 from memplan.solvers.exact.components import Component, split
 from memplan.solvers.exact.dummies import DummyBuffer, dummy_buffers, filled
@@ -109,8 +109,8 @@ def states(problem: Problem) -> ComponentStates:
 
 def test_a_search_finds_with_dummies_what_it_does_not_find_without(monkeypatch: pytest.MonkeyPatch) -> None:
     left = []
-    for most in (dummy_rounds.MOST, 0.0):
-        monkeypatch.setattr(dummy_rounds, "MOST", most)
+    for most in (dummies.MOST, 0.0):
+        monkeypatch.setattr(dummies, "MOST", most)
         here = states(LOOSE.problem)
         SearchThread(here, seed=0).run_nodes(30_000)
         left.append(here.hardest())

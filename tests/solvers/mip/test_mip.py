@@ -14,7 +14,7 @@ from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, IntegerProgram
 from memplan.solvers.mip.program import MipQuestion, draft
-from memplan.solvers.mip.size import count_rows, sensible_limits
+from memplan.solvers.mip.stages import count_rows, sensible_limits
 from memplan.solvers.mip.start import start_of
 from memplan.solvers.packing.place import drop
 from memplan.solvers.search.result import Assignment

@@ -8,7 +8,7 @@ import pytest
 
 from lab.relay_storages import Bundle, Item, Operation, RelayCall, RelayParameter, Reshape, Storage, plan_storages
 from memplan.planner.errors import ProblemError
-from memplan.solvers.objects.relay_graph import TensorType
+from memplan.solvers.objects.relay_tokens import TensorType
 
 BUFFER = TensorType((1,), "uint8")
 

@@ -16,7 +16,7 @@ from lab.relay_storages import (
     plan_storages,
 )
 from memplan.planner.model.problem import Problem
-from memplan.solvers.objects.relay_graph import TensorType
+from memplan.solvers.objects.relay_tokens import TensorType
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.tvm.relay_planner import start_only_cost, token_total
 from tests.support import tvm_problems as tvm

@@ -9,7 +9,7 @@ import pytest
 
 from memplan.capabilities.explain.explain import explain
 from memplan.capabilities.explain.options import ExplainOptions
-from memplan.capabilities.explain.reasons.enough import enough
+from memplan.capabilities.explain.reasons.live_sets import enough
 from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.planner.model.plan import Enough, Explanation
 from memplan.planner.model.problem import Problem
