@@ -42,7 +42,7 @@ def _memplan_plan_impl(ctx):
     limits = _limits(ctx, ctx.file.baseline.path if ctx.file.baseline else None, ctx.file.budgets.path if ctx.file.budgets else None)
     ctx.actions.run(
         executable = ctx.executable.memplan,
-        arguments = ["check", problem.path, "--save-plan", plan.path, "--report", report.path] + limits + _of_problem(ctx),
+        arguments = ["check", problem.path, "--save-plan", plan.path, "-o", report.path] + limits + _of_problem(ctx),
         inputs = [problem] + limiting,
         outputs = [plan, report],
         mnemonic = "MemplanCheck",
@@ -101,7 +101,7 @@ def _memplan_check_test_impl(ctx):
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     ctx.actions.write(
         output = script,
-        content = "#!/bin/sh\nexec %s --report \"${XML_OUTPUT_FILE:-check.xml}\"\n" % " ".join([_quoted(w) for w in words]),
+        content = "#!/bin/sh\nexec %s -o \"${XML_OUTPUT_FILE:-check.xml}\"\n" % " ".join([_quoted(w) for w in words]),
         is_executable = True,
     )
     files = [ctx.file.problem, ctx.executable.memplan] + [file for file in [ctx.file.baseline, ctx.file.budgets] if file]

@@ -14,7 +14,7 @@ from memplan.planner.errors.did_you_mean import did_you_mean
 
 NAMES = ("fields", "omit")
 HELP = {
-    "fields": "Only these fields of the answer's JSON, as status,peak.",
+    "fields": "Only these fields of the answer's JSON, as status,peak, or all but some, as -placements.",
     "omit": "All fields of the answer's JSON but these, as placements.",
 }
 """The sentences about the two, on every entrance."""
@@ -34,7 +34,13 @@ class Selection:
         Raises OptionError for names that the answer has not.
         """
         known = answer.model_json_schema(mode="serialization")["properties"]
-        wanted, left_out = _split("fields", fields, known), _split("omit", omit, known)
+        names = [name.strip() for text in fields for name in text.split(",")]
+        wanted = _known("fields", (name for name in names if name[:1] != "-"), known)
+        others = (name for text in omit for name in text.split(","))
+        left_out = [
+            *_known("fields", (name[1:] for name in names if name[:1] == "-"), known),
+            *_known("omit", others, known),
+        ]
         if not wanted and not left_out:
             return None
         return cls(frozenset(wanted or known) - frozenset(left_out), frozenset(known))
@@ -51,9 +57,9 @@ class Selection:
         return {name: value for name, value in content.items() if name in self.names}
 
 
-def _split(option: str, given: Iterable[str], known: Iterable[str]) -> list[str]:
+def _known(option: str, given: Iterable[str], known: Iterable[str]) -> list[str]:
     """Return the names in an option; raises OptionError."""
-    names = [name.strip() for text in given for name in text.split(",")]
+    names = [name.strip() for name in given]
     for name in names:
         if name not in known:
             rule = f"must name fields of the answer ({', '.join(known)})"

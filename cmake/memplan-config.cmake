@@ -83,14 +83,14 @@ function(memplan_plan name)
     list(APPEND reports "${report}")
   endforeach()
   foreach(report IN LISTS reports)
-    list(APPEND allowed --report "${report}")
+    list(APPEND allowed -o "${report}")
   endforeach()
   set(needed "${problem}" "${MEMPLAN_EXECUTABLE}" ${arg_BUDGETS})
   if(arg_BASELINE)
     cmake_path(ABSOLUTE_PATH arg_BASELINE NORMALIZE OUTPUT_VARIABLE baseline)
     add_custom_target(${name}_baseline
       COMMAND "${MEMPLAN_EXECUTABLE}" check "${shown}" ${of_problem} ${planned} --quiet
-              --report "${CMAKE_CURRENT_BINARY_DIR}/${name}.check.json" --save-baseline "${baseline}"
+              -o "${CMAKE_CURRENT_BINARY_DIR}/${name}.check.json" --save-baseline "${baseline}"
       WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" VERBATIM)
     if(EXISTS "${baseline}")
       list(APPEND allowed --baseline "${baseline}")

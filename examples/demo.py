@@ -47,7 +47,7 @@ def main(folder: Path, time_limit_s: float) -> int:
                 wrong += not verify(problem, plan).valid
                 print(ROW.format(name, solver, *row(plan)), flush=True)
                 if solver == "auto" and plan.peak is not None:
-                    (folder / f"{file.stem}.svg").write_bytes(draw(problem, plan, "svg"))
+                    (folder / f"{file.stem}.svg").write_bytes(draw(problem, plan))
     print("\nEngines alone stay behind on hard problems: `auto` runs memplan's own searches first.")
     print(f"The pictures are in {folder}/. `make serve` starts the service, and it stays.")
     print("Your own: .venv/bin/memplan compare MODEL.tflite, or memplan plan BUFFERS.csv; README.md lists what else.")

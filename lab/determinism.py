@@ -75,7 +75,7 @@ def answer_all(problems: Path, answers: Path, time_limit: str) -> None:
         command(["plan", str(file), *limits, "-o", str(answers / f"{file.stem}.plan.json")])
         if k % 5 == 0:
             report = str(answers / f"{file.stem}.check.json")
-            command(["check", str(file), *limits, "--budget", f"{_first_pool(file)}=1kB", "--report", report])
+            command(["check", str(file), *limits, "--budget", f"{_first_pool(file)}=1kB", "-o", report])
 
 
 def _first_pool(file: Path) -> str:

@@ -129,8 +129,8 @@ def _system(system: System) -> str:
     planners = (f"`{planner.name.removeprefix('reference:')}`" for planner in system.planners)
     again = [
         *(f"`{target}`" for target in system.writers),
-        *(["`order --write`"] if system.reorders else []),
-        *(["`cascade --write`"] if system.rewrites else []),
+        *(["`order -o MODEL`"] if system.reorders else []),
+        *(["`cascade -o MODEL`"] if system.rewrites else []),
     ]
     return f"| {system.title} | {system.files} | {', '.join(planners)} | {', '.join(again)} |"
 

@@ -64,7 +64,7 @@ def main() -> int:
     # Models of capabilities bear the names that users see; those of the studies below may have the same.
     below = {name: tree for name, tree in product.items() if not name.startswith("capabilities/")}
     findings += [*_questions(product), *_sizes(product), *_classes(below)]
-    report = "--report" in sys.argv
+    report = "-o" in sys.argv
     print(*([] if report else findings), f"{len(findings)} findings about words", sep="\n")
     return 1 if findings and not report else 0
 

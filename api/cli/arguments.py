@@ -37,37 +37,11 @@ SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 ProblemFile = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="A file: JSON, CSV or a model, or - for standard input.")
 ]
-PlanOutput = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="PLAN", help=f"Write the plan here: {SUFFIXES}.")
-]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors to people.")]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
 
-# Of plan
-TimeLimit = Annotated[float, seconds_limit("Seconds until the answer")]
-PictureFile = Annotated[
-    str | None, typer.Option("--picture", metavar="FILE", help="Draw the plan: .svg, .png or .pdf.")
-]
-StudyPage = Annotated[
-    str | None, typer.Option("--page", metavar="FILE", help="Write a page to look into it: one HTML file.")
-]
-PageFile = Annotated[
-    str | None, typer.Option("--page", metavar="FILE", help="Write a page to look into the plan: one HTML file.")
-]
-CertificateFile = Annotated[
-    str | None,
-    typer.Option("--certificate", metavar="FILE", help="Write what proves the plan here; checkers/ checks it."),
-]
 Reorder = Annotated[bool, typer.Option("--reorder", help="Plan operations in the order that needs the fewest bytes.")]
-PartsFolder = Annotated[
-    str | None,
-    typer.Option(
-        "--parts",
-        metavar="FOLDER",
-        help="Write here, of several files, MODEL.plan.json; with --reorder, order.json and problem.json.",
-    ),
-]
 ServerUrl = Annotated[
     str | None,
     typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Let this service answer; MEMPLAN_KEY is for its key."),

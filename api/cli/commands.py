@@ -25,16 +25,10 @@ COMMANDS = {
 }
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
 LOCALS = {
-    **{
-        name: f"local.{name}"
-        for name in (
-            *("cascade", "certify", "check", "convert", "liveness"),
-            *("order", "plan", "schedule", "shapes", "sweep", "verify"),
-        )
-    },
-    "compare": "local.foreign",
+    **{name: f"local.{name}" for name in ("cascade", "certify", "check", "convert", "order", "plan", "verify")},
+    **dict.fromkeys(("compare", "liveness", "schedule", "shapes", "sweep"), "local.studies"),
 }
-"""From a capability to the module of this package that has what its command alone has, as `LOCAL`."""
+"""From a capability to the module of this package that has what its command alone has: `LOCAL`, or `LOCALS` by name."""
 PANELS = {
     "Networks": ("order", "cascade", "schedule", "liveness", "shapes"),
     "Files": ("convert", "compare", "model", "schema"),
@@ -81,8 +75,15 @@ def made(name: str) -> Any:
     from memplan.api.cli.from_capability import command_of
     from memplan.capabilities.registry import CAPABILITIES
 
-    local = import_module(f"{__package__}.{LOCALS[name]}").LOCAL if name in LOCALS else None
-    return command_of(CAPABILITIES[name], local)
+    return command_of(CAPABILITIES[name], *extras_of(name))
+
+
+def extras_of(name: str) -> list[Any]:
+    """Return what the command of a capability alone has; nothing for most."""
+    if name not in LOCALS:
+        return []
+    module = import_module(f"{__package__}.{LOCALS[name]}")
+    return [module.LOCALS[name] if hasattr(module, "LOCALS") else module.LOCAL]
 
 
 def _show_version(is_asked: bool) -> None:

@@ -13,8 +13,7 @@ from pydantic.fields import FieldInfo
 
 from memplan.api.cli.arguments import seconds
 from memplan.capabilities.reading import validated
-from memplan.capabilities.selection import HELP, NAMES
-from memplan.capabilities.selection import Selection as Selection
+from memplan.capabilities.selection import HELP, Selection
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import MAX_BYTES
@@ -64,10 +63,7 @@ PANELS = {
         *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile", "minimise", "max_slowdown"),
         *("explain_s", "keep", "tolerance", "least", "reorder"),
     ),
-    "Output": (
-        *("output", "display", "format", "fields", "omit", "picture_file", "page_file", "opens", "certificate_file"),
-        *("save_plan", "save_baseline", "report", "quiet"),
-    ),
+    "Output": (*("output", "outputs", "display", "format", "fields", "opens", "save_plan", "save_baseline", "quiet"),),
     "Models": ("dims", "shape", "views", "scratch"),
     "Several files": ("together", "parts_folder"),
 }
@@ -93,15 +89,15 @@ def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) ->
     return keyword(name, Annotated[kind, typer.Option(*spelled, **described)], default)
 
 
-SELECTION = [flag(name, list[str] | None, None, f"--{name}", metavar="NAMES", help=HELP[name]) for name in NAMES]
-"""The flags for some of the fields of an answer."""
+SELECTION = flag("fields", list[str] | None, None, "--fields", metavar="NAMES", help=HELP["fields"])
+"""The flag for some of the fields of an answer."""
 
 
 def selected(answer: type[Any], given: Mapping[str, Any]) -> Selection | None:
     """Return the fields that are wanted of the JSON of an answer; raises OptionError."""
-    selection = Selection.of(answer, given["fields"] or (), given["omit"] or ())
+    selection = Selection.of(answer, given["fields"] or ())
     if selection is not None and (display := given.get("display")) not in (None, "json"):
-        raise OptionError(f"format: must be json with fields and omit, got {shown(str(display))}")
+        raise OptionError(f"format: must be json with fields, got {shown(str(display))}")
     return selection
 
 
@@ -121,27 +117,24 @@ def signed(command: Callable[..., None], parameters: Sequence[inspect.Parameter]
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     """Return the options that the flags of a command say; raises OptionError, which names the flag."""
     values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
-    listed = {name: _as_json(value) for name, value in values.items()}
+    # As a body has them: exact types, and lists as tuples.
+    listed = {
+        name: tuple(value) if isinstance(value, list) else value.value if isinstance(value, StrEnum) else value
+        for name, value in values.items()
+    }
     try:
         return validated(model, listed)
     except OptionError as error:
         raise OptionError(*(_in_flags(sentence, listed) for sentence in error.sentences)) from error
 
 
-def _as_json(value: Any) -> Any:
-    """Return the value of a flag as a body has it: exact types, and lists as tuples."""
-    return tuple(value) if isinstance(value, list) else value.value if isinstance(value, StrEnum) else value
-
-
 def _in_flags(sentence: str, names: Mapping[str, Any]) -> str:
     """Write a sentence about a field as one about its flag."""
     path, colon, rest = sentence.partition(":")
     name, bracket, more = path.partition("[")
-    return (
-        f"{spelled(name)[0].split('/')[0].removeprefix('--')}{bracket}{more}{colon}{rest}"
-        if name in names
-        else sentence
-    )
+    if name not in names:
+        return sentence
+    return f"{spelled(name)[0].split('/')[0].removeprefix('--')}{bracket}{more}{colon}{rest}"
 
 
 def spelled(name: str) -> tuple[str, ...]:
@@ -160,7 +153,7 @@ def flags_of(model: type[Any]) -> list[inspect.Parameter]:
 
 def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
     kind: Any = _plain(about.annotation)
-    origin = get_origin(kind)
+    origin, checks = get_origin(kind), f"{about.annotation}{about.metadata}"
     default = None if about.is_required() else about.get_default(call_default_factory=True)
     described: dict[str, Any] = {"help": about.description}
     if metavar := _METAVARS.get(name):
@@ -174,18 +167,16 @@ def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
         kind = float
     elif origin in (list, dict) or (origin is tuple and ... in get_args(kind)):
         kind, default = list[str], None
-    elif _takes_text(about):
+    elif "BeforeValidator" in checks:  # which reads it from text
         kind, default = str, None
-    elif kind is int and _is_bytes(about):
+    elif kind is int and str(MAX_BYTES) in checks:
         described |= {"parser": _bytes, "metavar": "SIZE"}
-    elif origin is not Literal and kind not in (int, float, bool):
+    elif kind not in (int, float, bool):
         kind = str
+    is_switch = kind is bool and name not in _SPELLED
+    flags = (f"{spelled(name)[0]}/--no-{dashed(name)}",) if is_switch else spelled(name)
     annotated = kind if default is not None and kind is not list[str] else kind | None
-    return flag(name, annotated, default, *_both_ways(name, kind, default), **described)
-
-
-def _both_ways(name: str, kind: Any, default: object) -> tuple[str, ...]:
-    return spelled(name) if kind is not bool or name in _SPELLED else (f"{spelled(name)[0]}/--no-{dashed(name)}",)
+    return flag(name, annotated, default, *flags, **described)
 
 
 def _plain(annotation: Any) -> Any:
@@ -196,17 +187,6 @@ def _plain(annotation: Any) -> Any:
         kinds = [_plain(kind) for kind in get_args(annotation) if kind is not type(None)]
         return kinds[0] if len(kinds) == 1 else str
     return annotation
-
-
-def _is_bytes(about: FieldInfo) -> bool:
-    """True for numbers that may be as large as sizes are."""
-    text = f"{about.annotation}{about.metadata}"
-    return str(MAX_BYTES) in text
-
-
-def _takes_text(about: FieldInfo) -> bool:
-    """True for values that a validator of their own reads from text."""
-    return "BeforeValidator" in f"{about.annotation}{about.metadata}"
 
 
 def _bytes(text: str | int) -> int:

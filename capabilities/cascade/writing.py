@@ -34,7 +34,7 @@ def refuse_other_format(reader: Reader, target: str) -> None:
     other = next((name for name, each in IMPORTERS.items() if target.lower().endswith(each.suffixes or "\0")), own)
     if own is not None and other != own:
         endings = " or ".join(IMPORTERS[own].suffixes)
-        raise OptionError(f"--write: must end in {endings}, as the model is one of {own}, got {shown(target)}")
+        raise OptionError(f"output: must end in {endings}, as the model is one of {own}, got {shown(target)}")
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
     """Return the model that was read as one that can be written in parts; raises InputError where it cannot."""
     assert isinstance(options, CascadeOptions)
     if reader.imported is None:
-        raise OptionError("--write: must be given for a model, got a graph or a program")
+        raise OptionError("output: must be given for a model, got a graph or a program")
     is_streamed = "streamed" in (options.input, options.output)
     if is_streamed or options.overlap == "sliding" or options.brick > 1 or options.pools:
         raise OptionError(
-            "--write: must not be given with --input, --output, --overlap, --brick or --pool: no runtime has them"
+            "output: must not be given with --input, --output, --overlap, --brick or --pool: no runtime has them"
         )
     return rewritable(reader.data, reader.name, graph, reader.options)
 

@@ -138,7 +138,7 @@ def commands(page: str, language: str = "") -> list[list[str]]:
 
 BEFORE = {
     "liveness examples/operations.json --plan plan.json": ["plan problem.json -o plan.json"],
-    "check model.tflite --budget 256KiB --baseline memory.json --report memory.md --report memory.xml": [
+    "check model.tflite --budget 256KiB --baseline memory.json -o memory.md -o memory.xml": [
         "check model.tflite --save-baseline memory.json"
     ],
     "check models --budgets budgets.toml": [

@@ -180,7 +180,7 @@ NEW = [
         ("", "plan two.json --time-limit 0", "time-limit", "got 0.0", "must be greater than 0.0", "left out, 10.0"),
         ("", "convert two.json plan.json --to scatter", "--to", "'scatter'", "is not one of", "did you mean armlink?"),
         ("", "plan two.json --format yaml", "--format", "'yaml'", "is not one of", "did you mean json?"),
-        ("", "plan two.json --picture plan", "picture", '"plan"', "must end in", ".svg, .png, .pdf"),
+        ("", "plan two.json -o plan.gif", "output", '"plan.gif"', "must end in", ".svg"),
     ),
     *_of(
         "pairs of files",
@@ -328,8 +328,8 @@ OLD = [
             "must be one of this problem",
             'the problem has "a"',
         ),
-        ("", "plan two.json --page plan.pdf", "page", '"plan.pdf"', "must end in .html", "--picture plan.pdf"),
-        ("", "order kws.tflite --write out.onnx", "--write", '"out.onnx"', "must end in .tflite", "one of tflite"),
+        ("", "plan two.json -o plan.pdf", "output", '"plan.pdf"', "must end in", ".html"),
+        ("", "order kws.tflite -o out.onnx", "output", '"out.onnx"', "must end in .tflite", "one of tflite"),
         (
             "",
             "plan two.json --pool ram=4KiB@20000000",

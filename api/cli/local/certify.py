@@ -1,53 +1,46 @@
-"""Flags of `memplan certify` alone: the text that `checkers/check.py` reads, or what VeriPB does, in files."""
+"""The files of `memplan certify`: the text that `checkers/check.py` reads, or what VeriPB does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 from memplan.api.cli.flags import flag
-from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
-from memplan.planner.errors import OptionError
+from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.streams import refuse_unwritable, write
 
-_TEXT = "Write the certificate here, if there is one; checkers/check.py checks it."
-
-
+_OUTPUT = "Write the certificate here, if there is one; FILE.opb, of one pool, is what VeriPB checks, beside FILE.pbp."
 _VERIPB = (".opb", ".pbp")
-_TO = "What is written: the certificate, or for one pool CERTIFICATE.opb and CERTIFICATE.pbp, which VeriPB checks."
 
 
-def _prepare(given: Given) -> None:
-    output = given.flags["output"]
-    if given.flags["to"] is None:
-        refuse_unwritable(output)
-    elif output in (None, STANDARD):
-        raise OptionError("output: must name the two files, without .opb and .pbp")
-    else:
-        for suffix in _VERIPB:
-            refuse_unwritable(f"{output}{suffix}")
+def _targets(call: Invocation) -> list[str]:
+    """Return the files to write: two of them for VeriPB."""
+    output = call.flags["output"]
+    is_pair = output is not None and Path(output).suffix in _VERIPB
+    return [str(Path(output).with_suffix(suffix)) for suffix in _VERIPB] if is_pair else [output] if output else []
 
 
-def _finish(given: Given, answer: Any) -> Sequence[str]:
-    output = given.flags["output"]
-    if output is None or not answer.text:
-        return ()
-    if given.flags["to"] is None:
-        write(output, answer.text.encode())
-        return ()
-    # Imported here: few certificates are for VeriPB.
-    from memplan.capabilities.certify.certify import for_veripb
+def _prepare(call: Invocation) -> None:
+    for path in _targets(call):
+        refuse_unwritable(path)
 
-    for suffix, text in zip(_VERIPB, for_veripb(given.question["problem"], answer), strict=True):
-        write(f"{output}{suffix}", text.encode())
+
+def _finish(call: Invocation, answer: Any) -> Sequence[str]:
+    targets = _targets(call) if answer.text else []
+    texts = [answer.text]
+    if len(targets) > 1:
+        # Imported here: few certificates are for VeriPB.
+        from memplan.capabilities.certify.certify import for_veripb
+
+        texts = list(for_veripb(call.question["problem"], answer))
+    for path, text in zip(targets, texts, strict=False):
+        write(path, text.encode())
     return ()
 
 
-LOCAL = Local(
-    (
-        flag("output", str | None, None, "--output", "-o", metavar="CERTIFICATE", help=_TEXT),
-        flag("to", Literal["veripb"] | None, None, "--to", metavar="veripb", help=_TO),
-    ),
+LOCAL = CommandExtras(
+    (flag("output", str | None, None, "--output", "-o", metavar="CERTIFICATE", help=_OUTPUT),),
     prepare=_prepare,
     finish=_finish,
     owns_output=True,

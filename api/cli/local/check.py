@@ -1,4 +1,4 @@
-"""Flags of `memplan check` alone: reports, the plan and the next baseline in files."""
+"""The files of `memplan check`: reports, a page, the plan and the next baseline."""
 
 from __future__ import annotations
 
@@ -8,105 +8,88 @@ from typing import Any
 
 from memplan.api.checks.reports import REPORTS
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.arguments import SaveBaseline, SavePlan, StudyPage
+from memplan.api.cli.arguments import SaveBaseline, SavePlan
 from memplan.api.cli.flags import flag, keyword
-from memplan.api.cli.from_capability import Given, Local
+from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.check_folder import check_many
-from memplan.api.cli.streams import format_for, refuse_unwritable, write
+from memplan.api.cli.local.order import PAGE
+from memplan.api.cli.streams import format_for, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.check.budgets import read_budgets
-from memplan.capabilities.check.check import CAPABILITY, lines
 from memplan.capabilities.plan.baseline import write_baseline
 from memplan.planner.audit import verify
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError
 
 _BUDGETS = "What each model of a folder may use, and how it is read: a table for each by its path, and [default]."
-_REPORT = f"Write a report: {', '.join(REPORTS)}; repeat it."
 
 
 def _runs(line: CommandLine) -> int | None:
     """Check each model of a folder, or one with a file of budgets."""
-    for path in line.given["report"] or ():
-        if Path(path).suffix not in REPORTS:
-            raise OptionError(f"report: must end in {', '.join(REPORTS)}, got {shown(path)}")
-        refuse_unwritable(path)
     return check_many(line, LOCAL)
 
 
-def _prepare(given: Given) -> None:
-    if given.files["baseline"] is not None and "baseline" not in given.question:
-        given.say(f"{given.files['baseline']}: is made now, so that nothing is compared with it before the next check")
-    refuse_unwritable(given.flags["save_baseline"])
-    format_for(given.flags["save_plan"], None)
-    refuse_unwritable(given.flags["save_plan"])
-    if given.flags["subject"] is None:
-        given.change(subject=given.files["problem"])
-    if given.flags["page_file"] is not None:
-        _refuse_no_comparison(given)
-        given.change(differences=True)
-    names = ("save_plan", "save_baseline", "page_file")
-    given.change(with_plan=any(given.flags[name] is not None for name in names))
+def _prepare(call: Invocation) -> None:
+    if call.files["baseline"] is not None and "baseline" not in call.question:
+        call.say(f"{call.files['baseline']}: is made now, so that nothing is compared with it before the next check")
+    format_for(call.flags["save_plan"], None)
+    if call.flags["subject"] is None:
+        call.change(subject=call.files["problem"])
+    if call.has_output(PAGE):
+        _refuse_no_comparison(call)
+        call.change(differences=True)
+    has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
+    call.change(with_plan=has_files or call.has_output(PAGE))
 
 
-def _refuse_no_comparison(given: Given) -> None:
+def _refuse_no_comparison(call: Invocation) -> None:
     """Raise OptionError where a problem of one of the two plans is not known, or a plan is not one of it."""
-    baseline = given.question.get("baseline")
+    baseline = call.question.get("baseline")
     if baseline is None:
         raise OptionError("page: needs a baseline, whose plan is shown beside this one")
-    problem = given.question.get("baseline_problem", baseline.problem)
+    problem = call.question.get("baseline_problem", baseline.problem)
     if problem is None:
-        raise OptionError(f"page: needs the problem of {given.files['baseline']}: give --baseline-problem")
-    if "problem" not in given.question:
-        raise OptionError(f"page: needs the problem of {given.files['problem']}: give it, and the plan as --plan")
+        raise OptionError(f"page: needs the problem of {call.files['baseline']}: give --baseline-problem")
+    if "problem" not in call.question:
+        raise OptionError(f"page: needs the problem of {call.files['problem']}: give it, and the plan as --plan")
     if violations := verify(problem, baseline.plan):
-        raise OptionError(f"page: {given.files['baseline']}: {violations[0].message}")
+        raise OptionError(f"page: {call.files['baseline']}: {violations[0].message}")
 
 
-def _finish(given: Given, answer: Any) -> Sequence[str]:
-    if answer.plan is None or "problem" not in given.question:
+def _page(call: Invocation, answer: Any, _path: str) -> bytes | None:
+    if answer.plan is None or answer.difference is None:
+        return None
+    # Imported here: few differences are looked at.
+    from memplan.api.reports.page.comparison import PlanOf, comparison_page
+
+    then, problem = call.question["baseline"], call.question["problem"]
+    its = call.question.get("baseline_problem", then.problem)
+    before = PlanOf(its, then.plan, Path(str(call.files["baseline"])).name)
+    after = PlanOf(problem, answer.plan, Path(str(call.files["plan"] or call.files["problem"])).name)
+    return comparison_page(before, after, answer.difference)
+
+
+def _finish(call: Invocation, answer: Any) -> Sequence[str]:
+    if answer.plan is None or "problem" not in call.question:
         return ()
-    problem, _ = read_budgets(given.flags["budgets"] or (), given.question["problem"])
-    if (path := given.flags["save_plan"]) is not None:
+    problem, _ = read_budgets(call.flags["budgets"] or (), call.question["problem"])
+    if (path := call.flags["save_plan"]) is not None:
         write(path, write_plan(answer.plan, problem, format_for(path, None)))
-    if given.flags["save_baseline"] is not None and answer.pools:
-        write(given.flags["save_baseline"], write_baseline(problem, answer.plan))
-    if given.flags["page_file"] is not None and answer.difference is not None:
-        # Imported here: few differences are looked at.
-        from memplan.api.reports.page.comparison import PlanOf, comparison_page
-
-        then = given.question["baseline"]
-        its = given.question.get("baseline_problem", then.problem)
-        before = PlanOf(its, then.plan, Path(str(given.files["baseline"])).name)
-        after = PlanOf(problem, answer.plan, Path(str(given.files["plan"] or given.files["problem"])).name)
-        write(given.flags["page_file"], comparison_page(before, after, answer.difference))
+    if call.flags["save_baseline"] is not None and answer.pools:
+        write(call.flags["save_baseline"], write_baseline(problem, answer.plan))
     return ()
 
 
-def _shows(given: Given, answer: Any) -> bool:
-    """Write the reports in place of the JSON on standard output, where there are some."""
-    for path in given.flags["report"] or ():
-        write(path, REPORTS[Path(path).suffix](answer))
-    if not given.flags["report"]:
-        return False
-    if given.flags["output"] is not None:
-        write(given.flags["output"], CAPABILITY.write(answer))
-    for line in () if given.flags["quiet"] else lines(answer):
-        given.say(line)
-    return True
-
-
-LOCAL = Local(
+LOCAL = CommandExtras(
     (
         flag("budgets_file", str | None, None, "--budgets", metavar="TOML", help=_BUDGETS),
         keyword("save_plan", SavePlan, None),
-        flag("report", list[str] | None, None, "--report", metavar="REPORT", help=_REPORT),
         keyword("save_baseline", SaveBaseline, None),
-        keyword("page_file", StudyPage, None),
     ),
-    files=("page_file",),
+    forms={suffix: lambda _call, answer, path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS},
+    beside={PAGE: _page},
+    files=("save_plan", "save_baseline"),
     runs=_runs,
     prepare=_prepare,
     finish=_finish,
-    shows=_shows,
     says_lines=True,
 )

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from memplan.api.checks.reports import report_of_many
+from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import flags_of, options_given, spelled
-from memplan.api.cli.from_capability import Given, Local, run
+from memplan.api.cli.from_capability import CommandExtras, Invocation, run
 from memplan.api.cli.interrupts import INTERRUPTED
-from memplan.api.cli.streams import STANDARD, read_as, say, wants_table, write
+from memplan.api.cli.streams import STANDARD, read_as, refuse_unwritable, say, suffix_of, wants_table, write
 from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines
 from memplan.capabilities.reading import MODEL_SUFFIXES, ReadOptions
@@ -29,7 +29,7 @@ Tables = Mapping[Path | None, Mapping[str, Any]]
 """What the command line of each model has besides, by its real path; at None, what that of all others has."""
 
 
-def check_many(line: CommandLine, local: Local) -> int | None:
+def check_many(line: CommandLine, extras: CommandExtras) -> int | None:
     """Check a folder, or a model with a file of budgets, and return the exit status; None where neither is given."""
     given, path = line.given, line.given["problem"]
     is_folder = path != STANDARD and Path(path).is_dir()
@@ -38,11 +38,15 @@ def check_many(line: CommandLine, local: Local) -> int | None:
         return None
     tables = {} if budgets is None else read_as(budgets, lambda data: _tables(data, Path(budgets).parent, is_folder))
     if not is_folder:
-        return run(_line_of(line, path, tables), local)
-    for name in ("output", "save_plan", "save_baseline", "page_file", "subject", *_FILES.values()):
+        return run(_line_of(line, path, tables), extras)
+    for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):
         if given[name] is not None:
             raise OptionError(f"{spelled(name)[0][2:]}: must be given for one model, not for a folder")
-    return _check_folder(line, local, tables)
+    for report in given["outputs"] or ():
+        if suffix_of(report) not in REPORTS:
+            raise OptionError(f"output: must end in {', '.join(REPORTS)} for a folder, got {shown(report)}")
+        refuse_unwritable(report)
+    return _check_folder(line, extras, tables)
 
 
 def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
@@ -104,11 +108,12 @@ def _line_of(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     return replace(line, given={**line.given, **own, "problem": model, "budgets_file": None})
 
 
-def _check_folder(line: CommandLine, local: Local, tables: Tables) -> int:
+def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> int:
     given, checks, status = line.given, list[Check](), 0
-    is_table = not given["report"] and wants_table(given["display"])
+    reports = given["outputs"] or ()
+    is_table = not reports and wants_table(given["display"])
 
-    def keep(one: Given, answer: Check) -> bool:
+    def keep(one: Invocation, answer: Check) -> bool:
         checks.append(answer)
         has_budget = any(pool.budget is not None for pool in answer.pools) or not answer.pools
         text = f"{answer.subject}: {'; '.join(lines(answer))}{'' if has_budget else '; without budget'}"
@@ -120,9 +125,10 @@ def _check_folder(line: CommandLine, local: Local, tables: Tables) -> int:
 
     for model in _models(given["problem"], tables):
         one = _line_of(line, model, tables)
+        one = replace(one, given={**one.given, "outputs": None})
         try:
             with one.in_errors():
-                ended = run(one, replace(local, shows=keep))
+                ended = run(one, replace(extras, shows=keep))
         except InputError as error:  # of one model, which keeps no other from being checked
             for sentence in error.sentences:
                 say(f"memplan: error: {'' if sentence.startswith(model) else f'{model}: '}{sentence}")
@@ -130,9 +136,9 @@ def _check_folder(line: CommandLine, local: Local, tables: Tables) -> int:
         status = max(status, ended)
         if ended == INTERRUPTED:
             break
-    for report in given["report"] or ():
-        write(report, report_of_many(checks, Path(report).suffix))
-    if not given["report"] and not is_table:
+    for report in reports:
+        write(report, report_of_many(checks, suffix_of(report)))
+    if not reports and not is_table:
         write(None, report_of_many(checks, ".json"))
     return status
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memplan.api.cli.flags import flag
-from memplan.api.cli.from_capability import Given, Local
+from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
 from memplan.capabilities.convert.answer import Converted, facts
 from memplan.capabilities.convert.options import target_of_name
@@ -18,21 +18,21 @@ _OUTPUT = (
 )
 
 
-def _prepare(given: Given) -> None:
-    output, file = given.flags["output"], given.files["file"]
+def _prepare(call: Invocation) -> None:
+    output, file = call.flags["output"], call.files["file"]
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
             raise OptionError(f"output: must be another file than the one that is read, got {shown(output)}")
         refuse_unwritable(output)
-        given.change(prefix=given.flags["prefix"] or Path(output).stem or output)
-        if given.flags["to"] is None:
-            given.change(to=target_of_name(output))
-    if given.flags["name"] is None and file != STANDARD:
-        given.change(name=file)
+        call.change(prefix=call.flags["prefix"] or Path(output).stem or output)
+        if call.flags["to"] is None:
+            call.change(to=target_of_name(output))
+    if call.flags["name"] is None and file != STANDARD:
+        call.change(name=file)
 
 
-def _shows(given: Given, answer: Converted) -> bool:
-    output = given.flags["output"]
+def _shows(call: Invocation, answer: Converted) -> bool:
+    output = call.flags["output"]
     if output is None:
         return False
     if answer.not_written is None:
@@ -58,8 +58,8 @@ def _write(output: str, answer: Converted) -> None:
         write(target, data)
 
 
-def _finish(given: Given, answer: Converted) -> Sequence[str]:
-    output = given.flags["output"]
+def _finish(call: Invocation, answer: Converted) -> Sequence[str]:
+    output = call.flags["output"]
     if output is None:
         return ()
     said = list(facts(answer))
@@ -73,7 +73,7 @@ def _finish(given: Given, answer: Converted) -> Sequence[str]:
     return said
 
 
-LOCAL = Local(
+LOCAL = CommandExtras(
     flags=(flag("output", str | None, None, "--output", "-o", metavar="FILE", help=_OUTPUT),),
     prepare=_prepare,
     finish=_finish,

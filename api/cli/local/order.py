@@ -1,123 +1,107 @@
-"""Flags and files that only `memplan order` has: the certificate, the page and the model in its new order, in files."""
+"""The files that `memplan order` writes beside its answer: a page, a certificate, the model in its new order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.flags import flag
-from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import write
+from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.streams import suffix_of
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.systems import systems
 
 if TYPE_CHECKING:
     from memplan.capabilities.cascade.writing import Written
 
-PAGE = flag("page", str | None, None, "--page", metavar="FILE", help="Write a page to look into it: one HTML file.")
+PAGE, CERTIFICATE = ".html", ".proof"
+MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
+"""The suffixes of models that are written in another order."""
 _ALIGNMENT = "Place tensors at multiples of so many bytes; a model's are rounded up to them, too."
-_WRITE = "Write the model, ONNX or TFLite, in the new order."
-_CERTIFICATE = "Write what proves the bound, if it can be checked."
 
 
 def load_writing(given: Mapping[str, Any]) -> None:
     """Import what writes models, where one is to be written."""
-    if given["write"] is not None:
+    if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
         import memplan.capabilities.cascade.writing  # noqa: F401
 
 
-def _prepare(given: Given) -> None:
-    given.refuse_remote("page", "write")
-    refuse_no_model(given)
-    for name in ("certificate", "write"):
-        if given.flags["recompute"] and given.flags[name] is not None:
-            raise OptionError(f"{name}: must not be given with recompute, got {shown(given.flags[name])}")
-    if given.flags["certificate"] is not None:
-        given.change(with_certificate=True)
+def _prepare(call: Invocation) -> None:
+    refuse_no_model(call)
+    if call.flags["recompute"] and call.has_output(CERTIFICATE, *MODELS):
+        raise OptionError(f"output: with recompute, must be JSON or a page, got {', '.join(call.outputs)}")
+    if call.has_output(CERTIFICATE):
+        call.change(with_certificate=True)
 
 
-def refuse_no_model(given: Given) -> None:
-    """Raise OptionError, before work is spent, where --write has no model to write, or would overwrite it."""
-    written = given.flags["write"]
-    if written is not None and written == given.files["graph"]:
-        raise OptionError(f"--write: must be another file than the model, got {shown(written)}")
-    if written is not None and given.reader.imported is None:
-        raise OptionError("--write: must be given for a model, got a graph or a program")
-    if written is not None:
+def refuse_no_model(call: Invocation) -> None:
+    """Raise OptionError, before work is spent, for a model that is to be written where none was read, or another."""
+    for path in call.outputs:
+        if suffix_of(path) not in MODELS:
+            continue
+        if call.reader.imported is None:
+            raise OptionError(f"output: must be no model, got {shown(path)}: a graph or a program was read")
         # Imported here, and below: few models are written.
         from memplan.capabilities.cascade.writing import refuse_other_format
 
-        refuse_other_format(given.reader, written)
+        refuse_other_format(call.reader, path)
 
 
-def title_of(given: Given, name: str | None) -> str:
+def title_of(call: Invocation, name: str | None) -> str:
     """Return the title of a page: the graph's own name, or that of its file."""
-    return name or Path(given.files["graph"] or "").name
+    return name or Path(next(iter(call.files.values())) or "").name
 
 
-def _finish(given: Given, answer: Any) -> Sequence[str]:
-    said: list[str] = []
-    if given.flags["certificate"] is not None and answer.certificate is not None:
-        if answer.certificate.text is None:
-            said.append(f"no certificate: {answer.certificate.reason}")
-        else:
-            write(given.flags["certificate"], answer.certificate.text.encode())
+def _certificate(call: Invocation, answer: Any, _path: str) -> bytes | None:
+    found = answer.certificate
+    if found is not None and found.text is None:
+        call.said.append(f"no certificate: {found.reason}")
+    return None if found is None or found.text is None else bytes(found.text.encode())
+
+
+def _has_plan(call: Invocation, answer: Any, path: str) -> bool:
+    if answer.placed is None:
+        call.exit_status = 1
+        call.said.append(f"{path}: not written, as the time was over before the order had a plan")
+    return answer.placed is not None
+
+
+def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
+    # Imported here: few orders are looked at.
+    from memplan.api.reports.page.studies import order_page, recompute_page
+
+    title = title_of(call, answer.name)
     if answer.recomputed is not None:
-        return _write_points(given, answer)
-    wanted = [given.flags[name] for name in ("page", "write") if given.flags[name] is not None]
-    if wanted and answer.placed is None:
-        given.exit_status = 1
-        return [*said, f"{', '.join(wanted)}: not written, as the time was over before the order had a plan"]
-    if given.flags["page"] is not None:
-        # Imported here: few orders are looked at.
-        from memplan.api.reports.page.studies import order_page
-
-        write(given.flags["page"], order_page(title_of(given, answer.name), answer))
-    if given.flags["write"] is not None:
-        said += _write_model(given, answer)
-    return said
+        return recompute_page(title, answer)
+    return order_page(title, answer) if _has_plan(call, answer, path) else None
 
 
-def _write_points(given: Given, answer: Any) -> Sequence[str]:
-    if given.flags["page"] is not None:
-        # Imported here: few points are looked at.
-        from memplan.api.reports.page.studies import recompute_page
-
-        write(given.flags["page"], recompute_page(title_of(given, answer.name), answer))
-    return ()
-
-
-def _write_model(given: Given, answer: Any) -> list[str]:
-    # Imported here: few models are written.
+def _model(call: Invocation, answer: Any, path: str) -> bytes | None:
+    if not _has_plan(call, answer, path):
+        return None
     from memplan.capabilities.cascade.writing import written_model
 
-    return write_if_gained(given, written_model(given.reader, answer))
+    return model_if_gained(call, written_model(call.reader, answer), path)
 
 
-def write_if_gained(given: Given, found: Written) -> list[str]:
-    """Write a model in another form, if it is there, and return the sentences about it; without, the status is 1."""
-    if found.data is None:
-        given.exit_status = 1
-    else:
-        write(given.flags["write"], found.data)
-    said = [f"{given.flags['write']}: {sentence}" for sentence in found.sentences]
-    if found.data is not None and found.arena is not None:
-        # Imported here: few models are written.
+def model_if_gained(call: Invocation, written: Written, path: str) -> bytes | None:
+    """Return a model in another form, if it is there, and keep the sentences about it; without, the status is 1."""
+    sentences = [f"{path}: {sentence}" for sentence in written.sentences]
+    if written.data is None:
+        call.exit_status = 1
+    elif written.arena is not None:
         from memplan.systems.tflite.interpreter import measured
 
-        said[-1] += f"; {measured(found.data, found.arena.least)}"
-    return said
+        sentences[-1] += f"; {measured(written.data, written.arena.least)}"
+    call.said += sentences
+    return written.data
 
 
-LOCAL = Local(
-    flags=(
-        flag("alignment", int | None, None, "--alignment", metavar="BYTES", help=_ALIGNMENT),
-        flag("certificate", str | None, None, "--certificate", metavar="FILE", help=_CERTIFICATE),
-        flag("write", str | None, None, "--write", metavar="FILE", help=_WRITE),
-        PAGE,
-    ),
+LOCAL = CommandExtras(
+    flags=(flag("alignment", int | None, None, "--alignment", metavar="SIZE", help=_ALIGNMENT),),
+    beside={PAGE: _page, CERTIFICATE: _certificate, **dict.fromkeys(MODELS, _model)},
+    needs_plans=(PAGE, *MODELS),
     loads=load_writing,
-    files=("page", "certificate", "write"),
     prepare=_prepare,
-    finish=_finish,
 )

@@ -1,24 +1,26 @@
-"""Flags of `memplan plan` alone: the files of a plan, and operations in a better order."""
+"""What `memplan plan` has alone: the files of a plan, several models, and operations in a better order."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.arguments import PartsFolder, Reorder
+from memplan.api.cli.arguments import PlanFormat, Reorder
 from memplan.api.cli.flags import argument, flags_of, keyword, options_given
-from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.local.plan_output import FILES, FLAGS, refuse_outputs, show_plan
-from memplan.api.cli.streams import read_as, write
+from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.local.order import CERTIFICATE, PAGE
+from memplan.api.cli.local.plan_output import OPEN, PICTURE, open_page, plan_page, plan_picture, show_plan
+from memplan.api.cli.streams import FOLDER, read_as, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.plan import read_kept
 from memplan.capabilities.plan.planning import is_own_planner
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, TogetherOptions, joined
 from memplan.planner.errors import FileError, OptionError
+from memplan.planner.formats import FORMATS
 from memplan.planner.formats.memplan_json import write_plan
 
 
@@ -34,12 +36,10 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
         read = [(path, read_as(path, partial(reader.problem, name=path))) for path in paths]
         reader.imported = None
         reader.application = joined(read, together)
-        found: dict[str, Any] = {"problem": reader.application.problem}
+        question: dict[str, Any] = {"problem": reader.application.problem}
         if (keep := given["keep"]) is not None:
-            found["keep"] = read_as(keep, lambda data: read_kept(data, keep))
-        return found
-    if given["parts_folder"] is not None and not given["reorder"]:
-        raise OptionError("parts: must be given for several files, or with reorder")
+            question["keep"] = read_as(keep, lambda data: read_kept(data, keep))
+        return question
     if given["reorder"]:
         # Imported here, and below: few plans are of another order.
         from memplan.api.cli.local.reordering import check
@@ -51,50 +51,59 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
     return None
 
 
-def _begin(given: Given, control: Control) -> None:
-    if given.flags["reorder"]:
+def _begin(call: Invocation, control: Control) -> None:
+    if call.flags["reorder"]:
         from memplan.api.cli.local.reordering import reordered
 
-        given.question = reordered(given, control)
+        call.question = reordered(call, control)
 
 
-def _prepare(given: Given) -> None:
-    refuse_outputs(given)
-    solver = given.flags["solver"]
-    if is_own_planner(solver) and given.server is not None:
+def _prepare(call: Invocation) -> None:
+    solver = call.flags["solver"]
+    if call.has_output(FOLDER) and call.reader.application is None and not call.flags["reorder"]:
+        raise OptionError("output: must be a folder for several files, or with reorder")
+    if is_own_planner(solver) and call.flags["server"] is not None:
         raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
 
 
-def _shows(given: Given, answer: Any) -> bool:
-    show_plan(given, answer)
-    if (application := given.reader.application) is not None and given.flags["parts_folder"] and answer.placements:
-        for name, model in application.models.items():
-            path = Path(given.flags["parts_folder"], f"{name}.plan.json")
-            write(str(path), write_plan(application.plan_of(name, answer), model))
-    if answer.status == "infeasible" and not given.flags["quiet"]:
-        # Imported here: most problems fit.
-        from memplan.capabilities.cascade.hint import LIMIT_S, cascade_hint
-
-        problem, limit_s = given.question["problem"], given.time.left_s(LIMIT_S)
-        hint = given.time.run(lambda: cascade_hint(problem, given.reader, limit_s), [None], is_answered=True)
-        if hint is not None:
-            given.say(hint)
-    return True
+def _page(call: Invocation, answer: Any, _path: str) -> bytes:
+    return plan_page(call, call.prepared or answer)
 
 
-LOCAL = Local(
+def _parts(call: Invocation, answer: Any, path: str) -> None:
+    """Write the plan of each of several models into a folder."""
+    application = call.reader.application
+    if application is None or not answer.placements:
+        return
+    for name, model in application.models.items():
+        write(str(Path(path, f"{name}.plan.json")), write_plan(application.plan_of(name, answer), model))
+
+
+def _finish(call: Invocation, answer: Any) -> Sequence[str]:
+    open_page(call, answer)
+    if answer.status != "infeasible" or call.flags["quiet"]:
+        return ()
+    # Imported here: most problems fit.
+    from memplan.capabilities.cascade.hint import LIMIT_S, cascade_hint
+
+    hint = cascade_hint(call.question["problem"], call.reader, call.time.left_s(LIMIT_S))
+    return () if hint is None else (hint,)
+
+
+LOCAL = CommandExtras(
     (
         argument("more", list[str] | None, None, metavar="[FILE]...", help="Models that share the memory with it."),
         *flags_of(TogetherOptions),
-        *FLAGS,
+        keyword("display", PlanFormat, None),
+        OPEN,
         keyword("reorder", Reorder, False),
-        keyword("parts_folder", PartsFolder, None),
     ),
-    files=FILES,
+    forms={module.SUFFIX: lambda *_: None for module in FORMATS.values()},
+    beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
     reads=_reads,
     begin=_begin,
     prepare=_prepare,
-    shows=_shows,
-    owns_output=True,
+    shows=show_plan,
+    finish=_finish,
     draws_progress=True,
 )

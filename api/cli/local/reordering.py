@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from memplan.api.cli.from_capability import Given
-from memplan.api.cli.streams import named_as, refuse_unwritable, say, write
+from memplan.api.cli.from_capability import Invocation
+from memplan.api.cli.streams import FOLDER, suffix_of, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.order.reordering import reorder
 from memplan.capabilities.sizes import with_capacities
+from memplan.files import named
 from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
 
@@ -23,31 +24,23 @@ _SHARE = 0.6
 
 
 def check(given: Mapping[str, Any]) -> None:
-    """Raise OptionError for options that do not go with another order, and FileError for files that cannot be."""
+    """Raise OptionError for options that do not go with another order."""
     for name in ("server", "inclusive", "keep"):
         if given[name] is not None:
             raise OptionError(f"{name}: must not be given with reorder, got {given[name]}")
-    if given["parts_folder"] is not None:
-        for name in PARTS:
-            refuse_unwritable(str(Path(given["parts_folder"], name)))
 
 
-def reordered(given: Given, control: Control) -> Mapping[str, Any]:
+def reordered(call: Invocation, control: Control) -> Mapping[str, Any]:
     """Reorder the operations in a file; return the problem to plan, and the plan to start from."""
-    reader, path = given.reader, str(given.files["problem"])
-    with named_as(path):
-        found = reorder(
-            reader.data,
-            path,
-            control.begun(given.options).child(_SHARE),
-            reader.options,
-        )
+    reader, path = call.reader, str(call.files["problem"])
+    with named(path):
+        found = reorder(reader.data, path, control.begun(call.options).child(_SHARE), reader.options)
     placed = found.answer.placed
     assert placed is not None, "an order with a problem has a plan, though it may be without placements"
     problem = with_capacities(placed.problem, reader.options.capacity)
-    if (folder := given.flags["parts_folder"]) is not None:
+    for folder in (path for path in call.outputs if suffix_of(path) == FOLDER):
         for name, content in zip(PARTS, (to_json(found.facts()) + b"\n", write_problem(problem)), strict=True):
             write(str(Path(folder, name)), content)
-    if not given.flags["quiet"]:
-        say("memplan: " + "".join(found.lines()))
+    if not call.flags["quiet"]:
+        call.say("".join(found.lines()))
     return {"problem": problem} if placed.plan.peak is None else {"problem": problem, "start": placed.plan}

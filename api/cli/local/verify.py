@@ -1,4 +1,4 @@
-"""`memplan verify` alone: sentences beside its JSON, the plan inside of a file, and plans and pages that it writes."""
+"""`memplan verify` alone: the plan inside of a file, and the plan and the page that it writes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from memplan.api.cli.arguments import SavePlan
 from memplan.api.cli.flags import keyword
-from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.local.plan_output import OPEN, PAGE, show_page
-from memplan.api.cli.streams import refuse_unwritable, write
+from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.local.order import PAGE
+from memplan.api.cli.local.plan_output import OPEN, open_page, plan_page
+from memplan.api.cli.streams import write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
@@ -22,26 +23,26 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
     return None
 
 
-def _prepare(given: Given) -> None:
-    output, options = given.flags["save_plan"], given.options
-    refuse_unwritable(output)
-    if output is not None:
-        if not (options.better or options.again):  # type: ignore[attr-defined]  # those of verify
+def _prepare(call: Invocation) -> None:
+    options: Any = call.options
+    if call.flags["save_plan"] is not None:
+        if not (options.better or options.again):
             raise OptionError("save-plan: must be given with better or again, whose plan it is")
-        given.change(with_plans=True)
+        call.change(with_plans=True)
 
 
-def _finish(given: Given, answer: Any) -> Sequence[str]:
+def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     part = answer.better if answer.again is None else answer.again
-    if given.flags["save_plan"] is not None and part is not None and part.plan is not None:
-        write(given.flags["save_plan"], write_plan(part.plan, given.question["problem"], "json"))
-    show_page(given, given.question["plan"])
+    if call.flags["save_plan"] is not None and part is not None and part.plan is not None:
+        write(call.flags["save_plan"], write_plan(part.plan, call.question["problem"], "json"))
+    open_page(call, call.question["plan"])
     return ()
 
 
-LOCAL = Local(
-    (keyword("save_plan", SavePlan, None), PAGE, OPEN),
-    files=("page_file",),
+LOCAL = CommandExtras(
+    (keyword("save_plan", SavePlan, None), OPEN),
+    beside={PAGE: lambda call, _answer, _path: plan_page(call, call.question["plan"])},
+    files=("save_plan",),
     reads=_reads,
     prepare=_prepare,
     finish=_finish,

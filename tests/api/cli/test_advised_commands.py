@@ -42,7 +42,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
     ("memplan_json", "order plan.json", 2, ["verify PROBLEM plan.json"]),
     ("memplan_json", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),
     ("advice", "verify plan.json two.json", 2, ["verify two.json plan.json"]),
-    ("advice", "convert plan.json two.json --to ld -o a.ld", 2, ["convert two.json plan.json --output a.ld --to ld"]),
+    ("advice", "convert plan.json two.json --to ld -o a.ld", 2, ["convert two.json plan.json --to ld --output a.ld"]),
     ("problems", "plan pinned.csv --capacity 4KiB -o out.json", 0, ["verify pinned.csv --capacity 4KiB --better"]),
     (
         "report",
@@ -64,7 +64,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
         "tflm",
         "convert vela.tflite vela.json --to tflite -o out.tflite",
         2,
-        ["convert vela.tflite vela.json --output out.tflite --to tflite --scratch ethos-u=0 --scratch my_op=0"],
+        ["convert vela.tflite vela.json --to tflite --output out.tflite --scratch ethos-u=0 --scratch my_op=0"],
     ),
 ]
 ELSEWHERE = {

@@ -50,7 +50,7 @@ def test_a_plan_goes_to_a_file_in_the_format_of_its_name(name: str, tmp_path: Pa
 
 
 def test_the_format_that_is_asked_for_counts_more_than_the_name(two: str, tmp_path: Path) -> None:
-    file = tmp_path / "plan.txt"
+    file = tmp_path / "plan.json"
     assert main(["plan", two, "-o", str(file), "--format", "csv"]) == 0
     assert file.read_text().splitlines()[0] == "id,lower,upper,size,offset"
 
@@ -226,8 +226,7 @@ def test_a_wrong_file_is_one_line_that_names_it(
         (["--time-limit", "nan"], "time-limit: must be a finite number, got NaN"),
         (["--capacity", "1 parsec"], '{file}: capacity: must be a size such as 4096, 64kB or 1MiB, got "1 parsec"'),
         (["--seed", "-1"], "seed: must be at least 0, got -1"),
-        (["--picture", "plan.gif"], 'picture: must end in .svg, .png, .pdf, got "plan.gif"'),
-        (["-o", "plan.txt"], "plan.txt: must end in .json or .csv"),
+        (["-o", "plan.gif"], 'output: must end in .csv, .html, .json, .proof, .svg, got "plan.gif"'),
         (["-o", "nowhere/plan.json"], "nowhere/plan.json: no such directory: "),
     ],
 )

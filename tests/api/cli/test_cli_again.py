@@ -56,12 +56,12 @@ def test_the_page_of_a_plan_is_written_and_opened(
     monkeypatch.setattr("webbrowser.open", browse)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     page = tmp_path / "page.html"
-    assert main(["plan", str(table), "-o", str(tmp_path / "x.json"), "--page", str(page), "-q"]) == 0
+    assert main(["plan", str(table), "-o", str(tmp_path / "x.json"), "-o", str(page), "-q"]) == 0
     assert ("<title>p.csv</title>" in page.read_text(), opened) == (True, [])
     page.unlink()
     wrong = json.dumps({"a": 0, "b": 0, "c": 0})
     table.with_name("wrong.json").write_text(wrong)
-    assert main(["verify", str(table), str(table.with_name("wrong.json")), "--page", str(page), "-q"]) == 3
+    assert main(["verify", str(table), str(table.with_name("wrong.json")), "-o", str(page), "-q"]) == 3
     assert page.read_text().startswith("<!doctype html>")
     capfd.readouterr()
     assert main(["verify", str(table), str(table.with_name("p.json")), "--open"]) == 0

@@ -141,7 +141,7 @@ def test_the_plan_is_written_in_its_problems_words(tmp_path: Path, file: str) ->
 def test_reports_are_written_whether_it_passes_or_not(name: str, file: str, tmp_path: Path) -> None:
     report = tmp_path / name
     for budget, status in (("96", 0), ("95", 1)):
-        assert main(["check", file, "--budget", budget, "--report", str(report)]) == status
+        assert main(["check", file, "--budget", budget, "-o", str(report)]) == status
         assert file.rsplit("/", 1)[1] in report.read_text()
         report.unlink()
 
@@ -149,7 +149,7 @@ def test_reports_are_written_whether_it_passes_or_not(name: str, file: str, tmp_
 def test_that_nothing_fits_is_status_1_with_a_report(file: str, tmp_path: Path, capfd: Captured) -> None:
     names = ("report.md", "plan.json", "memory.json", "answer.json")
     report, plan, saved, answer = (str(tmp_path / name) for name in names)
-    options = ["--capacity", "80", "--report", report, "--save-plan", plan, "--save-baseline", saved, "-o", answer]
+    options = ["--capacity", "80", "-o", report, "--save-plan", plan, "--save-baseline", saved, "-o", answer]
     assert main(["check", file, *options]) == 1
     assert capfd.readouterr().err.startswith("memplan: no-plan: ")
     assert json.loads(Path(plan).read_text())["status"] == "infeasible"
@@ -168,8 +168,9 @@ def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
     [
         (["--budget", "sram=1 parsec"], 'budget: must be a size such as 4096, 64kB or 1MiB, got "1 parsec"'),
         (["--tolerance", "much"], 'tolerance: must be a size or a percentage, such as 512, 1KiB or 2%, got "much"'),
-        (["--report", "report.html"], 'report: must end in .md, .sarif, .xml, .json, got "report.html"'),
-        (["--report", "nowhere/report.md"], "nowhere/report.md: no such directory: "),
+        (["-o", "report.txt"], "output: must end in .html, .json, .md, .sarif, .xml, got"),
+        (["-o", "report.html"], "page: needs a baseline, whose plan is shown beside this one"),
+        (["-o", "nowhere/report.md"], "nowhere/report.md: no such directory: "),
         (["--baseline", "nothing.json"], "nothing.json: no such file or directory"),
         (["--baseline-problem", MODEL], "baseline-problem: must come with a baseline"),
         (

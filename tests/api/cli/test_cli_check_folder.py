@@ -144,7 +144,7 @@ def test_a_model_that_is_wrong_keeps_no_other_from_being_checked(folder: Path, c
     assert [check["subject"] for check in found["checks"]] == ["models/nested/c.tflite"]
 
 
-@pytest.mark.parametrize("flag", ["-o", "--save-baseline", "--baseline", "--plan", "--subject"])
+@pytest.mark.parametrize("flag", ["--save-baseline", "--baseline", "--plan", "--subject"])
 def test_what_is_of_one_model_is_refused_for_a_folder(flag: str, folder: Path, capfd: Captured) -> None:
     assert main(["check", "models", flag, "x.json"]) == 2
     assert capfd.readouterr().err.endswith(": must be given for one model, not for a folder\n")
@@ -159,7 +159,7 @@ def test_a_folder_without_models_is_refused(folder: Path, capfd: Captured) -> No
 
 def test_reports_are_of_all_models(folder: Path) -> None:
     endings = ("md", "sarif", "xml", "json")
-    reports = [word for ending in endings for word in ("--report", f"report.{ending}")]
+    reports = [word for ending in endings for word in ("-o", f"report.{ending}")]
     assert main(["check", "models", "--budget", "1KiB", *reports, "-q"]) == 1
     for ending in endings:
         text = (folder / f"report.{ending}").read_text().replace("\\", "")

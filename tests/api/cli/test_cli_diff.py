@@ -57,7 +57,7 @@ def test_the_problem_of_a_plan_alone_comes_beside_it(files: Path, capfd: Capture
     assert main(alone) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["pools"], told["difference"]["growth"], told["difference"]["stayed"]) == ([], None, 3)
-    page = ["--page", str(files / "page.html")]
+    page = ["-o", str(files / "page.html")]
     assert main([*alone, *page]) == 2
     assert "page: needs the problem of" in capfd.readouterr().err
     assert main([*alone, "--budget", "8"]) == 2

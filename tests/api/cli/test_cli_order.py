@@ -32,7 +32,7 @@ def test_the_order_goes_to_standard_output_as_json(capfd: Captured) -> None:
 def test_an_order_is_found_inside_of_operations_too(tmp_path: Path, capfd: Captured) -> None:
     graph, page = tmp_path / "graph.json", tmp_path / "page.html"
     graph.write_text(json.dumps(ORDERED_INSIDE))
-    assert main(["order", str(graph), "--deterministic", "--page", str(page)]) == 0
+    assert main(["order", str(graph), "--deterministic", "-o", str(page)]) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["status"], told["given_peak"], told["peak"], told["placed_status"]) == ("optimal", 206, 107, "optimal")
     assert [region["path"] for region in told["regions"]] == [[0, 0]]
@@ -78,15 +78,15 @@ def test_the_json_is_written_to_a_file_and_people_get_a_table(tmp_path: Path, ca
 
 def test_what_proves_the_bound_is_written_and_why_nothing_does_is_said(tmp_path: Path, capfd: Captured) -> None:
     model, proof = str(MODELS / "recorded" / "kws_dscnn_int8.tflite"), tmp_path / "order.proof"
-    assert main(["order", model, "--deterministic", "--certificate", str(proof), "--format", "json"]) == 0
+    assert main(["order", model, "--deterministic", "-o", str(proof), "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)["certificate"]
     assert proof.read_text() == told["text"]
     assert told["text"].startswith("memplan-order/1")
-    search, none = tmp_path / "search", tmp_path / "none"
-    assert main(["order", RANDWIRE, "--deterministic", "--certificate", str(search), "--format", "json"]) == 0
+    search, none = tmp_path / "search.proof", tmp_path / "none.proof"
+    assert main(["order", RANDWIRE, "--deterministic", "-o", str(search), "--format", "json"]) == 0
     assert search.read_text() == json.loads(capfd.readouterr().out)["certificate"]["text"]
     (inside := tmp_path / "inside.json").write_text(json.dumps(ORDERED_INSIDE))
-    assert main(["order", str(inside), "--deterministic", "--certificate", str(none), "--format", "json"]) == 0
+    assert main(["order", str(inside), "--deterministic", "-o", str(none), "--format", "json"]) == 0
     assert "memplan: no certificate: " in capfd.readouterr().err
     assert not none.exists()
 
@@ -113,14 +113,14 @@ def test_a_model_is_written_in_its_new_order(tmp_path: Path, capfd: Captured) ->
     model.write_bytes(
         tflite.model(tflite.subgraph(tensors, [0], [5], operators), offline_plan=[1, 0, 6, -1, -1, -1, -1, -1, -1])
     )
-    asked = ["order", str(model), "--deterministic", "--format", "table", "--write"]
+    asked = ["order", str(model), "--deterministic", "--format", "table", "-o"]
     assert main([*asked, str(target)]) == 0
     assert "has not the metadata OfflineMemoryAllocation, a plan for the old order" in capfd.readouterr().err
     assert len(target.read_bytes()) == len(model.read_bytes())
     assert main([*asked, str(model)]) == 2
-    assert "--write: must be another file than the model" in capfd.readouterr().err
-    assert main(["order", RANDWIRE, "--deterministic", "--write", str(target)]) == 2
-    assert "--write: must be given for a model, got a graph or a program" in capfd.readouterr().err
+    assert "output: must be another file than those that are read" in capfd.readouterr().err
+    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target)]) == 2
+    assert "a graph or a program was read" in capfd.readouterr().err
 
 
 def test_a_program_is_ordered_if_its_order_is_tentative(tmp_path: Path, capfd: Captured) -> None:
@@ -190,8 +190,8 @@ def test_limits_of_recompute_are_refused_where_they_are_none(capfd: Captured) ->
     assert "within: must not be given together with extra" in err
 
 
-@pytest.mark.parametrize("flag", ["--page", "--write"])
-def test_files_that_need_more_than_an_answer_are_not_written_of_a_services_one(flag: str, capfd: Captured) -> None:
-    assert main(["order", RANDWIRE, flag, "file.html", "--server", "http://127.0.0.1:1"]) == 2
-    name = flag.removeprefix("--")
-    assert f"{name}: must not be given with --server, whose answer is not enough for it" in capfd.readouterr().err
+@pytest.mark.parametrize("file", ["order.html", "order.onnx"])
+def test_files_that_need_more_than_an_answer_are_not_written_of_a_services_one(file: str, capfd: Captured) -> None:
+    assert main(["order", RANDWIRE, "-o", file, "--server", "http://127.0.0.1:1"]) == 2
+    sentence = f"output: {file} must not be asked for with --server, whose answer is not enough for it"
+    assert sentence in capfd.readouterr().err

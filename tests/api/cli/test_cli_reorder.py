@@ -40,7 +40,7 @@ def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Capture
     source = tmp_path / "operations.json"
     source.write_text(json.dumps(program()))
     plan, order, problem = (tmp_path / name for name in ("plan.json", "order.json", "problem.json"))
-    files = ["--parts", str(tmp_path), "-o", str(plan)]
+    files = ["-o", f"{tmp_path}/", "-o", str(plan)]
     assert main(["plan", str(source), "--reorder", "--deterministic", *files]) == 0
     assert (
         "reordered: 1 of 4 operations are moved; at most 76 bytes are alive, 136 in the given" in capfd.readouterr().err
@@ -59,7 +59,7 @@ def test_a_graph_is_planned_in_its_best_order(tmp_path: Path) -> None:
         tmp_path / "p.json",
         tmp_path / "problem.json",
     )
-    files = ["--parts", str(tmp_path), "-o", str(plan), "--quiet"]
+    files = ["-o", f"{tmp_path}/", "-o", str(plan), "--quiet"]
     assert main(["plan", str(source), "--reorder", "--deterministic", *files]) == 0
     assert json.loads(plan.read_text())["peak"] == 3669120
     assert read_problem(problem.read_bytes(), "problem.json").name is None
@@ -73,7 +73,7 @@ def test_a_graph_is_planned_in_its_best_order(tmp_path: Path) -> None:
             "reorder: must be asked for a model, operations",
         ),
         (["PROGRAM", "--reorder", "--half-open"], "inclusive: must not be given with reorder, got False"),
-        (["PROGRAM", "--parts", "x"], "parts: must be given for several files, or with reorder"),
+        (["PROGRAM", "-o", "x/"], "output: must be a folder for several files, or with reorder"),
     ],
 )
 def test_what_has_no_order_is_refused(arguments: list[str], message: str, tmp_path: Path, capfd: Captured) -> None:

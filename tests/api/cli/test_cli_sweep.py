@@ -96,8 +96,8 @@ def test_exit_status_1_says_that_nothing_fits_at_any_size(one_pool: str, capfd: 
         (["sram=2:1:1"], 'size: must not end below "2", where it starts, got "1"'),
         (["sram=1:1MiB:1"], "size: must have at most 1000 sizes, got 1048576"),
         (
-            ["sram=1:2:1", "--page", "a.html", "--server", "http://127.0.0.1:1"],
-            "page: must not be given with a server, which sends no plans of a sweep",
+            ["sram=1:2:1", "-o", "a.html", "--server", "http://127.0.0.1:1"],
+            "output: a.html must not be asked for with --server, whose answer is not enough for it",
         ),
     ],
 )
@@ -136,6 +136,7 @@ def test_sizes_are_needed(one_pool: str, capfd: Captured) -> None:
 
 def test_a_page_shows_each_size(one_pool: str, tmp_path: Path, capfd: Captured) -> None:
     page = tmp_path / "sweep.html"
-    assert main(["sweep", one_pool, "--size", "64:96:32", "--page", str(page), "--format", "csv"]) == 0
+    assert main(["sweep", one_pool, "--size", "64:96:32", "-o", str(page), "-o", str(page.with_suffix(".csv"))]) == 0
     assert page.read_text().startswith("<!doctype html>")
-    assert capfd.readouterr().out.startswith("size,status,cost,")
+    assert page.with_suffix(".csv").read_text().startswith("size,status,cost,")
+    assert capfd.readouterr().out == ""

@@ -30,7 +30,7 @@ def test_models_in_turns_take_the_largest_and_together_the_sum(capfd: Captured) 
 
 
 def test_the_part_of_each_model_is_a_plan_of_its_own_file(tmp_path: Path, capfd: Captured) -> None:
-    planned(capfd, KWS, KWS, "--together", "kws_dscnn_int8,kws_dscnn_int8#2", "--parts", tmp_path)
+    planned(capfd, KWS, KWS, "--together", "kws_dscnn_int8,kws_dscnn_int8#2", "-o", f"{tmp_path}/")
     ends = []
     for name in ("kws_dscnn_int8", "kws_dscnn_int8#2"):
         part = tmp_path / f"{name}.plan.json"
@@ -48,7 +48,7 @@ def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, ca
     for file in files:
         file.write_bytes(made[file.stem])
     alone = [planned(capfd, file)["peak"] for file in files]
-    assert planned(capfd, *files, "--together", "none", "--parts", tmp_path)["peak"] == max(alone)  # type: ignore[type-var]
+    assert planned(capfd, *files, "--together", "none", "-o", f"{tmp_path}/")["peak"] == max(alone)  # type: ignore[type-var]
 
     def result(data: bytes, arena: int) -> bytes:
         model = runtime.Interpreter.from_bytes(data, arena_size=arena)
@@ -81,7 +81,7 @@ def test_an_application_is_a_problem_as_others(capfd: Captured) -> None:
     ("arguments", "message"),
     [
         (["--together", "none"], "must be given for several files only, got"),
-        (["--parts", "folder"], "parts: must be given for several files, or with reorder"),
+        (["-o", "folder/"], "output: must be a folder for several files, or with reorder"),
         ([str(KWS), "--together", "none", "--reorder"], "reorder: must not be given with several files"),
     ],
 )

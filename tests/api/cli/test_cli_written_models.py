@@ -25,7 +25,7 @@ def _two_halves() -> bytes:
 def test_a_cascade_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "parts.tflite"
     given = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
-    assert main(["cascade", given, "--macs", "+25%", "--write", str(target), "--time-limit", "5"]) == 1
+    assert main(["cascade", given, "--macs", "+25%", "-o", str(target), "--time-limit", "5"]) == 1
     said = capfd.readouterr().err
     assert "not written, as nothing is gained: TFLite Micro's whole arena takes 24,208 bytes (head 16,000" in said
     assert not target.exists()
@@ -33,14 +33,14 @@ def test_a_cascade_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Capt
 
 def test_a_cascade_of_a_model_with_variables_is_written_or_not_for_a_reason(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "parts.tflite"
-    assert main(["cascade", str(MODELS / "variable.tflite"), "--write", str(target), "--time-limit", "5"]) == 1
+    assert main(["cascade", str(MODELS / "variable.tflite"), "-o", str(target), "--time-limit", "5"]) == 1
     assert "not written, as nothing is gained" in capfd.readouterr().err
 
 
 def test_the_whole_arena_of_a_new_order_is_said(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
     given.write_bytes(_two_halves())
-    assert main(["order", str(given), "--deterministic", "--write", str(target)]) == 0
+    assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
     before, after = arena_of(given.read_bytes()), arena_of(target.read_bytes())
     assert after.used < before.used
     assert f"TFLite Micro's whole arena takes {after}, {before.used:,} as given" in capfd.readouterr().err
@@ -49,7 +49,7 @@ def test_the_whole_arena_of_a_new_order_is_said(tmp_path: Path, capfd: Captured)
 def test_an_order_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
     given.write_bytes((MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes())
-    assert main(["order", str(given), "--deterministic", "--write", str(target)]) == 1
+    assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 1
     assert "not written, as nothing is gained: the given order has the least peak" in capfd.readouterr().err
     assert not target.exists()
 

@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from memplan.api.abandoning import writing
-from memplan.api.cli.from_capability import Local, command_of
+from memplan.api.cli.from_capability import CommandExtras, command_of
 from memplan.api.cli.progress import TimeGiven
 from memplan.api.cli.streams import write
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
@@ -78,7 +78,7 @@ def test_a_command_that_looks_at_no_clock_gives_what_was_noted_last() -> None:
 
 def test_an_answer_is_there_where_the_time_is_over_before_its_files_are(tmp_path: Path) -> None:
     app, answer = typer.Typer(), tmp_path / "answer.json"
-    local = Local(finish=lambda _given, _answer: go_on())
+    local = CommandExtras(finish=lambda _given, _answer: go_on())
     app.command("endless")(command_of(ENDLESS, local))
     ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "1", "-o", str(answer)])
     assert str(ran.exception) == "time-limit: must be enough for what is written with the answer, got 0.01"

@@ -153,11 +153,11 @@ def test_a_certificate_that_is_another_one_or_proves_nothing_is_said() -> None:
 
 
 def test_the_command_checks_the_file_as_it_was_given(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    table, plan, proof = (str(tmp_path / name) for name in ("e.csv", "plan.json", "plan.lemmas"))
+    table, plan, proof = (str(tmp_path / name) for name in ("e.csv", "plan.json", "plan.proof"))
     Path(table).write_text("id,start,end,size\na,0,1,9\nb,1,2,9\n")
     sizes = ["--capacity", "fast=10", "--capacity", "slow=20"]
     for more in ([], sizes, ["--half-open"]):
-        assert main(["plan", table, "-q", "-o", plan, "--certificate", proof, *more]) == 0
+        assert main(["plan", table, "-q", "-o", plan, "-o", proof, *more]) == 0
         capfd.readouterr()
         assert main(["verify", table, plan, "--certificate", proof, "--format", "json", *more]) == 0
         found = json.loads(capfd.readouterr().out)

@@ -197,7 +197,7 @@ def test_the_checker_answers_by_its_exit_status(tmp_path: Path) -> None:
     problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
     certificate = certify(problem, plan := solve(problem))
     assert plan.peak is not None
-    table, proof, false = tmp_path / "problem.csv", tmp_path / "plan.lemmas", tmp_path / "false.lemmas"
+    table, proof, false = tmp_path / "problem.csv", tmp_path / "plan.proof", tmp_path / "false.lemmas"
     table.write_bytes(FORMATS["csv"].write_problem(problem))
     proof.write_text(certificate.text)
     false.write_text(certificate.text.replace(f"used {plan.peak}", f"used {plan.peak + 1}"))

@@ -39,7 +39,7 @@ def status(program: str, *files: Path) -> int:
 
 def agreed(program: str, folder: Path, text: str, lines: list[str]) -> int:
     """Return the status of both checkers, which must be the same but for the kind of what is wrong."""
-    problem, proof = folder / "problem", folder / "plan.lemmas"
+    problem, proof = folder / "problem", folder / "plan.proof"
     problem.write_text(text)
     proof.write_text("\n".join(lines) + "\n")
     expected, found = in_python(text, lines), status(program, problem, proof)
@@ -96,7 +96,7 @@ def test_the_checker_in_c_reads_csv(program: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_problem_is_wrong_input(program: str, tmp_path: Path, text: str) -> None:
-    problem, proof = tmp_path / "problem", tmp_path / "plan.lemmas"
+    problem, proof = tmp_path / "problem", tmp_path / "plan.proof"
     problem.write_text(text)
     proof.write_text("memplan-lemmas/1\nsizes -\nused 1\nclaim 0\nset time 0\nend @0\n")
     assert status(program, problem, proof) in (2, 3)

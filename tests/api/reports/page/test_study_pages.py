@@ -114,7 +114,7 @@ def test_the_peak_for_all_values_is_a_curve_over_each_symbol(browser: Any, tmp_p
         json.dumps({**EXAMPLE, "symbols": {"b": {"max": 1}, "n": {"min": 2, "max": 2}}})
     )
     for name in ("sizes", "plain"):
-        assert main(["shapes", str(tmp_path / f"{name}.json"), "--page", str(tmp_path / f"{name}.html"), "-q"]) == 0
+        assert main(["shapes", str(tmp_path / f"{name}.json"), "-o", str(tmp_path / f"{name}.html"), "-q"]) == 0
     assert not (tmp_path / "plain.html").exists()
     with tab(browser) as shown:
         shown.page.goto((tmp_path / "sizes.html").as_uri())
@@ -129,7 +129,20 @@ def test_several_models_lie_along_time_in_colours_of_their_own(browser: Any, tmp
     for file, problem in zip(files, (OLD, NEW), strict=True):
         Path(file).write_bytes(write_problem(problem))
     assert (
-        main(["plan", *files, "--together", "none", "--page", str(tmp_path / "page.html"), "-q", "-o", files[0]]) == 0
+        main(
+            [
+                "plan",
+                *files,
+                "--together",
+                "none",
+                "-o",
+                str(tmp_path / "page.html"),
+                "-o",
+                str(tmp_path / "plan.json"),
+                "-q",
+            ]
+        )
+        == 0
     )
     with tab(browser) as shown:
         shown.page.goto((tmp_path / "page.html").as_uri())
@@ -160,7 +173,7 @@ def test_a_frontier_of_recompute_opens_its_points(opened: Any) -> None:
 def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:
     model = Path(__file__).parents[3] / "models" / "recorded" / "kws_dscnn_int8.tflite"
     target = tmp_path / "cascade.html"
-    assert main(["cascade", str(model), "--page", str(target), "--quiet", "-o", str(tmp_path / "c.json")]) == 0
+    assert main(["cascade", str(model), "-o", str(target), "--quiet", "-o", str(tmp_path / "c.json")]) == 0
     shown = opened(target.read_bytes())
     shown.page.click("button:text-is('stripes')")
     assert shown.page.locator("rect.made").count() > 3
@@ -185,14 +198,14 @@ def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
 def test_the_page_of_a_difference_needs_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(solve(OLD).model_dump_json())
-    assert main(["check", str(plan), "--baseline", str(plan), "--page", str(tmp_path / "page.html")]) == 2
+    assert main(["check", str(plan), "--baseline", str(plan), "-o", str(tmp_path / "page.html")]) == 2
     assert "page: needs the problem of" in capsys.readouterr().err
 
 
 def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: Any, tmp_path: Path) -> None:
     attention = Path(__file__).parents[4] / "examples" / "schedules" / "attention.json"
     answer, page = tmp_path / "answer.json", tmp_path / "schedule.html"
-    assert main(["schedule", str(attention), "-o", str(answer), "--page", str(page)]) == 0
+    assert main(["schedule", str(attention), "-o", str(answer), "-o", str(page)]) == 0
     found = json.loads(answer.read_text())
     assert len(found["link_busy"]) == len(found["subgraph_traffic"]) == len(found["subgraphs"])
     assert sum(found["subgraph_traffic"]) == found["traffic"]

@@ -56,7 +56,7 @@ def test_what_is_certified_is_no_more_than_the_least_peak(are_overwritten: bool)
 
 def test_the_command_writes_what_the_checker_takes(tmp_path: Path) -> None:
     graph, proof, told = GRAPHS / "synth_intree100_s0.json", tmp_path / "order.proof", tmp_path / "order.json"
-    assert main(["order", str(graph), "--certificate", str(proof), "-o", str(told), "-q"]) == 0
+    assert main(["order", str(graph), "-o", str(proof), "-o", str(told), "-q"]) == 0
     facts = json.loads(told.read_text())
     assert (facts["status"], facts["certificate"]["text"]) == ("optimal", proof.read_text())
     command = [sys.executable, "-S", str(ROOT / "checkers" / "order.py"), str(graph), str(proof)]
