@@ -29,7 +29,6 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
-from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.capabilities.selection import Selection
 from memplan.files import named
@@ -60,7 +59,7 @@ class Invocation:
     flags: Mapping[str, Any]
     files: Mapping[str, str | None]
     reader: Reader
-    question: Question
+    question: Mapping[str, Any]
     options: CapabilityOptions
     time: TimeGiven
     selection: Selection | None = None
@@ -119,7 +118,7 @@ class CommandExtras:
     files: Sequence[str] = ()
     loads: Callable[[Mapping[str, Any]], None] = lambda _given: None
     runs: Callable[[CommandLine], int | None] = lambda _line: None
-    reads: Callable[[Reader, Mapping[str, Any]], Question | None] = lambda _reader, _given: None
+    reads: Callable[[Reader, Mapping[str, Any]], Mapping[str, Any] | None] = lambda _reader, _given: None
     prepare: Callable[[Invocation], None] = lambda _: None
     begin: Callable[[Invocation, Control], None] = lambda _call, _control: None
     shows: Callable[[Invocation, Any], bool] = lambda _call, _answer: False

@@ -11,7 +11,6 @@ from memplan.planner.errors import OptionError
 
 PACKAGES: Mapping[str, tuple[str, ...]] = {
     "engines": ("ortools", "highspy", "pulp"),
-    "pictures": ("matplotlib",),
     "server": (
         *("fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "pydantic_settings", "sse_starlette"),
         *("prometheus_client", "pythonjsonlogger"),

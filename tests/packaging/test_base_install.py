@@ -100,7 +100,6 @@ def test_kernels_of_the_package_prove_without_numba() -> None:
     ("arguments", "package", "extra"),
     [
         (("plan", "examples/mobilenet_v2.csv", "--solver", "cp-sat"), "ortools", "engines"),
-        (("plan", "examples/mobilenet_v2.csv", "-o", "plan.svg"), "matplotlib", "pictures"),
         (("serve",), "", "server"),
         (("keys", "list"), "", "server"),
         (("scheduler",), "", "cluster"),
