@@ -193,6 +193,27 @@ def test_commands_do_what_their_page_says(beside_a_model: Path, page: str) -> No
         assert (arguments, main(arguments)) == (arguments, status)
 
 
+SHOWN = [
+    (page, *block.split("\n", 1)) for page in PAGES for block in blocks(page, "") if block.startswith("$ memplan ")
+]
+
+
+@pytest.mark.parametrize(("page", "line", "shown"), SHOWN, ids=lambda text: text.split()[0][:20])
+def test_commands_print_what_their_page_shows(
+    beside_a_model: Path, capfd: pytest.CaptureFixture[str], page: str, line: str, shown: str
+) -> None:
+    main(["plan", "examples/mobilenet_v2.csv", "-o", "plan.json"])
+    capfd.readouterr()
+    main(shlex.split(line)[2:])
+    printed = capfd.readouterr().out
+    parts = [part for each in shown.splitlines() for part in each.split("...") if part.strip()]
+    assert [part for part in parts if part not in printed] == []
+
+
+def test_pages_show_what_commands_print() -> None:
+    assert len(SHOWN) > 8
+
+
 def test_pages_show_commands_that_run() -> None:
     assert sum(len(commands(page, language)) for page in PAGES for language in ("", "sh")) > 35
 
