@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
-from memplan.capabilities.cascade.in_parts.write import RewritableModel, rewritable
+from memplan.capabilities.cascade.in_parts.write import RewritableModel, Rewriting, rewritable, rewritings
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.rewriting import Rewriting, rewritings
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.reading import Reader

@@ -1,6 +1,43 @@
 """Cascades for C: loops over stripes that call a kernel for each operation, in an arena as it was planned."""
 
-from memplan.capabilities.cascade.c_program.files import write_cascade
-from memplan.capabilities.cascade.c_program.program import PlacedCascade
+from __future__ import annotations
 
-__all__ = ["PlacedCascade", "write_cascade"]
+from collections.abc import Mapping
+from importlib.resources import files
+
+from memplan.capabilities.cascade.access.from_graph import split_apart
+from memplan.capabilities.cascade.c_program.program import PlacedCascade as PlacedCascade
+from memplan.capabilities.cascade.c_program.program import StripedLoops
+from memplan.capabilities.cascade.c_program.reference import reference_of
+from memplan.planner.errors import OptionError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.systems.c_names import prefix_of
+
+KERNELS = (
+    *("memplan_cascade.h", "memplan_kernels.h"),
+    *("memplan_kernels_int8.c", "memplan_kernels_float.c", "memplan_kernels_moves.c"),
+)
+
+
+def write_cascade(placed: PlacedCascade, source: OperationGraph, stem: str) -> Mapping[str, bytes]:
+    """Return files by their names: `stem.c` runs the cascade and calls a function for each operation.
+
+    `stem_reference.c` has these functions for the kinds that there are reference kernels for; the values of their
+    constants are declared in `stem_values.h`. `source` is the graph that the cascade is of. Raises OptionError for
+    batches of several images.
+    """
+    if placed.cascade.graph.layout == "batches":
+        raise OptionError("batch: must be 1 for C, whose functions make rows of one image")
+    prefix = prefix_of(stem)
+    program = StripedLoops(placed, prefix)
+    reference, values = reference_of(split_apart(source), program.called, prefix)
+    found = {
+        f"{prefix}.h": program.header(),
+        f"{prefix}.c": program.source(),
+        f"{prefix}_reference.c": reference,
+        f"{prefix}_values.h": values,
+    }
+    kernels = files("memplan.capabilities.cascade.c_program") / "kernels"
+    return {name: text.encode() for name, text in found.items()} | {
+        name: (kernels / name).read_bytes() for name in KERNELS
+    }

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memplan.capabilities.cascade.in_parts.tflite_source import BY_PIXEL, PADDED, TfliteSource
-from memplan.capabilities.cascade.in_parts.tflite_tensors import TfliteTensors
+from memplan.capabilities.cascade.in_parts.tflite_source import BY_PIXEL, PADDED, TfliteSource, TfliteTensors
 from memplan.capabilities.cascade.regions.regions import Span
 from memplan.capabilities.cascade.regions.unrolled import PartStep, Unrolled
 from memplan.planner.errors import OperationsError, shown

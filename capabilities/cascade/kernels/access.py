@@ -105,21 +105,30 @@ def end_made(access: Access, edge: int, axis: int, read: int) -> int:
 
 
 @step
+def count_made(ranges: Ranges, slot: int, steps: int) -> None:
+    """Write how much the ranges of a slot make in all, and in how many steps they make anything."""
+    total, runs = 0, 0
+    for y in range(steps):
+        made = ranges.end[slot, y] - ranges.first[slot, y]
+        total += made
+        if made > 0:
+            runs += 1
+    ranges.total[slot], ranges.runs[slot] = total, runs
+
+
+@step
 def cut_in_steps(ranges: Ranges, slot: int, size: int, stride: int, warm_up: int, steps: int) -> None:
     """Write the ranges of what drives a region: `stride` more in each step, none in the steps of the warm-up.
 
     A stride of -n is a part of n of one row.
     """
-    total, runs, parts = 0, 0, max(1, -stride)
+    parts = max(1, -stride)
     stride, ranges.parts[0] = max(1, stride), parts
     for y in range(steps):
         up = (y - warm_up + 1) * stride
-        a, b = min(max((up - stride) // parts, 0), size), min(max(up // parts, 0), size)
-        ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y] = a, b, min(up, size * parts)
-        total += b - a
-        if b > a:
-            runs += 1
-    ranges.total[slot], ranges.runs[slot] = total, runs
+        ranges.first[slot, y] = min(max((up - stride) // parts, 0), size)
+        ranges.end[slot, y], ranges.reach[slot, y] = min(max(up // parts, 0), size), min(up, size * parts)
+    count_made(ranges, slot, steps)
 
 
 @step
@@ -170,14 +179,12 @@ def make(ranges: Ranges, slot: int, mode: int, size: int, steps: int) -> int:
     The capacity is negative for a buffer that keeps something from one step to the next.
     """
     low, high, up = ranges.low, ranges.high, ranges.up
-    total, runs, capacity, is_kept = 0, 0, 0, False
+    capacity, is_kept = 0, False
     if mode == RECOMPUTE:
         for y in range(steps):
             a, b = (low[y], high[y]) if high[y] > low[y] else (0, 0)
             ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y] = a, b, up[y]
-            capacity, total = max(capacity, b - a), total + b - a
-            if b > a:
-                runs += 1
+            capacity = max(capacity, b - a)
     else:
         # 1. As far as it is made after each step.
         most, top = 0, 0
@@ -198,16 +205,12 @@ def make(ranges: Ranges, slot: int, mode: int, size: int, steps: int) -> int:
                 is_kept = True
             needed = min(needed, low[y])
             b = ranges.end[slot, y]
-            a = before if mode == FULL else min(max(before, needed), b)
-            ranges.first[slot, y] = a
+            ranges.first[slot, y] = before if mode == FULL else min(max(before, needed), b)
             if needed < NEVER:
                 capacity = max(capacity, b - needed)
-            total += b - a
-            if b > a:
-                runs += 1
         if mode == FULL:
             capacity, is_kept = size, True
-    ranges.total[slot], ranges.runs[slot] = total, runs
+    count_made(ranges, slot, steps)
     return -capacity if is_kept else capacity
 
 
@@ -222,7 +225,7 @@ def make_all(ranges: Ranges, slot: int, size: int) -> int:
 @step
 def make_whole_again(ranges: Ranges, slot: int, size: int, steps: int) -> None:
     """Write the ranges of a tensor that is recomputed, and that somebody outside wants: all of it is made."""
-    total, runs, top = 0, 0, 0
+    top = 0
     for y in range(steps):
         a, b = (ranges.low[y], ranges.high[y]) if ranges.high[y] > ranges.low[y] else (top, top)
         if y + 1 == steps:
@@ -231,10 +234,7 @@ def make_whole_again(ranges: Ranges, slot: int, size: int, steps: int) -> None:
             a = min(a, top)
         ranges.first[slot, y], ranges.end[slot, y], ranges.reach[slot, y] = a, b, ranges.up[y]
         top = max(top, b)
-        total += b - a
-        if b > a:
-            runs += 1
-    ranges.total[slot], ranges.runs[slot] = total, runs
+    count_made(ranges, slot, steps)
 
 
 @step

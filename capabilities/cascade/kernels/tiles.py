@@ -30,6 +30,7 @@ from memplan.capabilities.cascade.kernels.access import (
     Access,
     Ranges,
     bytes_read,
+    count_made,
     cut_in_steps,
     end_made,
     make,
@@ -181,7 +182,7 @@ def make_beside(access: Access, ranges: Ranges, j: int, v: int, steps: int) -> i
         for y in range(steps):
             top = max(top, max(ranges.high[y], min(max(ranges.up[y] // ranges.parts[0], 0), most)))
             ranges.end[slot, y] = min(ranges.end[slot, y], end_made(access, edge, 0, top))
-    total, runs, capacity, before = 0, 0, 0, 0
+    capacity, before = 0, 0
     driver = ranges.end[0, steps - 1]
     for y in range(steps):
         if not is_bound:
@@ -189,11 +190,8 @@ def make_beside(access: Access, ranges: Ranges, j: int, v: int, steps: int) -> i
         if y == steps - 1:
             ranges.end[slot, y] = size
         ranges.first[slot, y], ranges.reach[slot, y] = before, ranges.end[slot, y] * ranges.parts[0]
-        made = ranges.end[slot, y] - before
-        capacity, total, before = max(capacity, made), total + made, ranges.end[slot, y]
-        if made > 0:
-            runs += 1
-    ranges.total[slot], ranges.runs[slot] = total, runs
+        capacity, before = max(capacity, ranges.end[slot, y] - before), ranges.end[slot, y]
+    count_made(ranges, slot, steps)
     return int(capacity)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation, PixelTensor
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation
 from memplan.capabilities.cascade.regions.regions import (
     Cascade,
     CascadeRegion,
@@ -21,6 +21,7 @@ from memplan.capabilities.cascade.regions.regions import (
 )
 from memplan.capabilities.cascade.regions.values import (
     Bytes8,
+    Sums,
     finished,
     pattern_of,
     read_part,
@@ -80,9 +81,6 @@ class _Run:
                 self._compare(f"output {tensors[tensor].name}", self._whole(tensor), self.expected[tensor])
         return self.compared
 
-    def _place(self, name: str, row: PixelTensor, rows: int, columns: int) -> Bytes8:
-        return self._placed(name, rows, columns, row.pixel)
-
     def _placed(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
         start = self.offsets[name]
         size = rows * columns * pixel
@@ -92,7 +90,12 @@ class _Run:
 
     def _whole(self, tensor: int) -> Bytes8:
         row = self.graph.tensors[tensor]
-        return self._place(whole_name(tensor), row, *row.sizes)
+        return self._placed(whole_name(tensor), *row.sizes, row.pixel)
+
+    def _held(self, number: int, region: CascadeRegion) -> dict[int, Bytes8]:
+        """Return the buffers of what lives in a region only."""
+        held = {tensor: hold for tensor, hold in region.holds.items() if hold.mode != "whole"}
+        return {tensor: self._placed(held_name(number, tensor), *hold.capacity) for tensor, hold in held.items()}
 
     def _compare(self, what: str, got: Bytes8, expected: Bytes8) -> None:
         self.compared += got.size
@@ -109,17 +112,8 @@ class _Run:
             self._whole(tensor)[:] = value
 
     def _run_steps(self, number: int, region: CascadeRegion) -> None:
-        graph, last = self.graph, graph_last(self.graph, region)
-        rings = {
-            tensor: self._place(held_name(number, tensor), graph.tensors[tensor], hold.rows, hold.columns)
-            for tensor, hold in region.holds.items()
-            if hold.mode != "whole"
-        }
-        sums = None
-        if last.role == "sum":
-            start = self.offsets[sums_name(number, last.outputs[0])]
-            sums = self.arena[start : start + last.sums]
-            sums[:] = 0
+        graph, last, rings = self.graph, graph_last(self.graph, region), self._held(number, region)
+        sums = self._sums(number, region) if last.role == "sum" else None
 
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
             self.pause()
@@ -156,20 +150,11 @@ class _Run:
                     taken = fetch(operation.outputs[0], rows, columns)
                     self._compare(f"region {number}, step {step}, a piece of the output", taken, expected)
         if sums is not None:
-            tensor = last.outputs[0]
-            if not np.array_equal(sums, np.resize(sums[: self._read_pixel(last)], len(sums))):
-                raise InvalidPlanError(f"region {number}: sums were overwritten")
-            value = finished(graph, region.end - 1, sums[: self._read_pixel(last)].astype(np.int64))
-            self._compare(f"region {number}, the end of a sum", value, self.expected[tensor])
-            self._whole(tensor)[:] = value
+            added = self._added(number, sums, graph.tensors[last.reads[0].tensor].pixel)
+            self._finish(number, last.outputs[0], finished(graph, region.end - 1, added))
 
     def _run_channels(self, number: int, region: CascadeRegion) -> None:
-        graph, is_summed = self.graph, is_accumulated(self.graph, region)
-        tiles = {
-            tensor: self._placed(held_name(number, tensor), hold.rows, hold.columns, hold.pixel or 0)
-            for tensor, hold in region.holds.items()
-            if hold.mode != "whole"
-        }
+        graph, is_summed, tiles = self.graph, is_accumulated(self.graph, region), self._held(number, region)
         sums = self._sums(number, region) if is_summed else np.zeros(0, np.uint8)
         for step in range(region.trips):
             for v in range(region.first, region.end):
@@ -191,17 +176,22 @@ class _Run:
                 else:
                     value = run_part(graph, v, rows, columns, fetch)
                 some = self._range(tensor, made.channels[step])
-                self._compare(f"region {number}, step {step}, operation {v}", value[..., some], self._of(tensor, some))
+                expected = self.expected[tensor][..., some]
+                self._compare(f"region {number}, step {step}, operation {v}", value[..., some], expected)
                 if tensor in tiles:
                     places = _places(tiles[tensor], rows, columns)
                     tiles[tensor][places] = _fitting(value[..., some], tiles[tensor].shape[2])
                 else:
                     self._whole(tensor)[..., some] = value[..., some]
         if is_summed:
-            self._finish(number, region, sums)
+            tensor = graph_last(graph, region).outputs[0]
+            out = graph.tensors[tensor]
+            total = self._added(number, sums, out.bytes).reshape(out.rows, out.columns, out.pixel)
+            total = total + pattern_of(graph, region.end - 1, (0, out.rows), (0, out.columns))
+            self._finish(number, tensor, (total & 255).astype(np.uint8))
 
     def _sums(self, number: int, region: CascadeRegion) -> Bytes8:
-        """Return the bytes in which the last operation of a region along channels is accumulated."""
+        """Return the bytes in which the last operation of a region is accumulated."""
         tensor = graph_last(self.graph, region).outputs[0]
         bytes_ = sums_of(self.graph, region)
         start = self.offsets[sums_name(number, tensor) if bytes_ else whole_name(tensor)]
@@ -209,15 +199,13 @@ class _Run:
         sums[:] = 0
         return sums
 
-    def _finish(self, number: int, region: CascadeRegion, sums: Bytes8) -> None:
-        """Make the output of the sums of a region along channels."""
-        tensor = graph_last(self.graph, region).outputs[0]
-        out = self.graph.tensors[tensor]
-        if not np.array_equal(sums, np.resize(sums[: out.bytes], len(sums))):
+    def _added(self, number: int, sums: Bytes8, size: int) -> Sums:
+        """Return the sums, of which there are several equal copies of so many bytes."""
+        if not np.array_equal(sums, np.resize(sums[:size], len(sums))):
             raise InvalidPlanError(f"region {number}: sums were overwritten")
-        total = sums[: out.bytes].reshape(out.rows, out.columns, out.pixel).astype(np.int64)
-        total = total + pattern_of(self.graph, region.end - 1, (0, out.rows), (0, out.columns))
-        value = (total & 255).astype(np.uint8)
+        return sums[:size].astype(np.int64)
+
+    def _finish(self, number: int, tensor: int, value: Bytes8) -> None:
         self._compare(f"region {number}, the end of a sum", value, self.expected[tensor])
         self._whole(tensor)[:] = value
 
@@ -244,15 +232,9 @@ class _Run:
         row = self.graph.tensors[tensor]
         return slice(*(channel * (row.pixel // row.channels) for channel in channels))
 
-    def _of(self, tensor: int, some: slice) -> Bytes8:
-        return self.expected[tensor][..., some]
-
     def _sizes(self, operation: AccessOperation) -> tuple[Span, Span]:
         source = self.graph.tensors[operation.reads[0].tensor]
         return (0, source.rows), (0, source.columns)
-
-    def _read_pixel(self, operation: AccessOperation) -> int:
-        return self.graph.tensors[operation.reads[0].tensor].pixel
 
 
 def graph_last(graph: AccessGraph, region: CascadeRegion) -> AccessOperation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,28 +65,6 @@ def undominated(costs: Rows, group: I64) -> I64:
     return order[kept[: undominated_of_three(Reference(table))]]
 
 
-class _Ways:
-    """The chains that reach a cut: peak, multiplications and traffic, the last region of each, the way before it."""
-
-    def __init__(self, costs: Rows, row: I64, before: I64) -> None:
-        self.costs, self.row, self.before = costs, row, before
-
-    def least(self) -> _Ways:
-        """Return those of which no other is as good in everything."""
-        return self.some(undominated(self.costs, np.zeros(len(self.costs), np.int64)))
-
-    def some(self, which: I64) -> _Ways:
-        """Return some of them."""
-        return _Ways(self.costs[which], self.row[which], self.before[which])
-
-
-def _joined(parts: list[_Ways]) -> _Ways:
-    empty = _Ways(np.zeros((0, 3), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
-    rows = [empty, *parts]
-    columns = zip(*((part.costs, part.row, part.before) for part in rows), strict=True)
-    return _Ways(*map(np.concatenate, columns))
-
-
 def front_of_three(
     found: Rows, n_operations: int, most: int, is_over: Callable[[], bool] = lambda: False
 ) -> tuple[list[Chain], int]:
@@ -95,33 +73,41 @@ def front_of_three(
     Chains of more than `most` multiplications are left out. Where more than MOST_WAYS chains reach a cut, or time is
     over, some from all over are followed further. `found` must be sorted by where the regions end.
     """
-    ways = [_Ways(np.zeros((1, 3), np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64))]
+    # The ways to each cut: peak, multiplications and traffic, the last region, and the way before it.
+    ways = [np.zeros((1, 5), np.int64)]
     costs_of = found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]].tolist()
     behind = _least_behind(found, n_operations)
     ends = np.searchsorted(found[:, FOUND_TO], np.arange(n_operations + 2))
     cut_off = 0
     for cut in range(1, n_operations + 1):
-        parts, count = list[_Ways](), 0
+        parts, count = [np.zeros((0, 5), np.int64)], 0
         for row in range(int(ends[cut]), int(ends[cut + 1])):
             peak, macs, traffic = costs_of[row]
-            before = ways[int(found[row, FOUND_FROM])].costs
-            costs = np.stack([np.maximum(before[:, 0], peak), before[:, 1] + macs, before[:, 2] + traffic], axis=1)
-            within = np.flatnonzero(costs[:, 1] + behind[cut] <= most)
-            parts.append(_Ways(costs[within], np.full(len(within), row, np.int64), within))
+            before = ways[int(found[row, FOUND_FROM])]
+            within = np.flatnonzero(before[:, 1] + macs + behind[cut] <= most)
+            reached = before[within] + (0, macs, traffic, 0, 0)
+            reached[:, 0], reached[:, 3], reached[:, 4] = np.maximum(reached[:, 0], peak), row, within
+            parts.append(reached)
             count += len(within)
             # Rows in between are thinned out early, or millions of ways would lie in memory at once.
             if count > _AT_ONCE:
-                parts = [_joined(parts).least()]
-                count = len(parts[0].row)
-        reached = _joined(parts).least()
+                parts = [_least(parts)]
+                count = len(parts[0])
+        reached = _least(parts)
         # Late, a few ways are still followed to the end, so that there is a chain at all.
         room = 16 if is_over() else MOST_WAYS
-        if len(reached.row) > room:
-            cut_off += len(reached.row) - room
+        if len(reached) > room:
+            cut_off += len(reached) - room
             # Evenly by peak, so that both ends of the front stay.
-            reached = reached.some(np.linspace(0, len(reached.row) - 1, room).astype(np.int64))
+            reached = reached[np.linspace(0, len(reached) - 1, room).astype(np.int64)]
         ways.append(reached)
-    return [_chain(found, ways, n_operations, k) for k in range(len(ways[-1].row))][::-1], cut_off
+    return [_chain(found, ways, n_operations, k) for k in range(len(ways[-1]))][::-1], cut_off
+
+
+def _least(parts: Sequence[Rows]) -> Rows:
+    """Return the ways of which no other is as good in everything."""
+    joined: Rows = np.concatenate(parts)
+    return joined[undominated(joined[:, :3], np.zeros(len(joined), np.int64))]
 
 
 def _least_behind(found: Rows, n_operations: int) -> I64:
@@ -134,11 +120,11 @@ def _least_behind(found: Rows, n_operations: int) -> I64:
     return least
 
 
-def _chain(found: Rows, ways: list[_Ways], n_operations: int, k: int) -> Chain:
-    peak, macs, traffic = ways[n_operations].costs[k].tolist()
+def _chain(found: Rows, ways: list[Rows], n_operations: int, k: int) -> Chain:
+    peak, macs, traffic = ways[n_operations][k, :3].tolist()
     rows, at = [], n_operations
     while at > 0:
-        row, k = int(ways[at].row[k]), int(ways[at].before[k])
+        row, k = ways[at][k, 3:].tolist()
         rows.append(row)
         at = int(found[row, FOUND_FROM])
     return Chain(tuple(reversed(rows)), peak, macs, traffic)

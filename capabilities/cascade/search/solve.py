@@ -20,12 +20,12 @@ from memplan.capabilities.cascade.answer import (
 )
 from memplan.capabilities.cascade.kernels.access import FOUND_PEAK
 from memplan.capabilities.cascade.regions.execution import check_by_value
-from memplan.capabilities.cascade.search.barriers import barriers_of, with_barriers
 from memplan.capabilities.cascade.search.front import Chain
 from memplan.capabilities.cascade.search.options import LONGEST, CascadeOptions
 from memplan.capabilities.cascade.search.planning import PLAN_S, Planning
 from memplan.capabilities.cascade.search.points import planned
 from memplan.capabilities.cascade.search.search import RegionSearch, strides_of
+from memplan.capabilities.cascade.search.tables import barriers_of, with_barriers
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 

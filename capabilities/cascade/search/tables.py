@@ -1,18 +1,21 @@
-"""The tables that the kernels read of a graph with access maps."""
+"""The tables that the kernels read of a graph with access maps; barriers, and the bytes alive there in any case."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, barrier_of
+from memplan.capabilities.cascade.answer import Barrier
 from memplan.capabilities.cascade.kernels.access import (
     BARRIER,
     FOUND_FROM,
     FOUND_KIND,
     FOUND_MACS,
+    FOUND_PEAK,
     FOUND_RUNS,
     FOUND_TO,
     KIND_CHANNELS,
@@ -26,6 +29,7 @@ from memplan.capabilities.cascade.kernels.access import (
 )
 from memplan.capabilities.cascade.kernels.tiles import TileSearch
 from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.tables import Rows
 
@@ -160,6 +164,37 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
     steps = np.where(found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0]), 1)
     estimate: I64 = (moved[ends] * more * steps).astype(np.int64)
     return estimate
+
+
+def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
+    """Return the barriers of a graph, the most bytes first; `layers` are its operations run whole.
+
+    An operation that is accumulated over all rows may end a region, and what is read behind it, too, is whole then.
+    """
+    found = []
+    for v, row in enumerate(graph.operations):
+        whole, behind = int(layers[v, FOUND_PEAK]), int(tables.live[v + 1])
+        if row.role == "barrier":
+            found.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
+        elif row.role == "sum" and v + 1 < len(graph.operations):
+            # A sum is only made when all rows were read, so whatever runs behind it needs it whole.
+            bytes_ = min(whole, behind + int(tables.sums[v]))
+            reason = "is accumulated over all rows: a region ends with it"
+            found.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))
+    return tuple(sorted(found, key=lambda barrier: (-barrier.bytes, barrier.operation)))
+
+
+def with_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
+    """Return a graph whose named operations run whole; raises OptionError for a name that none has."""
+    rows = list(graph.operations)
+    known = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
+    for name in names:
+        meant = [v for v in range(len(rows)) if name in known[v]]
+        if not meant:
+            raise OptionError(f"barriers: must be positions, names or outputs of operations, got {shown(name)}")
+        for v in meant:
+            rows[v] = barrier_of(graph, v, "is one of the barriers that were named")
+    return replace(graph, operations=tuple(rows))
 
 
 def _windows(read: Read, sizes: tuple[int, int]) -> list[int]:

@@ -1,16 +1,39 @@
-"""Lower bounds on the time and the traffic of every schedule, also of those that compute operations again."""
+"""Lower bounds on the time and the traffic of every schedule, also of those that compute operations again.
+
+The bytes over the link are those that each tensor costs at least where operations read it.
+
+With one reader of each, tensors hang together as trees. Each that is made is written and loaded again, or retained
+where it fits, or made in the step of that reader, in whose tiles other tensors are then loaded in larger parts, or more
+often. The cheapest choice is found from the inputs on, for each product in its own best tiles. Where an operation runs
+again, the run that its reader takes is the one that counts.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property
+from itertools import product
 from math import ceil, isfinite
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation, TileTensor
 from memplan.capabilities.schedule.model.target import Target
-from memplan.capabilities.schedule.search.traffic_bound import SPARED, TreeTraffic
+from memplan.capabilities.schedule.search.nests import SLICE, TILE, WHOLE
 
 _ROUNDING = 1e-12
 """The part by which sums of parts of tensors may be too large."""
+SPARED = 3
+"""The most slices of a tile that another region of their tensor can have brought in the visit before.
+
+One is that of a tile, which came at the end of the tile before. Two are those of the other operand: its slices meet
+those of a row of tiles once inside a tile, and at the end of the tile before.
+"""
+_DEEPEST = 12
+"""The most operations inside one another that are followed; for those before them, inputs count once."""
+_NEVER = float("inf")
 
 
 class LowerBounds:
@@ -98,3 +121,168 @@ class LowerBounds:
                     ways.append(fits or found[reader, one.is_product])
                 found[operation, by_product] = any(ways)
         return found
+
+
+class _Place(NamedTuple):
+    """A region, in a step of so many rows and columns of tiles at least.
+
+    It `is_alone` if a product of tiles alone needs it: no slices of what it is made of are the same bytes by chance.
+    """
+
+    rows: int = TILE
+    columns: int = TILE
+    n_rows: int = 1
+    n_columns: int = 1
+    is_alone: bool = True
+
+    def at(self, rows: int, columns: int) -> _Place:
+        """Return another region of the step."""
+        return self._replace(rows=rows, columns=columns)
+
+    @property
+    def times(self) -> int:
+        """The times that the region goes through its tensor: in slices, for each tile, but along its own axis."""
+        if SLICE not in (self.rows, self.columns):
+            return 1
+        return (1 if self.rows == TILE else self.n_rows) * (1 if self.columns == TILE else self.n_columns)
+
+
+class _Way(NamedTuple):
+    """A way to get an input: if it has a slot, the part of its loads that counts, and the bytes beside these."""
+
+    has_slot: bool = False
+    part: float = 0.0
+    bytes: float = 0.0
+
+
+_OUTER = _Place()
+
+
+class TreeTraffic:
+    """The least bytes for what operations are made of; `times` says how often one loads a tensor at least."""
+
+    def __init__(self, graph: TileGraph, target: Target, times: Callable[[int, int], float]) -> None:
+        self.graph, self.target, self.times = graph, target, times
+        self.native = target.engine.height, target.engine.width
+        self._parts = {t: self._shared(t, readers) for t, readers in graph.readers.items()}
+        self._inside: dict[tuple[int, _Place], float] = {}
+        self._loads = cache(self._loaded)
+        self._least: dict[int, float] = {}
+        self.outer: dict[int, float] = {}
+        """The bytes for what each operation is made of where its output leaves a step, or is needed by tiles."""
+        for o in graph.in_order:
+            self._least[o] = 0.0
+            for t in dict.fromkeys(graph.operations[o].inputs):
+                least = self._least[graph.producer[t]] if t in graph.producer else graph.tensors[t].size
+                self._least[o] += self._parts[t].get(o, 0.0) * least
+            self.outer[o] = self._made(o, _OUTER, 0)
+
+    def _shared(self, tensor: int, readers: tuple[int, ...]) -> dict[int, float]:
+        """Return the part of a tensor's loads that counts for each of its readers, as one step may have them all.
+
+        It is shared by those that load the tensor most often; what is made counts for one of them.
+        """
+        keys = {o: (self.times(o, tensor), self.graph.operations[o].is_product) for o in readers}
+        chosen = [o for o in readers if keys[o] == max(keys.values())]
+        return (
+            dict.fromkeys(chosen[:1], 1.0) if tensor in self.graph.producer else dict.fromkeys(chosen, 1 / len(chosen))
+        )
+
+    def _is_plain(self, tensor: int) -> bool:
+        """Return True if all readers need a tensor on one side of a product, or there is one that needs it once."""
+        readers = [self.graph.operations[o] for o in self.graph.readers[tensor]]
+        sides = [k for one in readers for k, t in enumerate(one.inputs) if t == tensor]
+        return len(sides) == 1 or (all(one.is_product for one in readers) and len(set(sides)) == 1)
+
+    def _made(self, o: int, place: _Place, depth: int) -> float:
+        """Return the least bytes for what an operation reads where its output is needed in a place."""
+        one = self.graph.operations[o]
+        shape = self.graph.tensors[one.output]
+        if one.is_product:
+            return self._product(o, depth) if place == _OUTER else self._inner_product(o, place, depth)
+        is_tall = place.rows != TILE and shape.height > self.native[0]
+        if is_tall or (place.columns != TILE and shape.width > self.native[1]):
+            return _NEVER
+        inputs = dict.fromkeys(one.inputs)
+        return sum(min(way.bytes + way.part * shape.size for way in self._ways(o, t, place, depth)) for t in inputs)
+
+    def _ways(self, o: int, tensor: int, place: _Place, depth: int) -> list[_Way]:
+        """Return the ways to get a tensor that an operation needs in a place."""
+        part, size = self._parts[tensor].get(o, 0.0), self.graph.tensors[tensor].size
+        load = _Way(True, part) if self._is_plain(tensor) else _Way(True, 0.0, part * size * self.times(o, tensor))
+        if tensor not in self.graph.producer:
+            return [load]
+        if not part:
+            return [_Way()]
+        if len(self.graph.readers[tensor]) > 1 or self.graph.operations[o].inputs.count(tensor) > 1:
+            place = place._replace(is_alone=place == _OUTER)
+        maker = self.graph.producer[tensor]
+        outer = self.outer[maker]
+        found = [load._replace(bytes=load.bytes + size + outer)]
+        if self.target.rounded(size) <= self.target.capacity:
+            found.append(_Way(bytes=outer))
+        key = maker, place
+        if place != _OUTER and key not in self._inside:
+            self._inside[key] = self._made(maker, place, depth + 1) if depth < _DEEPEST else self._least[maker]
+        return [*found, _Way(bytes=self._inside.get(key, outer))]
+
+    def _both(self, o: int, places: tuple[_Place, _Place], depth: int) -> tuple[list[_Way], list[_Way]]:
+        """Return the ways to get both inputs of a product; where they are one tensor, the first of them counts."""
+        left, right = self.graph.operations[o].inputs
+        again = [_Way()] if left == right else self._ways(o, right, places[1], depth)
+        return self._ways(o, left, places[0], depth), again
+
+    def _product(self, o: int, depth: int) -> float:
+        """Return the least bytes for the inputs of a product of tiles."""
+        shape, summed = self.graph.tensors[self.graph.operations[o].output], self.graph.reduction(o)
+        sides, best = (shape.height, shape.width, summed), _NEVER
+        step = _Place(n_rows=ceil(shape.height / self.native[0]), n_columns=ceil(shape.width / self.native[1]))
+        for along in (SLICE, WHOLE):  # a reduction of one slice is whole
+            if (summed == 1) if along == SLICE else summed > min(self.native):
+                continue
+            for a, b in product(*self._both(o, (step.at(TILE, along), step.at(along, TILE)), depth)):
+                if a.bytes + b.bytes < best:
+                    loads = self._loads(sides, (a.part, b.part), (a.has_slot, b.has_slot), along == SLICE)
+                    best = min(best, a.bytes + b.bytes + loads)
+        return best
+
+    def _loaded(
+        self, sides: tuple[int, int, int], parts: tuple[float, float], slots: tuple[bool, bool], is_sliced: bool
+    ) -> float:
+        """Return the least bytes that a product of tiles loads of its inputs, as far as parts of them count.
+
+        In slices, each tile loads all of its rows and columns. Without, each move from a tile to another loads one of
+        both; only tiles of full size are counted for that.
+        """
+        height, width, summed = sides
+        tall, wide = np.ix_(_sides(height, self.native[0]), _sides(width, self.native[1]))
+        left, right = parts[0] * height * summed, parts[1] * width * summed
+        room = slots[0] * tall + slots[1] * wide
+        if is_sliced:
+            room, loads = tall * wide + room, left * -(-width // wide) + right * -(-height // tall)
+        else:
+            moves = (height // tall - 1) * (width // wide - 1)
+            room, loads = summed * room, left + right + moves * summed * np.minimum(parts[0] * tall, parts[1] * wide)
+        return float(np.where(room <= self.target.capacity, loads, _NEVER).min())
+
+    def _inner_product(self, o: int, place: _Place, depth: int) -> float:
+        """Return the least bytes for the inputs of a product that is made for another operation of its step."""
+        inner, rows = place._replace(is_alone=False), []
+        places = inner.at(place.rows, WHOLE), inner.at(WHOLE, place.columns)
+        inputs = self.graph.operations[o].inputs
+        for t, at, ways in zip(inputs, places, self._both(o, places, depth), strict=True):
+            shape, times = self.graph.tensors[t], 1.0 if self.target.rolls else float(at.times)
+            slot = (shape.height if at.rows == WHOLE else 1) * (shape.width if at.columns == WHOLE else 1)
+            if not place.is_alone:  # another region may have brought a few slices for each tile
+                sliced = shape.height if at.rows == SLICE else shape.width
+                times = max(1.0, times * (1 - SPARED * min(self.native) / sliced))
+            rows.append([(way.has_slot * slot, way.bytes + way.part * shape.size * times) for way in ways])
+        least = (a + b for (one, a), (other, b) in product(*rows) if one + other <= self.target.capacity)
+        return min(least, default=_NEVER)
+
+
+def _sides(length: int, most: int) -> NDArray[np.int64]:
+    """Return the least sides of a tile for each number of tiles in a length, and of tiles of full size."""
+    count = np.arange(1, length + 1)
+    found = np.unique(np.concatenate([(length - 1) // count + 1, length // (count + 1) + 1]))
+    return found[found <= most]

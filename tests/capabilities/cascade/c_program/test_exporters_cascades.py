@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
-from memplan.capabilities.cascade.c_program.ranges import lines_of
+from memplan.capabilities.cascade.c_program.program import lines_of
 from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.regions.regions import is_accumulated
 from memplan.capabilities.cascade.search.options import CascadeOptions

@@ -10,10 +10,9 @@ import pytest
 
 from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import cascade
-from memplan.capabilities.cascade.in_parts.write import RewritableModel, rewritable
+from memplan.capabilities.cascade.in_parts.write import RewritableModel, coarser, rewritable, rewritings
 from memplan.capabilities.cascade.regions.unrolled import unrolled
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.rewriting import coarser, rewritings
 from memplan.planner.errors import FormatError
 from memplan.systems.imported import ModelOptions
 from memplan.systems.model_graph import read_model_graph

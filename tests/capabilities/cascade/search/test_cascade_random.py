@@ -16,11 +16,9 @@ from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
 from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.planner.errors import InvalidPlanError
 from memplan.solvers.kernels.tables import Rows
-from tests.support.cascade_baselines import fusion_blocks, patches
 from tests.support.cascade_fronts import beaten, beats, fronts_differ
 from tests.support.cascade_twin import peak_of_region
 from tests.support.depth import seeds
-from tests.support.networks import two_convolutions
 from tests.support.random_networks import random_cascade, random_network, shrunk, side_by_side
 
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
@@ -123,13 +121,6 @@ def test_every_region_of_small_networks_in_rows_is_found_rolled_and_recomputed()
 def test_no_regions_of_small_graphs_with_splits_heads_and_repeats_beat_those_found() -> None:
     for seed in seeds(15):
         assert beaten(seed) == []
-
-
-def test_points_are_never_above_fusion_blocks_and_patches() -> None:
-    result = cascade(two_convolutions())
-    by_blocks, by_patches = (way(result.graph, CascadeOptions()) for way in (fusion_blocks, patches))
-    assert result.points[0].macs_ratio == 1
-    assert result.points[0].peak < by_patches < by_blocks < result.layers_peak
 
 
 def test_random_networks_are_planned_at_their_estimate_and_run_in_that_arena() -> None:

@@ -9,10 +9,9 @@ import pytest
 from memplan.capabilities.cascade.access.access_graph import barrier_of
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.cascade import cascade
-from memplan.capabilities.cascade.in_parts.write import rewritable
+from memplan.capabilities.cascade.in_parts.write import coarser, rewritable, rewritings
 from memplan.capabilities.cascade.regions.unrolled import unrolled
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.rewriting import coarser, rewritings
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.systems.model_graph import read_model_graph
 from tests.support.networks import Network
