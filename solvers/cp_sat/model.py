@@ -28,7 +28,7 @@ from memplan.solvers.cp_sat.overlap import (
 )
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.sharing import Sharing
-from memplan.solvers.formulation.symmetry import identical
+from memplan.solvers.formulation.subinstance import identical
 from memplan.solvers.search.goals import COST
 
 if TYPE_CHECKING:

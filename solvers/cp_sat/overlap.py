@@ -2,24 +2,136 @@
 
 Times are fixed, so a NoOverlap2D of lifetimes and addresses falls into one NoOverlap of addresses per maximal live set;
 that is what is posted.
+
+Each takes an interval of its own, but for two kinds:
+
+- Views, members of one rigid group that overlap: they are one interval, as their distances are fixed.
+- Partners: where two share an offset, the smaller lies inside the larger, which keeps everything else away from both;
+  so the smaller one's interval is absent then. That says nothing of those which the larger one need not keep away,
+  as it may share with them, too, or is a view of them: what is connected like this is a cluster, and two of a cluster
+  that must keep apart do so by a constraint of their own.
+
+Where views overlap and one of them has a partner, neither holds: they keep apart from all others pair by pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.cp_sat.address_intervals import AddressIntervals, Shares
 from memplan.solvers.cp_sat.boxes import AddressBoxes
 from memplan.solvers.formulation.pair_rules import kept_clear
 from memplan.solvers.formulation.sharing import Sharing
 
 if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpModel, IntervalVar
+    from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar, LiteralT
+
+
+Shares = dict[tuple[int, int, int], "IntVar"]
+"""For two partners, the smaller number first, and a pool: true where they share an offset there."""
+
+
+@dataclass(eq=False)
+class AddressIntervals:
+    """The intervals of one pool's buffers, each made once."""
+
+    model: CpModel
+    instance: Instance
+    boxes: AddressBoxes
+    shares: Shares
+    q: int
+    _made: dict[tuple[object, ...], IntervalVar] = field(default_factory=dict)
+    _apart: set[frozenset[int]] = field(default_factory=set)
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """The pairs that may share bytes while both are alive."""
+        return Sharing(self.instance)
+
+    def of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:
+        """Return intervals that stand for members of a live set, and those of them that none stands for."""
+        among, is_tied = frozenset(members), self.sharing.is_tied
+        intervals = [self.boxes[i][self.q].interval for i in members if not is_tied[i]]
+        alone: list[int] = []
+        for views in self._views([i for i in members if is_tied[i]]):
+            # Views overlap each other by intent: one interval stands for all of them.
+            if len(views) == 1:
+                intervals.append(self.of_one(views[0], among))
+            elif any(self.sharing.partners[i] & among for i in views):
+                alone += views
+            else:
+                intervals.append(self._of_views(views))
+        return intervals, alone
+
+    def of_one(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
+        """Return the interval of a buffer, which is absent where it lies inside a partner among some others."""
+        around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
+        shares = [share for share in (self._share(i, j) for j in around) if share is not None]
+        return self._absent_if(i, shares)
+
+    def clusters(self, members: list[int]) -> list[list[int]]:
+        """Return the clusters among the members of a live set."""
+        return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
+
+    def keep_apart(self, i: int, j: int) -> None:
+        """Let two buffers not overlap, unless they share an offset or are views of each other."""
+        if self.sharing.are_views(i, j) or frozenset((i, j)) in self._apart:
+            return
+        self._apart.add(frozenset((i, j)))
+        share = self._share(i, j)
+        self.model.add_no_overlap([self.of_one(i), self._absent_if(j, [] if share is None else [share])])
+
+    def _share(self, i: int, j: int) -> IntVar | None:
+        return self.shares.get((min(i, j), max(i, j), self.q))
+
+    def _views(self, members: list[int]) -> list[list[int]]:
+        """Cut the members into views that overlap each other, directly or in a chain, the lowest first."""
+        anchor, distance, size = self.instance.anchor, self.instance.distance, self.instance.size
+        found: list[list[int]] = []
+        last, end = -1, 0
+        for i in sorted(members, key=lambda i: (anchor[i], distance[i], i)):
+            if anchor[i] != last or distance[i] >= end:
+                found.append([])
+                last, end = int(anchor[i]), 0
+            found[-1].append(i)
+            end = max(end, int(distance[i] + size[i]))
+        return found
+
+    def _of_views(self, views: list[int]) -> IntervalVar:
+        """Return the interval from the start of the lowest of some overlapping views to the highest end."""
+        low = views[0]
+        end = max(int(self.instance.distance[i] + self.instance.size[i]) for i in views)
+        box, key = self.boxes[low][self.q], ("views", low, end)
+        if key not in self._made:
+            size = end - int(self.instance.distance[low])
+            self._made[key] = self.model.new_optional_fixed_size_interval_var(box.start, size, box.is_here, "")
+        return self._made[key]
+
+    def _absent_if(self, i: int, shares: list[IntVar]) -> IntervalVar:
+        """Return the interval of a buffer, which is there where the buffer is and none of some shares holds."""
+        box, key = self.boxes[i][self.q], ("absent", i, *(share.index for share in shares))
+        if not shares:
+            return box.interval
+        if key not in self._made:
+            # One home and one partner: a literal of its own would say the same.
+            is_sure = len(self.boxes[i]) == 1 == len(shares)
+            is_there = ~shares[0] if is_sure else self._and_not(box.is_here, shares)
+            size = int(self.instance.size[i])
+            self._made[key] = self.model.new_optional_fixed_size_interval_var(box.start, size, is_there, "")
+        return self._made[key]
+
+    def _and_not(self, is_here: LiteralT, shares: list[IntVar]) -> LiteralT:
+        """Return a literal that is true exactly where the first one is and none of the others."""
+        is_there = self.model.new_bool_var("")
+        self.model.add_bool_and([is_here, *(~share for share in shares)]).only_enforce_if(is_there)
+        self.model.add_bool_or([is_there, *shares]).only_enforce_if(is_here)
+        return is_there
 
 
 def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: AddressBoxes) -> Shares:

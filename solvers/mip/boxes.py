@@ -17,7 +17,7 @@ from memplan.planner.instance.instance import ON_OFFSETS, Instance
 from memplan.solvers.formulation.offset_ranges import Span, spans
 from memplan.solvers.formulation.pair_rules import kept_clear, pairs_of
 from memplan.solvers.formulation.sharing import Sharing
-from memplan.solvers.formulation.symmetry import identical
+from memplan.solvers.formulation.subinstance import identical
 
 
 def up(value: int, step: int) -> int:

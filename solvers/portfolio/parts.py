@@ -17,7 +17,7 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import ADDRESS_SPACE
-from memplan.solvers.formulation.conflicts import conflict_matrix
+from memplan.solvers.formulation.sharing import conflict_matrix
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.portfolio import stages
 from memplan.solvers.search.incumbent import Search

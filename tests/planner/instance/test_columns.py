@@ -14,8 +14,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import COLUMNS, CONSTRAINTS, PLAIN, Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.formulation.subinstance import part_of, whole, with_dummies
-from memplan.solvers.formulation.symmetry import identical
+from memplan.solvers.formulation.subinstance import identical, part_of, whole, with_dummies
 from memplan.solvers.packing.packer import Packer
 from tests.support import constrained_problems
 from tests.support.constrained_problems import constrained_problem, with_clearances

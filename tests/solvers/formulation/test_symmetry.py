@@ -6,7 +6,7 @@ import pytest
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
-from memplan.solvers.formulation.symmetry import identical
+from memplan.solvers.formulation.subinstance import identical
 
 ALIKE: list[dict[str, Any]] = [{"id": k, "size": 2, "start": 0, "end": 3} for k in range(3)]
 NEIGHBOURS: list[dict[str, Any]] = [
