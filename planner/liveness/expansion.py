@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
+from typing import Any, NamedTuple, TypeVar
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.liveness.activations import Activations, CallWorkspace
@@ -31,6 +31,7 @@ from memplan.planner.operations.statements import (
     every_statement,
 )
 
+T = TypeVar("T")
 MAX_EXPANDED = 1_000_000
 """The largest number of statements and buffers of a program, once its calls are replaced by what they do."""
 TOO_MANY = "must be at most {most} statements and buffers, once every call is replaced by what it does"
@@ -71,30 +72,42 @@ def expanded_count(operations: Operations, function: str | None = None) -> int:
     return count[function or operations.entry]
 
 
-@dataclass
-class _Block:
-    """A list of statements that is being laid out, in a run that has the `parts` so far.
+class _Place(NamedTuple):
+    """Where statements are laid out: in a list of statements, of a call, in a run that has the `parts` so far.
 
-    `function` is the block of the whole function, None for that itself; `scope` are the variables whose scope ends with
-    this block; `close` is called behind its last statement.
+    `scope` are the variables whose scope ends with the whole function.
     """
 
-    statements: Iterator[tuple[int, Statement]]
-    close: Callable[[_Block], None]
     position: tuple[int, ...]
     activation: int
     names: Mapping[str, int]
     depth: int
     operation: int
     parts: list[BlockPart]
-    first: int
-    start: int
-    function: _Block | None = None
-    scope: list[int] = field(default_factory=list)
+    scope: list[int]
+
+
+Laid = Generator["Laid[Any]", Any, T]
+"""A layout that asks for those inside of it, one after the other, and is sent what each returns."""
+
+
+def _lay_out(layout: Laid[T]) -> T:
+    """Run a layout with those inside of it, however deep: Python's own stack stays as it is."""
+    stack: list[Laid[Any]] = [layout]
+    value: Any = None
+    while stack:
+        try:
+            stack.append(stack[-1].send(value))
+            value = None
+        except StopIteration as end:
+            value = end.value
+            stack.pop()
+    result: T = value
+    return result
 
 
 class _Expansion:
-    """A stack of blocks, the innermost last, and what has been laid out so far, up to the step `now`."""
+    """What has been laid out so far, up to the step `now`."""
 
     def __init__(
         self, operations: Operations, workspaces: Mapping[str, Sequence[CallWorkspace]] | None, characters: int
@@ -102,7 +115,6 @@ class _Expansion:
         self.operations, self.workspaces, self.characters = operations, workspaces, characters
         self.calls = Activations(operations)
         self.stretches: list[Stretch] = []
-        self.blocks: list[_Block] = []
         self.now = 0
         self.freed = {name: _freed(function.body) for name, function in operations.functions.items()}
 
@@ -114,10 +126,7 @@ class _Expansion:
         for param in function.params:
             self.calls.mark(names[param], 0, "write")
         parts: list[BlockPart] = []
-        statements = iter(enumerate(function.body))
-        self.blocks.append(_Block(statements, lambda _: None, (), 0, names, 0, NOWHERE, parts, 1, 0))
-        while self.blocks:
-            self._advance(self.blocks[-1])
+        _lay_out(self._body(_Place((), 0, names, 0, NOWHERE, parts, []), function.body))
         self.calls.end(0)
         last = len(self.stretches)
         self.stretches.append(Stretch(0, (), "outputs", self.now, self.now + 1, 0))
@@ -129,156 +138,113 @@ class _Expansion:
         whole = StatementBlock(-1, self.now + 1, 0, len(self.stretches), 0, tuple(parts))
         return ProgramTimeline(whole, self.now, self.stretches, self.calls.found, self.calls.variables)
 
-    def _advance(self, block: _Block) -> None:
-        """Lay out the next statement of the innermost block, or close the block."""
-        k, statement = next(block.statements, (0, None))
-        if statement is None:
-            self._end_scopes(block)
-            self.blocks.pop()
-            block.close(block)
-        elif isinstance(statement, Operation):
-            self._operation(block, k, statement)
-        elif isinstance(statement, Call):
-            self._call(block, k, statement)
-        elif isinstance(statement, Branches):
-            self._branches(block, k, statement)
-        elif isinstance(statement, Repetition):
-            self._loop(block, k, statement)
-        else:
-            self._scopes(block, k, statement)
+    def _body(self, at: _Place, body: Sequence[Statement]) -> Laid[None]:
+        """Lay out statements one after the other, and end the scopes that end with them."""
+        scope = [] if at.position else at.scope
+        for k, statement in enumerate(body):
+            if isinstance(statement, Operation):
+                index = self._operation(at, k, statement)
+                if statement.body:
+                    is_outermost = at.activation == 0 and at.operation == NOWHERE
+                    operation = index if is_outermost else at.operation
+                    yield self._body(at._replace(position=(*at.position, k), operation=operation), statement.body)
+                self._end(index)
+                if statement.body:
+                    self._hold(at, k, statement)
+            elif isinstance(statement, Call):
+                yield self._call(at, k, statement)
+            elif isinstance(statement, Branches):
+                yield self._branches(at, k, statement)
+            elif isinstance(statement, Repetition) and statement.trips == 1:
+                yield self._body(at._replace(position=(*at.position, k)), statement.loop)
+            elif isinstance(statement, Repetition):
+                inner = yield self._block(at, statement.loop, (k,))
+                if inner.end > inner.start:
+                    surely_runs = statement.trips is not None
+                    spans = inner.start, inner.end, inner.first, inner.after
+                    at.parts.append(Loop(*spans, self._path(at, k), inner, surely_runs))
+            else:
+                self._scopes(at, k, statement, scope)
+        if scope:
+            index = len(self.stretches)
+            self.stretches.append(
+                Stretch(at.activation, at.position, "end", self.now, self.now, at.depth, at.operation)
+            )
+            for variable in scope:
+                self.calls.mark(variable, index, "end")
 
-    def _operation(self, block: _Block, k: int, statement: Operation) -> None:
-        index = self._begin(block, k, statement.op)
+    def _block(self, at: _Place, body: Sequence[Statement], steps: tuple[int, ...]) -> Laid[StatementBlock]:
+        """Lay out a statement block of its own inside of another one."""
+        depth = at.depth + 1
+        if depth > MAX_NESTING:
+            rule = f"must not lie in more than {MAX_NESTING} branches and loops, calls included"
+            raise OperationsError(f"{self._path(at, steps[0])}: {rule}")
+        parts: list[BlockPart] = []
+        start, first = self.now, len(self.stretches)
+        yield self._body(at._replace(position=(*at.position, *steps), depth=depth, parts=parts), body)
+        return StatementBlock(start, self.now, first, len(self.stretches), depth, tuple(parts))
+
+    def _operation(self, at: _Place, k: int, statement: Operation) -> int:
+        index = self._begin(at, k, statement.op)
         for name, action in _arguments(statement):
-            self.calls.mark(block.names[name], index, action)
+            self.calls.mark(at.names[name], index, action)
         for name in statement.temporaries:
-            self.calls.mark(block.names[name], index, "scratch")
-        if not statement.body:
-            self._end(index)
-            return
+            self.calls.mark(at.names[name], index, "scratch")
+        return index
 
-        def close(_: _Block) -> None:
-            self._end(index)
-            # What the operation names must be there to its end, so that no scope may end before.
-            held = self._begin(block, k, statement.op, end=self.now)
-            for name in dict.fromkeys((*statement.inputs, *statement.outputs, *statement.temporaries)):
-                self.calls.mark(block.names[name], held, "hold")
+    def _hold(self, at: _Place, k: int, statement: Operation) -> None:
+        """Hold what an operation names to its end, so that no scope may end before."""
+        held = self._begin(at, k, statement.op, end=self.now)
+        for name in dict.fromkeys((*statement.inputs, *statement.outputs, *statement.temporaries)):
+            self.calls.mark(at.names[name], held, "hold")
 
-        is_outermost = block.activation == 0 and block.operation == NOWHERE
-        self._open(block, statement.body, close, (k,), operation=index if is_outermost else block.operation)
-
-    def _call(self, block: _Block, k: int, statement: Call) -> None:
-        index = self._begin(block, k, statement.call)
+    def _call(self, at: _Place, k: int, statement: Call) -> Laid[None]:
+        index = self._begin(at, k, statement.call)
         for name, action in _arguments(statement):
-            self.calls.mark(block.names[name], index, action, is_passed=self.workspaces is None)
-        path = f"{self._path(block, k)}:{statement.call}"
+            self.calls.mark(at.names[name], index, action, is_passed=self.workspaces is None)
+        path = f"{self._path(at, k)}:{statement.call}"
         if self.workspaces is not None:
-            self.calls.add_workspaces(path, block.activation, index, self.workspaces[statement.call])
+            self.calls.add_workspaces(path, at.activation, index, self.workspaces[statement.call])
             self._end(index)
             return
         callee = self.operations.functions[statement.call]
         given = zip((*callee.params, *callee.results), (*statement.inputs, *statement.outputs), strict=True)
         activation = len(self.calls.found)
-        names = self.calls.begin(statement.call, path, index, {formal: block.names[actual] for formal, actual in given})
+        names = self.calls.begin(statement.call, path, index, {formal: at.names[actual] for formal, actual in given})
         if self.calls.characters > self.characters:
             rule = f"must call each other less deeply: the paths of calls have more than {self.characters} characters"
             raise OperationsError(f"functions: {rule}")
+        yield self._body(_Place((), activation, names, at.depth, at.operation, at.parts, []), callee.body)
+        self._end(index)
+        self.calls.end(activation)
 
-        def close(_: _Block) -> None:
-            self._end(index)
-            self.calls.end(activation)
-
-        statements = iter(enumerate(callee.body))
-        depth, first = block.depth, len(self.stretches)
-        self.blocks.append(
-            _Block(statements, close, (), activation, names, depth, block.operation, block.parts, first, self.now)
-        )
-
-    def _branches(self, block: _Block, k: int, statement: Branches) -> None:
+    def _branches(self, at: _Place, k: int, statement: Branches) -> Laid[None]:
         if statement.inputs:
-            index = self._begin(block, k, "branches")
+            index = self._begin(at, k, "branches")
             for name in statement.inputs:
-                self.calls.mark(block.names[name], index, "read")
+                self.calls.mark(at.names[name], index, "read")
             self._end(index)
         done: list[StatementBlock] = []
         start, first = self.now, len(self.stretches)
+        for j, branch in enumerate(statement.branches):
+            done.append((yield self._block(at, branch, (k, j))))
+        if self.now > start:
+            at.parts.append(BranchChoice(start, self.now, first, len(self.stretches), self._path(at, k), tuple(done)))
 
-        def next_branch() -> None:
-            j = len(done)
-            if j < len(statement.branches):
-                self._open(block, statement.branches[j], close, (k, j), is_deeper=True)
-            elif self.now > start:
-                path = self._path(block, k)
-                block.parts.append(BranchChoice(start, self.now, first, len(self.stretches), path, tuple(done)))
-
-        def close(branch: _Block) -> None:
-            done.append(self._run(branch))
-            next_branch()
-
-        next_branch()
-
-    def _loop(self, block: _Block, k: int, statement: Repetition) -> None:
-        if statement.trips == 1:
-            self._open(block, statement.loop, lambda _: None, (k,))
-            return
-
-        def close(inner: _Block) -> None:
-            body = self._run(inner)
-            if body.end > body.start:
-                path, surely_runs = self._path(block, k), statement.trips is not None
-                block.parts.append(Loop(body.start, body.end, body.first, body.after, path, body, surely_runs))
-
-        self._open(block, statement.loop, close, (k,), is_deeper=True)
-
-    def _scopes(self, block: _Block, k: int, statement: Alloc | Free) -> None:
+    def _scopes(self, at: _Place, k: int, statement: Alloc | Free, scope: list[int]) -> None:
         action: Action = "alloc" if isinstance(statement, Alloc) else "free"
-        index = self._begin(block, k, action)
-        freed = self.freed[self.calls.found[block.activation].function]
+        index = self._begin(at, k, action)
+        freed = self.freed[self.calls.found[at.activation].function]
         for name in statement.alloc if isinstance(statement, Alloc) else statement.free:
-            self.calls.mark(block.names[name], index, action)
+            self.calls.mark(at.names[name], index, action)
             if action == "alloc":
-                scoped = block if name not in freed else block.function or block
-                scoped.scope.append(block.names[name])
+                (at.scope if name in freed else scope).append(at.names[name])
         self._end(index)
 
-    def _open(
-        self,
-        block: _Block,
-        body: tuple[Statement, ...],
-        close: Callable[[_Block], None],
-        steps: tuple[int, ...],
-        *,
-        operation: int | None = None,
-        is_deeper: bool = False,
-    ) -> None:
-        """Open a block in another one: a statement block of its own where `is_deeper`, else the rest of this one."""
-        depth = block.depth + is_deeper
-        if depth > MAX_NESTING:
-            rule = f"must not lie in more than {MAX_NESTING} branches and loops, calls included"
-            raise OperationsError(f"{self._path(block, steps[0])}: {rule}")
-        self.blocks.append(
-            _Block(
-                iter(enumerate(body)),
-                close,
-                (*block.position, *steps),
-                block.activation,
-                block.names,
-                depth,
-                block.operation if operation is None else operation,
-                [] if is_deeper else block.parts,
-                len(self.stretches),
-                self.now,
-                block.function or block,
-            )
-        )
-
-    def _run(self, block: _Block) -> StatementBlock:
-        return StatementBlock(block.start, self.now, block.first, len(self.stretches), block.depth, tuple(block.parts))
-
-    def _begin(self, block: _Block, k: int, label: str, end: int = NOWHERE) -> int:
+    def _begin(self, at: _Place, k: int, label: str, end: int = NOWHERE) -> int:
         """Begin the stretch of a statement, which ends at `end` or is ended later; return its index."""
-        position = (*block.position, k)
-        self.stretches.append(Stretch(block.activation, position, label, self.now, end, block.depth, block.operation))
+        position = (*at.position, k)
+        self.stretches.append(Stretch(at.activation, position, label, self.now, end, at.depth, at.operation))
         return len(self.stretches) - 1
 
     def _end(self, index: int) -> None:
@@ -287,16 +253,8 @@ class _Expansion:
             self.now += 1
         self.stretches[index] = self.stretches[index]._replace(end=self.now)
 
-    def _end_scopes(self, block: _Block) -> None:
-        if block.scope:
-            index = len(self.stretches)
-            end = Stretch(block.activation, block.position, "end", self.now, self.now, block.depth, block.operation)
-            self.stretches.append(end)
-            for variable in block.scope:
-                self.calls.mark(variable, index, "end")
-
-    def _path(self, block: _Block, k: int) -> str:
-        return f"{self.calls.found[block.activation].path}/{'.'.join(map(str, (*block.position, k)))}"
+    def _path(self, at: _Place, k: int) -> str:
+        return f"{self.calls.found[at.activation].path}/{'.'.join(map(str, (*at.position, k)))}"
 
 
 def _freed(body: tuple[Statement, ...]) -> set[str]:
