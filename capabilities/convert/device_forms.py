@@ -57,13 +57,7 @@ class FormSearch:
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._better(self.given, self._planned(self.given))
         with self._noting("order"):
-            placed = order_and_place(
-                graph,
-                time_limit_s=self._share_s(),
-                control=self.running,
-                alignment=_ALIGNMENT,
-                goal="placed",
-            )
+            placed = order_and_place(graph, self.running.within(self._share_s()), alignment=_ALIGNMENT, goal="placed")
             if placed.moves:
                 moved = write_reordered(self.given.data, None, permuted(graph, placed.order)).data
                 form = DeviceForm(moved, self._arena(moved), "ordered")

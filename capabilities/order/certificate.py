@@ -8,18 +8,19 @@ written is checked by `checkers/order.py`, which knows nothing of memplan.
 from __future__ import annotations
 
 import hashlib
+import time
 from typing import Any
 
 import numpy as np
 
 from memplan.capabilities.order.answer import BoundCertificate, CutWitness, OrderAnswer, StateWitness
 from memplan.capabilities.order.kernels.closure import CUT, close_cheaply
-from memplan.capabilities.order.search.allowance import allowance
 from memplan.capabilities.order.search.cuts import ENDLESS, FlowArcs
 from memplan.capabilities.order.search.searched import SearchTooLargeError, search_lines
 from memplan.checkers import order as checker
 from memplan.planner.operations.graph import OperationGraph, write_graph
 from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.search.meanwhile import polled
 
 FORMAT = "memplan-order/1"
 TIME_LIMIT_S = 30.0
@@ -102,9 +103,9 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
             if j not in before:
                 arcs.append((k, j, ENDLESS))
                 words.append(f"o {k} {j}")
-    flow = FlowArcs(sink + 1, arcs)
-    with allowance(time_limit_s, False, None) as left:
-        network = flow.network(gain, price, np.ones(sink + 1, np.bool_), left.flag)
+    flow, ends_at = FlowArcs(sink + 1, arcs), time.monotonic() + time_limit_s
+    with polled(lambda: time.monotonic() > ends_at) as flag:
+        network = flow.network(gain, price, np.ones(sink + 1, np.bool_), flag)
         if close_cheaply(Reference(network)) != CUT:
             return None
     sent = network.rest[flow.backward].tolist()

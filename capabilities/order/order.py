@@ -43,9 +43,8 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     is_cut = options.with_certificate and not options.deterministic
     found = order_and_place(
         asked,
+        running.child(1 - _CERTIFICATE_SHARE) if is_cut else running,
         on_order=note,
-        time_limit_s=running.left_s * (1 - _CERTIFICATE_SHARE if is_cut else 1),
-        control=running,
         **options.fields("alignment", "goal"),
     )
     changes: dict[str, object] = {}

@@ -9,6 +9,7 @@ from typing import Any
 from memplan.capabilities.inputs import read_operations_field
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.placement.joint import order_and_place, order_and_pose
+from memplan.capabilities.order.search.regions import OrderedRegions
 from memplan.capabilities.order.search.solve import OrderedInside
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.formats import memplan_json
@@ -56,7 +57,7 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
         return reorder_program(imported.operations, control, imported.facts)
     fields = _fields(data)
     if "ops" in fields:
-        return Reordered(order_and_place(read_graph(data), time_limit_s=control.left_s, control=control, goal="placed"))
+        return Reordered(order_and_place(read_graph(data), control, goal="placed"))
     if "functions" not in fields:
         raise OptionError("reorder: must be asked for a model, operations or a graph of them, got another file")
     return reorder_program(read_operations_field(fields), control)
@@ -87,6 +88,6 @@ def reorder_program(
     def pose(order: Sequence[int]) -> Problem:
         return analyse(drawn.reordered(order)).problem
 
-    inside = OrderedInside.as_given(drawn.graph, control.left_s, control.counts_work)
-    answer = order_and_pose(inside, pose, control, "placed")
+    inside = OrderedInside(drawn.graph, OrderedRegions(drawn.graph), control)
+    answer = order_and_pose(inside, pose, "placed")
     return Reordered(answer, drawn.reordered(answer.order))

@@ -40,7 +40,7 @@ def repairs_of_graph(graph: OperationGraph, capacity: int, options: ExplainOptio
         found.append(repair)
         if len(found) >= wanted:
             break
-    placed = order_and_place(graph, time_limit_s=0.3 * limit_s, control=control, goal="placed")
+    placed = order_and_place(graph, control.within(0.3 * limit_s), goal="placed")
     order = list(placed.order)
     moved = tuple(k for k, operation in enumerate(order) if operation != k)
     inside = replace(search, graph=placed.ordered or graph)

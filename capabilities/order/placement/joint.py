@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer
-from memplan.capabilities.order.options import TIME_LIMIT_S, Goal
+from memplan.capabilities.order.options import Goal
 from memplan.capabilities.order.search.allowance import Allowance, allowance
 from memplan.capabilities.order.search.nearness import nearby
 from memplan.capabilities.order.search.solve import OrderedInside, OrderSearch, order_regions
@@ -35,9 +35,8 @@ _SEEDS, _LONG = 8, 2
 
 def order_and_place(
     graph: OperationGraph,
+    control: Control,
     *,
-    time_limit_s: float = TIME_LIMIT_S,
-    control: Control = Control(),
     alignment: int = 1,
     goal: Goal = "alive",
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
@@ -48,44 +47,43 @@ def order_and_place(
     The `goal` is the least peak of the bytes alive, and of such orders one whose plan needs no more; or, with `placed`,
     the least peak of the plan, whatever is alive: plans are made for as long as the limit allows, also of orders with
     slightly more alive. Among equals the order with the fewest moves from the given one is preferred. `on_order` is
-    called with the best order before plans are made. Raises OptionError for a time limit below 0, OperationsError for
-    an alignment below 1, InvalidPlanError for an order that a check rejects.
+    called with the best order before plans are made. Raises OperationsError for an alignment below 1, InvalidPlanError
+    for an order that a check rejects.
     """
-    inside = order_regions(graph, time_limit_s, control.counts_work, control.cancelled)
+    inside = order_regions(graph, control)
 
     def pose(order: Sequence[int]) -> Problem:
         return problem_of_order(inside.ordered.graph, order, alignment=alignment)
 
-    return order_and_pose(inside, pose, control, goal, on_order)
+    return order_and_pose(inside, pose, goal, on_order)
 
 
 def order_and_pose(
     inside: OrderedInside,
     pose: Pose,
-    control: Control,
     goal: Goal,
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
 ) -> OrderAnswer:
     """Find an order and a plan for it as `order_and_place` does, where `pose` says what is planned for an order."""
-    began = time.monotonic()
-    for_plans = (1 - _ORDER_SHARE) * inside.rest_s
+    control, began = inside.control, time.monotonic()
+    limit_s = control.left_s
+    for_plans = (1 - _ORDER_SHARE) * limit_s
     if goal == "alive":
         # No order with more alive is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
-    with allowance(inside.rest_s - for_plans, control.counts_work, control.cancelled) as left:
+    with allowance(control.within(limit_s - for_plans)) as left:
         search = OrderSearch(inside.ordered.graph, left)
         search.run()
     order = search.best()
     on_order(inside.answer(search, order))
     passed = time.monotonic() - began
     # Time that the search of orders did not need, as it ended with a proof, goes to the plans.
-    rest = for_plans if control.counts_work else max(inside.rest_s - passed, 0.0)
+    rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
-    with allowance(rest, control.counts_work, control.cancelled) as left:
+    with allowance(control.within(rest)) as left:
         search.use(left)
-        planned = _PlannedOrders(inside.ordered.graph, search, order, pose, control, left, rest)
-        best = planned.best(goal)
+        best = _PlannedOrders(inside.ordered.graph, search, order, pose, left, rest).best(goal)
     return inside.answer(search, best.order, PlanAndProblem(problem=best.problem, plan=best.plan))
 
 
@@ -110,7 +108,6 @@ class _PlannedOrders:
     search: OrderSearch
     own: tuple[int, ...]
     pose: Pose
-    control: Control
     left: Allowance
     rest_s: float
     planned: list[_PlannedOrder] = field(default_factory=list)
@@ -141,7 +138,8 @@ class _PlannedOrders:
     @property
     def _left_s(self) -> float:
         """The seconds left, those of a clock or those that count work."""
-        return self.rest_s if self.control.counts_work else self.left.left_s
+        control = self.left.control
+        return self.rest_s if control.counts_work else max(0.0, control.deadline.left_s)
 
     @property
     def _is_over(self) -> bool:
@@ -193,10 +191,10 @@ class _PlannedOrders:
         return solve(
             problem,
             time_limit_s=limit_s,
-            deterministic=self.control.counts_work,
+            deterministic=self.left.control.counts_work,
             start=start,
             is_quick=start is None,
-            control=Control(cancelled=self.control.cancelled) if self.planned else Control(),
+            control=Control(cancelled=self.left.control.cancelled) if self.planned else Control(),
         )
 
     def _by_chance(self, goal: Goal) -> Iterator[tuple[int, ...]]:

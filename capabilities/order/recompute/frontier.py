@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from memplan.capabilities.inputs import PlanAndProblem
@@ -12,7 +11,7 @@ from memplan.capabilities.order.recompute.rewrite import Rewritten, rewritten
 from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
 from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.search.allowance import allowance
-from memplan.capabilities.order.search.solve import order_operations
+from memplan.capabilities.order.search.solve import order_unplanned
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.costs import costs_of
@@ -39,26 +38,19 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     is not to be exceeded; without both, the points go down to the lowest peak that is found. Each point is ordered,
     planned, and run on its addresses by a check that shares no code with the search.
     """
-    started, limit_s = time.monotonic(), control.left_s
+    limit_s = control.left_s
     costs = costs_of(graph)
     once = sum(costs)
     most = None if options.extra_cost is None else int(options.extra_cost * once)
-    base = order_operations(
-        graph,
-        time_limit_s=_ORDER_SHARE * limit_s,
-        deterministic=control.counts_work,
-        cancelled=control.cancelled,
-    )
+    base = order_unplanned(graph, control.within(_ORDER_SHARE * limit_s))
     if control.note is not None:
         control.note(unplanned(base, options))
     ordered = base.ordered or graph
-    with allowance(_SEARCH_SHARE * limit_s, control.counts_work, control.cancelled) as left:
+    with allowance(control.within(_SEARCH_SHARE * limit_s)) as left:
         search = DropSearch(Stays(ordered, base.order, costs, left.flag), left)
         programs = _programs(search, options, most)
-    rest_s = (1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s
-    if not control.counts_work:
-        rest_s = max(0.0, limit_s - (time.monotonic() - started))
-    points = _undominated(_points(ordered, base, costs, programs, control, rest_s), options, most)
+    rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
+    points = _undominated(_points(ordered, base, costs, programs, rest), options, most)
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
     last = points[-1]
@@ -71,7 +63,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         base.given_peak,
         ordered=ordered,
         regions=base.regions,
-        wall_time_s=None if control.counts_work else round(time.monotonic() - started, 6),
+        wall_time_s=control.wall_time_s,
         recomputed=Recomputed(extra_cost=last.extra_cost, cost=once, is_within=is_within, points=tuple(points)),
     )
     changes = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
@@ -153,21 +145,17 @@ def _points(
     costs: Sequence[int],
     programs: Sequence[Sequence[int]],
     control: Control,
-    time_limit_s: float,
 ) -> list[RecomputedPoint]:
     """Order, plan and check each program, that without clones first; what cannot be written as a graph is left out."""
     every = [base.order, *reversed(programs)]
-    deadline = time.monotonic() + time_limit_s
     points: list[RecomputedPoint] = []
     for k, runs in enumerate(every):
-        # Counted work has no clock to share, so every point gets the same.
-        share = time_limit_s / len(every)
-        if not control.counts_work:
-            share = max(0.0, deadline - time.monotonic()) / (len(every) - k)
-        if k > 0 and (control.cancelled.is_set() or (k > 1 and share <= 0)):
+        if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
             break
+        # Counted work has no clock to share, so every point gets the same.
+        share = control.child(1 / (len(every) if control.counts_work else len(every) - k))
         try:
-            points.append(_point(graph, costs, runs, control, share))
+            points.append(_point(graph, costs, runs, share))
         except InputError:
             # Without clones there is always one.
             if k == 0:
@@ -175,25 +163,19 @@ def _points(
     return points
 
 
-def _point(
-    graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control, time_limit_s: float
-) -> RecomputedPoint:
+def _point(graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control) -> RecomputedPoint:
     """Order the operations and their clones until no reader would rather take what another clone has made."""
     program = rewritten(graph, runs)
+    # A quarter for each of three orders at most, and one for the plan.
+    quarter_s = control.left_s / 4
     for _ in range(_SETTLED_AFTER):
-        # A quarter for each of three orders at most, and one for the plan.
-        result = order_operations(
-            program.graph,
-            time_limit_s=time_limit_s / 4,
-            deterministic=control.counts_work,
-            cancelled=control.cancelled,
-        )
+        result = order_unplanned(program.graph, control.within(quarter_s))
         again = rewritten(graph, [program.runs[k] for k in result.order])
         is_settled = again.runs == program.runs
         program = again
         if is_settled:
             break
-    placed = _placed(graph, program, time_limit_s / 4, control)
+    placed = _placed(graph, program, quarter_s, control)
     peak = placed.plan.peak or 0
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     # The bound is of another graph than the one that is planned, unless readers stayed with their clones.

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Self
 
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import CutWitness, ExhaustionWitness, OrderAnswer, StateWitness, Witness
@@ -22,6 +21,7 @@ from memplan.capabilities.order.search.starts import breadth_first, depth_first
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
+from memplan.solvers.search.control import Control
 
 
 def given_order(graph: OperationGraph) -> OrderAnswer:
@@ -47,8 +47,15 @@ def order_operations(
     search counts work instead of time, and gives one result everywhere. `cancelled` ends the search when it is set.
     Raises OptionError for a time limit below 0, InvalidPlanError for an order that the check rejects.
     """
-    inside = order_regions(graph, time_limit_s, deterministic, cancelled)
-    with allowance(inside.rest_s, deterministic, cancelled) as left:
+    if not 0 <= time_limit_s < float("inf"):
+        raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
+    return order_unplanned(graph, Control.of(time_limit_s, deterministic, cancelled))
+
+
+def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
+    """Order operations as `order_operations` does, until the control says that it is over."""
+    inside = order_regions(graph, control)
+    with allowance(control) as left:
         search = OrderSearch(inside.ordered.graph, left)
         search.run()
     return inside.answer(search, search.best())
@@ -56,20 +63,11 @@ def order_operations(
 
 @dataclass(frozen=True)
 class OrderedInside:
-    """A graph as it was given, and with its regions ordered; `rest_s` is the time left for the graph itself.
-
-    The search began at the time `began` of the monotonic clock; None where it counts work.
-    """
+    """A graph as it was given, and with its regions ordered, under the control of the call."""
 
     given: OperationGraph
     ordered: OrderedRegions
-    rest_s: float
-    began: float | None
-
-    @classmethod
-    def as_given(cls, graph: OperationGraph, time_limit_s: float, deterministic: bool) -> Self:
-        """Return a graph whose regions keep their orders."""
-        return cls(graph, OrderedRegions(graph), time_limit_s, None if deterministic else time.monotonic())
+    control: Control
 
     def answer(self, search: OrderSearch, order: Sequence[int], placed: PlanAndProblem | None = None) -> OrderAnswer:
         """Return the answer that an order of the graph with its regions ordered is."""
@@ -84,32 +82,26 @@ class OrderedInside:
             placed=placed,
             witness=search.witness(),
             regions=self.ordered.orders,
-            wall_time_s=None if self.began is None else round(time.monotonic() - self.began, 6),
+            wall_time_s=self.control.wall_time_s,
         )
 
 
-def order_regions(
-    graph: OperationGraph, time_limit_s: float, deterministic: bool, cancelled: threading.Event | None
-) -> OrderedInside:
-    """Order the regions of a graph, for half of the time at most; raises OptionError for a limit that is none."""
-    if not 0 <= time_limit_s < float("inf"):
-        raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
-    rest_s, began = time_limit_s / 2, time.monotonic()
+def order_regions(graph: OperationGraph, control: Control) -> OrderedInside:
+    """Order the regions of a graph, for half of the time at most."""
+    rest_s = control.left_s / 2
 
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
         nonlocal rest_s
-        limit_s, since = max(0.0, rest_s / 2), time.monotonic()
-        with allowance(limit_s, deterministic, cancelled) as left:
+        since = time.monotonic()
+        with allowance(control.within(max(0.0, rest_s / 2))) as left:
             search = OrderSearch(region.graph, left)
             given_work = left.work_left
             search.run()
-            rest_s -= (given_work - left.work_left) / WORK_PER_S if deterministic else time.monotonic() - since
+            spent_s = (given_work - left.work_left) / WORK_PER_S if control.counts_work else time.monotonic() - since
+            rest_s -= spent_s
         return search.best(), max(0, search.bound - region.slack)
 
-    ordered = with_regions_ordered(graph, order_of)
-    if deterministic:
-        return OrderedInside(graph, ordered, time_limit_s, None)
-    return OrderedInside(graph, ordered, max(0.0, time_limit_s - (time.monotonic() - began)), began)
+    return OrderedInside(graph, with_regions_ordered(graph, order_of), control)
 
 
 class OrderSearch:

@@ -14,7 +14,7 @@ import pytest
 from memplan.capabilities.order.placement.joint import order_and_place
 from memplan.capabilities.order.search.nearness import nearby
 from memplan.capabilities.order.search.solve import order_operations
-from memplan.planner.errors import InputError, OperationsError, OptionError
+from memplan.planner.errors import InputError, OperationsError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
 from memplan.planner.operations.order_check import bytes_along, moves_of, peak_of
@@ -61,7 +61,7 @@ def test_a_plan_of_an_order_is_verified_and_no_lower_than_what_is_alive() -> Non
     for seed in seeds(20):
         rng = random.Random(seed)
         graph = with_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
-        placed = order_and_place(graph, control=DETERMINISTIC, time_limit_s=1)
+        placed = order_and_place(graph, DETERMINISTIC.within(1))
         best = order_operations(graph, deterministic=True)
         assert placed.placed is not None
         assert verify(placed.placed.problem, placed.placed.plan) == ()
@@ -99,46 +99,44 @@ def test_few_operations_are_moved_in_a_recorded_graph() -> None:
 
 def test_an_order_that_is_planned_with_less_may_have_more_alive() -> None:
     graph = layered_graph(random.Random(4), 40, 8)
-    alive, placed = (order_and_place(graph, control=DETERMINISTIC, time_limit_s=3, goal=g) for g in ("alive", "placed"))
+    alive, placed = (order_and_place(graph, DETERMINISTIC.within(3), goal=g) for g in ("alive", "placed"))
     assert alive.peak <= placed.peak
     assert (placed.placed_peak or 0) <= (alive.placed_peak or 0)
 
 
 def test_one_graph_has_one_plan_where_no_clock_decides() -> None:
     graph = random_tree(random.Random(1), 60)
-    first, second = (order_and_place(graph, control=DETERMINISTIC, time_limit_s=1) for _ in range(2))
+    first, second = (order_and_place(graph, DETERMINISTIC.within(1)) for _ in range(2))
     assert first == second
 
 
 def test_limits_are_kept() -> None:
     graph = layered_graph(random.Random(0), 60, 6)
-    assert order_and_place(graph, time_limit_s=0).peak > 0
+    assert order_and_place(graph, Control.of(0)).peak > 0
     cancelled = threading.Event()
     cancelled.set()
-    assert order_and_place(graph, control=Control(cancelled=cancelled)).peak > 0
-    with pytest.raises(OptionError, match="time_limit_s: must be at least 0 and finite, got -1"):
-        order_and_place(graph, time_limit_s=-1)
+    assert order_and_place(graph, Control(cancelled=cancelled)).peak > 0
     with pytest.raises(OperationsError, match="alignment: must be at least 1, got 0"):
-        order_and_place(graph, alignment=0)
+        order_and_place(graph, DETERMINISTIC, alignment=0)
 
 
 def test_offsets_are_aligned() -> None:
     graph = random_graph(random.Random(5), 8)
-    placed = order_and_place(graph, control=DETERMINISTIC, time_limit_s=1, alignment=64)
+    placed = order_and_place(graph, DETERMINISTIC.within(1), alignment=64)
     assert placed.placed is not None
     assert all(row.offset % 64 == 0 for row in placed.placed.plan.placements)
 
 
 @pytest.mark.parametrize("graph", [{}, {"size": [5], "kept": [0]}, {"ops": [{}]}, {"size": [0], "ops": [{"out": [0]}]}])
 def test_graphs_with_little_in_them_have_a_plan(graph: dict[str, Any]) -> None:
-    placed = order_and_place(graph_from(graph), control=DETERMINISTIC)
+    placed = order_and_place(graph_from(graph), DETERMINISTIC)
     assert placed.placed_status == "optimal"
 
 
 def test_tensors_in_one_place_are_one_stack_of_buffers() -> None:
     ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
     graph = graph_from({"size": [9, 9, 5, 5, 3], "kept": [4], "ops": [*ops, {"out": [4], "work": 1}]})
-    placed = order_and_place(graph, control=DETERMINISTIC)
+    placed = order_and_place(graph, DETERMINISTIC)
     assert placed.placed is not None
     assert (placed.placed_peak, placed.placed_status) == (9, "optimal")
     rows = {row.id: (row.size, row.intervals, row.alias_of) for row in placed.placed.problem.buffers}

@@ -68,7 +68,7 @@ def applied(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[
 def test_the_peak_is_that_of_the_best_orders_inside() -> None:
     for found in (
         order_operations(CALL, deterministic=True),
-        order_and_place(CALL, control=Control(counted_s=10.0)),
+        order_and_place(CALL, Control(counted_s=10.0)),
     ):
         assert (found.given_peak, found.peak, found.lower_bound, found.status) == (206, 107, 107, "optimal")
         assert [region.path for region in found.regions] == [(0, 0)]
@@ -112,7 +112,7 @@ def test_what_is_planned_has_the_orders_inside() -> None:
     for seed in range(12):
         rng = random.Random(seed)
         graph = with_regions(rng, random_graph(rng, 4), 1)
-        placed = order_and_place(graph, control=Control(counted_s=1.0), time_limit_s=1)
+        placed = order_and_place(graph, Control(counted_s=1.0))
         assert placed.placed is not None
         assert placed.ordered is not None
         assert verify(placed.placed.problem, placed.placed.plan) == ()
