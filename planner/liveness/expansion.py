@@ -88,7 +88,7 @@ class _Place(NamedTuple):
 
 
 Laid = Generator["Laid[Any]", Any, T]
-"""A layout that asks for those inside of it, one after the other, and is sent what each returns."""
+"""A layout that yields those inside of it, one after the other, and is sent what each returns."""
 
 
 def _lay_out(layout: Laid[T]) -> T:
