@@ -34,9 +34,6 @@ TABLE = "table"
 """The way to show a plan to people."""
 SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 
-ProblemFile = Annotated[
-    str, typer.Argument(metavar="PROBLEM", help="A file: JSON, CSV or a model, or - for standard input.")
-]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors to people.")]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]

@@ -13,14 +13,12 @@ from memplan.planner import __version__
 
 COMMANDS = {
     "solvers": "solvers.solver_list",
-    "model": "files.model",
-    "schema": "files.schema",
+    "schema": "solvers.schema",
     "bench": "solvers.bench",
     "serve": "service.serve",
     "scheduler": "service.scheduler",
     "worker": "service.worker",
     "keys": "service.keys",
-    "warm-up": "solvers.warm_up",
     "doctor": "solvers.doctor",
 }
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
@@ -31,8 +29,8 @@ LOCALS = {
 """From a capability to the module of this package that has what its command alone has: `LOCAL`, or `LOCALS` by name."""
 PANELS = {
     "Networks": ("order", "cascade", "schedule", "liveness", "shapes"),
-    "Files": ("convert", "compare", "model", "schema"),
-    "Solvers": ("solvers", "bench", "doctor", "warm-up"),
+    "Files": ("convert", "compare", "schema"),
+    "Solvers": ("solvers", "bench", "doctor"),
     "Service": ("serve", "scheduler", "worker", "keys"),
 }
 """The panels of the list of commands; all others are in the first, on plans."""
@@ -70,7 +68,7 @@ def _panel_of(name: str) -> str:
 def made(name: str) -> Any:
     """Return the function of a command, or the application of one with commands of its own."""
     if name in COMMANDS:
-        return getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name.replace("-", "_"))
+        return getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name)
     # Imported here: commands that are no capability's start without it.
     from memplan.api.cli.from_capability import command_of
     from memplan.capabilities.registry import CAPABILITIES

@@ -8,7 +8,7 @@ from typing import Any
 
 from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.convert.answer import Converted, RuntimeArena, WrittenFile, lines, write
-from memplan.capabilities.convert.options import PROGRAMS, TFLITE, ConvertOptions
+from memplan.capabilities.convert.options import MODELS, PROGRAMS, TFLITE, ConvertOptions
 from memplan.capabilities.convert.source import facts_of_source, program_of, with_program
 from memplan.capabilities.inputs import FILE, PLAN, Base64, problem_json
 from memplan.capabilities.plan.planning import planned
@@ -60,10 +60,17 @@ def convert(
     if target in PROGRAMS:
         return with_program(reader.imported, found, target)
     if target != "json":
-        data = FORMATS[target].write_problem(problem)
+        data = _integer_program(problem, target) if target in MODELS else FORMATS[target].write_problem(problem)
         return found.model_copy(update={"files": (WrittenFile.with_data("", data),)})
     its = program_of(file, reader.imported) if options.program else {}
     return found.model_copy(update={"problem": problem, **its})
+
+
+def _integer_program(problem: Problem, target: str) -> bytes:
+    # The libraries behind it take longer to import than most commands take to run.
+    from memplan.solvers.mip.model_file import write_model
+
+    return write_model(problem, f".{target}")
 
 
 def _as_bytes(file: bytes | Problem) -> bytes:

@@ -21,7 +21,9 @@ from memplan.systems.writing import EXPORTERS
 PROGRAMS = ("graph", "operations")
 """What is written of the operations in a file."""
 TFLITE = "tflite"
-TARGETS = (*formats.FORMATS, *PROGRAMS, *EXPORTERS)
+MODELS = ("lp", "mps")
+"""The integer program of a problem, to be read, or solved elsewhere."""
+TARGETS = (*formats.FORMATS, *PROGRAMS, *MODELS, *EXPORTERS)
 
 if TYPE_CHECKING:
     Target = str

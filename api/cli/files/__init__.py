@@ -1,1 +1,0 @@
-"""Commands that write a problem in forms that are no answer."""
