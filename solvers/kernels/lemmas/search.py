@@ -3,7 +3,7 @@
 Push any placement down: each buffer then lies at the least offset that it may have, or on the end of another one that
 it conflicts with. So a buffer rests at its low, which raises all that conflicts with it, or it is lifted to the least
 end of one of those. What both branches need, taken back over the move, is a lemma; it names few buffers, at lows that
-are often lower than those of the state, and refutes all states that require no less. `docs/proofs.md` proves the
+are often lower than those of the state, and refutes all states that require no less. `docs/certificates.md` proves the
 rules. Where a buffer has a choice of pools, it is in one of them.
 """
 
