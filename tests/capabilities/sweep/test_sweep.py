@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -68,30 +66,12 @@ def test_a_larger_size_lends_its_bound_and_its_proof_to_smaller_ones() -> None:
     assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("feasible", best.cost)
 
 
-def test_costs_never_rise_with_the_size() -> None:
-    points = informed(list(sweep(PROBLEM, {"fast": range(13)}, partial(planned, time_limit_s=5.0))))
-    costs = [point.plan.cost for point in points]
-    bounds = [point.plan.cost_lower_bound for point in points]
-    for values in (costs, bounds):
-        assert all(a is not None and b is not None and a >= b for a, b in pairwise(values))
-    assert costs[-1] == 0
-
-
 def test_a_plan_that_is_none_of_this_problem_is_no_start() -> None:
     other = Problem.model_validate({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})
     stranger = solve(other, time_limit_s=20)
     broken = solve(with_sizes(PROBLEM, {"fast": 9}), time_limit_s=20)
     for start in (stranger, broken):
         assert solve(with_sizes(PROBLEM, {"fast": 0}), time_limit_s=20, start=start).status == "optimal"
-
-
-def test_a_start_between_the_units_of_a_problem_sinks_to_whole_ones() -> None:
-    rows = [{"id": k, "size": 64, "start": 0, "end": 1} for k in range(2)]
-    problem = Problem.model_validate({"buffers": rows})
-    placements = [{"id": 0, "pool": "default", "offset": 3}, {"id": 1, "pool": "default", "offset": 100}]
-    start = Plan.model_validate({"placements": placements})
-    plan = solve(problem, time_limit_s=1e-9, start=start)
-    assert [place.offset for place in plan.placements] == [0, 64]
 
 
 def test_a_pool_that_is_not_there_is_refused() -> None:

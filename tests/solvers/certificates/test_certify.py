@@ -83,15 +83,6 @@ def test_what_a_profile_claims_is_certified_and_nothing_better_is(feature: str) 
                 assert not any(is_accepted(text, mutant(right, rng)) for _ in range(5))
 
 
-def test_where_the_last_pool_is_not_needed_a_profile_claims_so() -> None:
-    buffers = [{"id": k, "start": k, "end": k + 2, "size": 10 + k} for k in range(3)]
-    pools = [{"name": "fast", "size": 64}, {"name": "slow"}]
-    problem = Problem.model_validate({"buffers": buffers, "pools": pools})
-    assert certify(problem, solve(problem)).text.splitlines()[2] == "balanced 0 1 23 0"
-    assert certify(problem, solve(problem, profile="speed")).text.splitlines()[2] == "speed 0 1 23 0"
-    assert certify(problem, solve(problem, profile="size")).text.splitlines()[2] == "used 23 0"
-
-
 def test_decimal_prices_and_pools_that_load_alone_does_not_rule_out_are_certified() -> None:
     tight = full_load(3001, 12, 24, 4)
     rows = [row.model_dump(exclude_defaults=True) | {"pools": ("fast", "slow")} for row in tight.buffers]
@@ -142,20 +133,6 @@ def test_a_buffer_whose_alias_is_pinned_elsewhere_has_no_place() -> None:
     problem = Problem.model_validate({"buffers": rows})
     certificate = certify(problem, solve(problem))
     assert (certificate.kind, certificate.buffers) == ("live-set", ("a",))
-
-
-def test_pools_whose_rest_no_size_can_use_are_too_small() -> None:
-    rows = [{"id": k, "size": size, "start": 0, "end": 1} for k, size in enumerate((12, 9, 9))]
-    pools = [{"name": "fast", "size": 20}, {"name": "middle", "size": 11}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools})
-    certificate = certify(problem, solve(problem))
-    assert certificate.text.splitlines()[2:] == ["infeasible", "claim 20 11", "set time 0", "end @0:3:0:3"]
-
-
-def test_a_buffer_that_crosses_pages_wherever_it_lies_has_no_place() -> None:
-    row = {"id": "a", "size": 6, "start": 0, "end": 1, "no_cross": 6, "offset_mod": {"modulus": 6, "remainder": 5}}
-    problem = Problem.model_validate({"buffers": [row]})
-    assert certify(problem, solve(problem)).buffers == ("a",)
 
 
 @pytest.mark.parametrize("feature", ["pins", "everything"])
@@ -235,11 +212,3 @@ def test_where_all_plans_would_cost_the_same_and_less_lemmas_show_that_there_is_
     found = certify(problem, solve(problem, profile="speed"))
     assert (found.reason, found.left_open) == (None, None)
     assert found.text.splitlines()[2] == "speed 18 1 20 19 4"
-
-
-def test_a_buffer_that_is_too_large_for_its_pools_is_named_though_another_one_is_larger() -> None:
-    rows = [{"id": 0, "size": 12, "start": 0, "end": 1}, {"id": 1, "size": 11, "start": 0, "end": 1, "pools": ["slow"]}]
-    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "fast", "size": 20}, {"name": "slow"}]})
-    plan = solve(problem, profile="size").model_copy(update={"proof": None})
-    lines = certify(problem, plan).text.splitlines()
-    assert lines[2:5] == ["used 12 11", "claim 20 10", "end !1"]

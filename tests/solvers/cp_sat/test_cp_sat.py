@@ -21,9 +21,8 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 from tests.support import oracle, public_problems
 from tests.support.depth import seeds
-from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
-from tests.support.tiny import CONSTRAINED, FEATURES, random_tiny
+from tests.support.tiny import CONSTRAINED
 
 
 @dataclass(frozen=True)
@@ -79,19 +78,6 @@ def assert_agrees(problem: Problem, outcome: Outcome) -> None:
         assert outcome.stop_reason == "proved"
 
 
-def test_it_agrees_with_brute_force_on_every_feature() -> None:
-    problems = list(FEATURES.values())
-    for problem, outcome in zip(problems, outcomes(problems), strict=True):
-        assert_agrees(problem, outcome)
-
-
-@pytest.mark.drawn
-def test_it_agrees_with_brute_force_on_random_problems() -> None:
-    problems = [random_tiny(seed) for seed in seeds(50, 1000)]
-    for problem, outcome in zip(problems, outcomes(problems), strict=True):
-        assert_agrees(problem, outcome)
-
-
 @pytest.mark.drawn
 def test_it_agrees_with_brute_force_on_constraints() -> None:
     problems = [*CONSTRAINED.values(), *(tied_problem(seed) for seed in seeds(25, 900))]
@@ -127,15 +113,6 @@ def test_hard_problems_are_packed_at_their_bound_by_short_questions() -> None:
     problems = [public_problems.problem(f"minimalloc/{name}.1048576.csv") for name in "CHK"]
     for outcome in outcomes(problems, limit_s=60):
         assert outcome.stop_reason == "proved"
-
-
-def test_with_a_work_limit_it_finds_the_same_plan_again() -> None:
-    problem = random_problem(5, 60, frozenset({"conflicts", "alignment", "reserved"}))
-    first, second = outcomes([problem, problem], limit_s=60, deterministic=True)
-    assert first.best is not None
-    assert second.best is not None
-    assert first.best.offset.tolist() == second.best.offset.tolist()
-    assert first.bound == second.bound
 
 
 def test_numbers_beyond_its_own_are_refused_in_its_log_and_nothing_is_claimed() -> None:

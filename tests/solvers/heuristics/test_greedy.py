@@ -10,7 +10,6 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.objective import total_cost
 from memplan.planner.model.problem import Problem
 from memplan.solvers.heuristics import greedy
-from memplan.solvers.packing.orders import RULES
 from memplan.solvers.search.incumbent import Search
 from tests.support import public_problems
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem
@@ -123,17 +122,6 @@ def test_pairs_with_a_weight_lie_in_different_banks_where_there_is_room(
     )
     assert search.best is not None
     assert search.best.score == score
-
-
-def test_it_stops_at_the_first_order_that_meets_the_bound() -> None:
-    search = solved(problem_of(row("a", 3, 0, 2), row("b", 5, 1, 3)))
-    assert search.best is not None
-    assert search.best.by == f"greedy:{RULES[0].name}"
-    assert search.stop_reason == "proved"
-
-
-def test_without_time_nothing_is_tried() -> None:
-    assert solved(random_problem(1, 20), limit_s=0).best is None
 
 
 def test_sums_of_sizes_beyond_int64_are_planned_exactly() -> None:

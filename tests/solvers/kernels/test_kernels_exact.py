@@ -9,7 +9,6 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact.components import split
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.exact.nogoods import enlarged, slot
 from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, search
 from memplan.solvers.kernels.exact.sections import Sections
 from memplan.solvers.kernels.exact.state import State
@@ -111,18 +110,6 @@ def test_nogoods_save_nodes() -> None:
     assert with_them < without
 
 
-def test_a_larger_table_knows_all_that_a_smaller_one_did() -> None:
-    (part,) = split(compile_problem(full_load(3, n=20)))
-    nogoods = new_nogoods()
-    load = int(part.sections.size[part.sections.member[: part.sections.member_first[1]]].sum())
-    _, fresh, _, _ = ask(part.sections, load, nogoods)
-    larger = enlarged(nogoods, 1 << 12)
-    assert sorted(larger[larger.any(axis=1)].tolist()) == sorted(nogoods[nogoods.any(axis=1)].tolist())
-    assert all(slot(larger, int(key)) == row for row, key in enumerate(larger[:, 0]) if larger[row].any())
-    _, again, _, _ = ask(part.sections, load, larger)
-    assert again < fresh
-
-
 def test_offsets_that_are_found_keep_neighbours_apart_and_under_the_capacity() -> None:
     for seed in range(20):
         (part, *_) = split(compile_problem(full_load(seed, n=20)))
@@ -144,19 +131,6 @@ def test_a_guide_comes_before_the_order() -> None:
     assert ask(part.sections, 9)[-1].tolist() == [4, 7, 0]
     for guide in ([0, 3, 5], [2, 0, 5], [6, 0, 2]):
         assert ask(part.sections, 9, guide=np.array(guide))[-1].tolist() == guide
-
-
-@pytest.mark.drawn
-def test_an_exhausted_search_has_taken_every_move_back() -> None:
-    for feature in FEATURES:
-        for seed in seeds(10):
-            for part in split(compile_problem(tight_problem(seed, feature))):
-                before, after = State.for_sections(part.sections), State.for_sections(part.sections)
-                for capacity in range(30):
-                    if ask(part.sections, capacity, state=after)[0] == EXHAUSTED:
-                        ask(part.sections, capacity, state=before, node_limit=1)
-                        for name in ("low", "floor", "ready", "left", "slack", "crossing", "key"):
-                            assert (getattr(before, name) == getattr(after, name)).all(), (feature, seed, name)
 
 
 def test_a_raised_flag_stops_the_kernel() -> None:

@@ -7,11 +7,6 @@ from tests.support.depth import DEPTH
 
 
 @pytest.mark.drawn
-def test_it_agrees_with_brute_force_on_every_feature() -> None:
-    engine_checks.check_that_it_agrees_with_brute_force("cbc", count=15 * DEPTH)
-
-
-@pytest.mark.drawn
 def test_it_keeps_every_constraint() -> None:
     engine_checks.check_that_it_keeps_every_constraint("cbc", count=15 * DEPTH)
 
@@ -31,7 +26,3 @@ def test_its_clock_is_that_of_the_deadline_and_not_the_processor_time() -> None:
 
 def test_large_sizes_make_no_false_claim() -> None:
     engine_checks.check_that_large_sizes_make_no_false_claim("cbc")
-
-
-def test_limited_work_gives_the_same_twice() -> None:
-    engine_checks.check_that_limited_work_gives_the_same_twice("cbc")

@@ -11,11 +11,6 @@ from tests.support.tied_problems import tied_problem
 
 
 @pytest.mark.drawn
-def test_it_agrees_with_brute_force_on_every_feature() -> None:
-    engine_checks.check_that_it_agrees_with_brute_force("highs", count=40 * DEPTH)
-
-
-@pytest.mark.drawn
 def test_it_keeps_every_constraint() -> None:
     engine_checks.check_that_it_keeps_every_constraint("highs", count=20 * DEPTH)
 
@@ -31,10 +26,6 @@ def test_it_takes_the_start() -> None:
 
 def test_large_sizes_make_no_false_claim() -> None:
     engine_checks.check_that_large_sizes_make_no_false_claim("highs")
-
-
-def test_limited_work_gives_the_same_twice() -> None:
-    engine_checks.check_that_limited_work_gives_the_same_twice("highs")
 
 
 def test_an_optimum_within_the_gap_is_no_bound() -> None:

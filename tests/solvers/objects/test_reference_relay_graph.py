@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from lab.relay_storages import Bundle, Item, Operation, RelayCall, RelayParameter, Reshape, Storage, plan_storages
-from memplan.planner.errors import ProblemError
+from lab.relay_storages import Operation, RelayCall, RelayParameter, Storage, plan_storages
 from memplan.solvers.objects.relay_tokens import TensorType
 
 BUFFER = TensorType((1,), "uint8")
@@ -95,51 +92,3 @@ def test_a_texture_that_need_not_grow_is_preferred_and_of_those_the_closest() ->
     end = [RelayCall("end", tuple(sizes), (BUFFER,)), RelayCall("next", ("end",), (SQUARE,))]
     plan = plan_storages([*makers, *calls, *end], ["next"])
     assert plan.ids["next"] == plan.ids["close"]
-
-
-@pytest.mark.parametrize(
-    ("operations", "results", "sentence"),
-    [
-        ([RelayCall("a", ("b",), ())], [], 'operations[0]: must take values of operations before it, got "b"'),
-        ([RelayParameter("a", BUFFER)] * 2, [], 'operations[1].name: must be unique, got "a" again'),
-        ([RelayParameter("a", BUFFER)], ["b"], 'results[0]: must name an operation, got "b"'),
-        (
-            [RelayParameter("a", BUFFER), Item("b", "a", 1)],
-            [],
-            "operations[1].index: must be at least 0 and below 1, got 1",
-        ),
-        (
-            [RelayParameter("a", BUFFER), Bundle("b", ("a", "a")), Reshape("c", "b", BUFFER)],
-            [],
-            "operations[2].input: must be one tensor, got 2",
-        ),
-    ],
-)
-def test_operations_that_make_no_sense_are_named(
-    operations: list[Operation], results: list[str], sentence: str
-) -> None:
-    with pytest.raises(ProblemError) as caught:
-        plan_storages(operations, results)
-    assert caught.value.sentences == (sentence,)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"shape": ("n", 4)}, 'shape[0]: must be a number of at least 0, got "n"'),
-        ({"shape": (4, -1)}, "shape[1]: must be a number of at least 0, got -1"),
-        ({"shape": (4,), "dtype": "float"}, 'dtype: must be a type such as float32 or int8x4, got "float"'),
-        (
-            {"shape": (4,), "scope": "global.texture"},
-            "shape: must have at least 2 axes in global.texture, got [4]",
-        ),
-        (
-            {"shape": (4,), "scope": "local"},
-            'scope: must be global, global.texture, global.texture-nhwc, global.texture-weight, got "local"',
-        ),
-    ],
-)
-def test_tensors_without_a_size_are_refused(wrong: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ProblemError) as caught:
-        TensorType(**wrong)
-    assert caught.value.sentences == (sentence,)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from memplan.planner.instance.compile import compile_problem
@@ -66,24 +64,3 @@ def test_rules_work_without_lifetimes_and_without_buffers() -> None:
     for rule in (*RULES, *COST_RULES):
         assert sorted(rule.order(Traits(bare)).tolist()) == [0, 1]
         assert rule.order(Traits(empty)).tolist() == []
-
-
-def test_orders_do_not_depend_on_the_unit_of_sizes() -> None:
-    for rule in RULES:
-        orders = [
-            rule.order(Traits(replace(instance, size=instance.size * k))).tolist()
-            for instance in [compile_problem(random_problem(2, 40))]
-            for k in (1, 3, 2**20)
-        ]
-        assert orders[0] == orders[1] == orders[2], rule.name
-
-
-def test_names_tell_the_rules_apart() -> None:
-    names = [rule.name for rule in (*RULES, *COST_RULES)]
-    assert len(set(names)) == len(names)
-    assert Rule(("size",), "start").name == "size"
-    assert (
-        Rule(("size", "sqrt life"), "end", 1.5, peak_first=True, best_fit=True).name
-        == "peak-size*sqrt-life-band1.5-end-best"
-    )
-    assert Rule((), "end").name == "end"

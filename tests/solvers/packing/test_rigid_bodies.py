@@ -7,7 +7,6 @@ import pytest
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.packing.rigid_bodies import Bodies, Body, Page, first_multiple
 from tests.support.depth import seeds
@@ -38,24 +37,9 @@ def test_a_body_finds_the_next_offset_that_suits_its_grid_and_its_pages() -> Non
             assert body.next(at) == min((x for x in legal if x >= at), default=None)
 
 
-def test_a_page_far_from_the_grid_is_found_at_once() -> None:
-    body = Body((0,), (0,), 1, 2**40 + 15, 2**62, (Page(2**21 - 9, 0, 2**21 - 9),))
-    at = body.next(0)
-    assert at is not None
-    assert (at - 1) % (2**40 + 15) == 0
-    assert at % (2**21 - 9) == 0
-
-
 def instance_of(*buffers: dict[str, Any], **rest: Any) -> Instance:
     rows = [{"id": k, "size": 4, "start": 0, "end": 9} | row for k, row in enumerate(buffers)]
     return compile_problem(Problem.model_validate({"buffers": rows, **rest}))
-
-
-def test_an_order_is_grouped_by_bodies_in_the_order_in_which_these_come() -> None:
-    instance = instance_of({}, {}, {}, {"relative": {"to": 1, "offset": 4}})
-    positions, first = Bodies(instance, 0).grouped(column([2, 3, 0, 1]))
-    assert positions.tolist() == [0, 1, 3, 2]
-    assert first.tolist() == [0, 1, 3, 4]
 
 
 def glued(instance: Instance, *pairs: tuple[int, int]) -> list[tuple[int, ...]]:

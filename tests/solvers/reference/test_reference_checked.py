@@ -15,11 +15,10 @@ from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import checked
-from memplan.solvers.reference.table import BY_NAME, PLANNERS
+from memplan.solvers.reference.table import BY_NAME
 from memplan.solvers.reference.tensors import Placed, StopCheck
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.incumbent import Search
-from memplan.solvers.search.result import Progress
 from tests.support import oracle
 from tests.support.tiny import FEATURES, random_tiny
 
@@ -64,19 +63,6 @@ def test_a_planner_refuses_explains_or_gives_a_plan_that_holds(name: str, planne
             assert plan.cost is None or plan.cost == pytest.approx(least[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("planner", PLANNERS, ids=lambda planner: planner.name)
-def test_a_planner_can_be_loaded_and_says_where_it_is_from(planner: ReferencePlanner) -> None:
-    assert callable(planner.load())
-    assert planner.source.count(":") >= 1
-    assert "(" not in planner.name
-
-
-@pytest.mark.parametrize("planner", BY_NAME)
-def test_the_same_problem_gives_the_same_plan(planner: str) -> None:
-    plans = [solve(FEATURES["plain"], solver=planner, deterministic=True) for _ in range(2)]
-    assert plans[0].model_dump_json() == plans[1].model_dump_json()
-
-
 def test_what_a_planner_cannot_express_is_named() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["holes"], solver=GREEDY)
@@ -117,12 +103,6 @@ def test_a_plan_is_optimal_where_the_bound_says_so_and_else_has_no_reason_to_sto
     assert plan_of(TIGHT, accept="40%").stop_reason == "accepted"
     assert plan_of(TIGHT, accept="30%").stop_reason is None
     assert plan_of({**TIGHT, "objective": "fit"}).stop_reason == "accepted"
-
-
-def test_each_plan_is_reported_as_progress() -> None:
-    told: list[Progress] = []
-    solve(Problem.model_validate(TIGHT), solver=GREEDY, control=Control(report=told.append))
-    assert [(now.peak, now.lower_bound, now.by) for now in told] == [(16, 12, GREEDY)]
 
 
 def test_a_cancelled_planner_says_that_it_was_stopped() -> None:
