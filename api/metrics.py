@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextvars import ContextVar
 from functools import partial
 from typing import Literal
 
@@ -40,6 +41,8 @@ _SHARED = frozenset({"workers", "places"})
 
 Place = Literal["server", "worker"]
 Lookup = Literal["hit", "started_from", "joined", "miss"]
+LOOKUP: ContextVar[str] = ContextVar("lookup", default="miss")
+"""What was found of the problem that this task looked up: `hit` or `miss`."""
 
 
 class Metrics:
@@ -90,6 +93,7 @@ class Metrics:
     def looked_up(self, result: Lookup) -> None:
         """Count a problem that was looked up among the known plans."""
         self._lookups.labels(result).inc()
+        LOOKUP.set("hit" if result == "hit" else "miss")
 
     def refused(self, reason: str) -> None:
         """Count a request that was refused, by the name of its error."""

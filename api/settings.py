@@ -86,7 +86,8 @@ class Settings(BaseSettings):
     scheduler: Annotated[str, AfterValidator(_address)] | None = None
 
     # Limits
-    max_body_bytes: int = Field(default=128 * 2**20, ge=1)
+    max_body_bytes: int = Field(default=16 * 2**20, ge=1)
+    max_model_bytes: int = Field(default=128 * 2**20, ge=1)
     max_request_memory_bytes: int = Field(default=3 * 2**30, ge=1)
     max_held_bytes: int | None = Field(default=None, ge=1)
     max_buffers: int = Field(default=5_000_000, ge=1)

@@ -6,26 +6,21 @@ import gc
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import cast
 
 from anyio import to_thread
 from fastapi import FastAPI
-from starlette.types import Receive, Scope, Send
 
 from memplan.api.cluster.cluster import WorkersAt
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth.gate import PlainRoute
-from memplan.api.http.middleware import Direct, Envelope
-from memplan.api.http.openapi.capability_schemas import MODELS
-from memplan.api.http.openapi.schemas import add_schemas
+from memplan.api.http.middleware import Envelope
+from memplan.api.http.openapi import describe
 from memplan.api.http.problem_details import add_error_answers
-from memplan.api.http.routes import batch, health, job_contents, jobs, metrics, page, plan, plans, questions, solvers
+from memplan.api.http.routes import batch, job_contents, jobs, page, plans, questions, server
 from memplan.api.readiness import warm_up
 from memplan.api.settings import Settings, read_settings
 from memplan.planner import __version__
 
 _DESCRIPTION = "A pool and an offset for every buffer, with a proof or an honest gap, on time, verified."
-
 _TURN_S = 0.001
 """The time after which a thread that works lets the event loop go on, if it waits."""
 _COLLECTED_AT = 10_000, 20, 20
@@ -39,7 +34,7 @@ def create_app(settings: Settings | None = None, workers: WorkersAt | None = Non
 
     `workers` are those of the parent, for one of several server processes.
     """
-    app = _App(
+    app = FastAPI(
         title="memplan",
         version=__version__,
         description=_DESCRIPTION,
@@ -48,30 +43,12 @@ def create_app(settings: Settings | None = None, workers: WorkersAt | None = Non
         redoc_url=None,
     )
     service = app.state.service = Service(settings or read_settings(), workers)
-    for module in (plan, plans, questions, jobs, job_contents, batch, solvers, health, metrics, page):
+    for module in (questions, plans, jobs, job_contents, batch, server, page):
         app.include_router(module.router)
     add_error_answers(app)
-    timeout_s = service.settings.body_timeout_s
-    app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies, body_timeout_s=timeout_s)
-    app.direct = Direct(cast(PlainRoute, plan.router.routes[0]), "POST")
-    app.enveloped = Envelope(app.direct, service.metrics, service.bodies, timeout_s)
-    add_schemas(app, MODELS)
+    app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies)
+    describe(app)
     return app
-
-
-class _App(FastAPI):
-    """FastAPI's app, but for the calls asked for most, which pass none of its layers: these take a tenth of a hit."""
-
-    direct: Direct
-    enveloped: Envelope
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a call on, as ASGI has it."""
-        if self.direct.takes(scope):
-            scope["app"] = self
-            await self.enveloped(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
 
 
 @asynccontextmanager

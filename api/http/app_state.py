@@ -1,4 +1,4 @@
-"""The state that the calls of one server share: settings, store, admission queue, and threads to work in."""
+"""The state that the calls of one server share: settings, store, plans, workers, and threads to work in."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -16,20 +14,17 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
 from memplan.api.cluster.cluster import Cluster, WorkersAt
-from memplan.api.http.auth.gate import KeyGate, look_up
-from memplan.api.http.limits.held_bodies import HeldBytes
+from memplan.api.http.auth import KeyGate, look_up
+from memplan.api.http.bodies import HeldBytes
 from memplan.api.http.middleware import Streams
-from memplan.api.http.requests.readers import LARGE_BYTES, Readers
-from memplan.api.http.requests.submissions import GRACE_S
-from memplan.api.http.written_answers import WrittenAnswers
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.jobs.work import Services
 from memplan.api.metrics import COUNTS_FOLDER, Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
 from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.cache.compiled_problem import Readings
 from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.service.cache.written_plans import WrittenPlans
 from memplan.api.service.long_places import LongPlaces
 from memplan.api.service.plan_service import PlanService
 from memplan.api.service.reasoned_plans import ReasonedPlans
@@ -37,27 +32,21 @@ from memplan.api.service.recent_keys import RecentKeys
 from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
-from memplan.api.store.caller import Caller
 from memplan.api.store.store import Store
 from memplan.solvers.search.deadline import Deadline
 
 T = TypeVar("T")
+MOST_STREAMS = 1000
+SMALL_BYTES = 32 * 2**10
+"""What is read of a body up to this size takes less time than handing it to a thread; of a larger one, a thread does
+it, and of those above the second size one at a time: a parser holds the interpreter.
+"""
+_LARGE_BYTES = 2**20
 _NOTE_EVERY_S = 1.0
+_GRACE_S = 0.25
+"""The time after its deadline in which what is read is still waited for; an answer is late after half a second."""
 _WATCHED_AFTER_S = 0.01
 """The time after which it is watched whether a client hangs up: most answers are there sooner, and the task costs."""
-
-
-@dataclass(frozen=True)
-class _Threads:
-    """Threads that work for requests, and the turns of those that wait for one."""
-
-    limiter: CapacityLimiter
-    turns: AdmissionQueue
-
-    @classmethod
-    def of(cls, count: int) -> _Threads:
-        """Return so many."""
-        return cls(CapacityLimiter(count), AdmissionQueue(count, 0))
 
 
 class Service:
@@ -75,11 +64,9 @@ class Service:
         self.settings, self._workers_at = settings, workers
         self.gate = KeyGate(settings, self.find_key)
         self.metrics = Metrics()
-        self.bodies = HeldBytes.under(settings)
-        self.streams = Streams(settings.max_streams)
-        self.readers = Readers(settings)
-        self.readings = Readings(settings.cache_memory_bytes // 8)
-        self.written = WrittenAnswers(settings.cache_memory_bytes * 5 // 8)
+        self.bodies = HeldBytes.of(settings.max_body_bytes)
+        self.streams = Streams(MOST_STREAMS)
+        self.written = WrittenPlans(settings.cache_memory_bytes // 2)
         together = os.environ.get(COUNTS_FOLDER)
         folder = None if together is None else Path(together)
         usually = 0 if settings.scheduler else settings.workers
@@ -90,8 +77,7 @@ class Service:
             Check(self._stores, "memplan: could not store"),
             Check(self._has_workers, "memplan: no worker is there"),
         )
-        # Those for large bodies wait for their readers.
-        self._short_work, self._long_work = _Threads.of(settings.solves), _Threads.of(max(2, settings.solves))
+        self._threads, self._for_large = CapacityLimiter(max(2, settings.solves)), CapacityLimiter(1)
         self._callers: set[asyncio.Event] = set()
         self._enders: list[Callable[[], None]] = []
         self._is_stopping = False
@@ -106,18 +92,15 @@ class Service:
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder)
         stack.callback(self.store.close)
-        stack.callback(self.readers.close)
-        starting = self.readers.start()
         self.cluster = await Cluster.open(settings, self.metrics.lost_worker, self._workers_at)
         stack.push_async_callback(self.cluster.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
         self.working = WorkService(self.cluster, self.queue, self.metrics)
         plans = PlanService(self.cache, self.cluster, self.queue, self.metrics, settings.solves)
         self.solving = ReasonedPlans(plans, self.working)
-        services = Services(self.solving, self.working, self.readers.compiled)
+        services = Services(self.solving, self.working)
         self.jobs = await stack.enter_async_context(open_jobs(self.store, services, self.queue, self.metrics, settings))
-        await to_thread.run_sync(starting.join)
-        self._enders += [self.readers.stop, self.jobs.stop]
+        self._enders.append(self.jobs.stop)
         if self.metrics.is_one_of_several:
             noting = asyncio.create_task(self._note())
             stack.callback(noting.cancel)
@@ -150,37 +133,20 @@ class Service:
         await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 
-    async def briefly(self, work: Callable[[], T], request: Request, n_bytes: int = 0) -> T:
-        """Do work of seconds at most (parsing, verifying) in a thread, so that the event loop goes on.
+    async def run(self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True) -> T:
+        """Do work on so many bytes that is no search: here if it is short, else in a thread."""
+        if is_short and n_bytes <= SMALL_BYTES:
+            return work()
+        limiter = self._threads if n_bytes <= _LARGE_BYTES else self._for_large
+        return await to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
 
-        Callers take turns; and what is made of few bytes never waits for what is made of many, which the request's body
-        has, or `n_bytes` tells.
-        """
-        threads = self._long_work if max(n_bytes, request.state.body_share.held) > LARGE_BYTES else self._short_work
-        caller = Caller.of(request).key_id
-        await threads.turns.take(inf, caller=caller, may_be_refused=False)
+    async def run_by(self, deadline: Deadline, work: Callable[[], T], n_bytes: int, *, is_short: bool) -> T:
+        """Do work as `run` does; raises NotInTimeError soon after the deadline, and lets what comes later be lost."""
         try:
-            return await to_thread.run_sync(work, limiter=threads.limiter)
-        finally:
-            threads.turns.leave(caller)
-
-    async def in_time(
-        self, work: Callable[[], T], request: Request, deadline: Deadline, forget: Callable[[T], object] = id
-    ) -> T:
-        """Do work briefly; raises NotInTimeError soon after the deadline, and lets what comes later be forgotten."""
-        working = asyncio.create_task(self.briefly(work, request))
-        try:
-            await asyncio.wait({working}, timeout=max(0.0, deadline.left_s) + GRACE_S)
-        finally:
-            if not working.done():
-                working.add_done_callback(partial(_forgotten, forget))
-        if working.done():
-            return working.result()
-        raise NotInTimeError("body: could not be read within its time limit")
-
-    async def soon(self, work: Callable[[], T], request: Request, is_short: bool) -> T:
-        """Do work that takes less time than handing it to a thread under load, if it `is_short`; else briefly."""
-        return work() if is_short else await self.briefly(work, request)
+            async with asyncio.timeout(max(0.0, deadline.left_s) + _GRACE_S):
+                return await self.run(work, n_bytes, is_short=is_short)
+        except TimeoutError:
+            raise NotInTimeError("body: could not be read within its time limit") from None
 
     @asynccontextmanager
     async def caller(self, request: Request) -> AsyncIterator[asyncio.Event]:
@@ -189,13 +155,16 @@ class Service:
         self._callers.add(cancelled)
         if self._is_stopping:
             cancelled.set()
-        watcher = _Watcher(request, cancelled)
-        begins = asyncio.get_running_loop().call_later(_WATCHED_AFTER_S, watcher.begin)
+        watching: list[asyncio.Task[None]] = []
+        begin = asyncio.get_running_loop().call_later(
+            _WATCHED_AFTER_S, lambda: watching.append(asyncio.create_task(_watch(request, cancelled)))
+        )
         try:
             yield cancelled
         finally:
-            begins.cancel()
-            watcher.end()
+            begin.cancel()
+            for task in watching:
+                task.cancel()
             self._callers.discard(cancelled)
 
     def stop(self) -> None:
@@ -207,28 +176,8 @@ class Service:
             end()
 
 
-def _forgotten(forget: Callable[[T], object], working: asyncio.Task[T]) -> None:
-    if not working.cancelled() and working.exception() is None:
-        forget(working.result())
-
-
-class _Watcher:
-    """Waits for a client to hang up; the body has been read, so nothing else can come."""
-
-    def __init__(self, request: Request, cancelled: asyncio.Event) -> None:
-        self._request, self._cancelled = request, cancelled
-        self._waiting: asyncio.Task[None] | None = None
-
-    def begin(self) -> None:
-        """Begin to wait."""
-        self._waiting = asyncio.create_task(self._wait())
-
-    def end(self) -> None:
-        """Wait no more."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-
-    async def _wait(self) -> None:
-        while (await self._request.receive())["type"] != "http.disconnect":
-            pass
-        self._cancelled.set()
+async def _watch(request: Request, cancelled: asyncio.Event) -> None:
+    """Wait for a client to hang up; the body has been read, so nothing else can come."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    cancelled.set()

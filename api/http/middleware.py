@@ -1,8 +1,7 @@
-"""The layers around requests: id, share of the bytes held, headers, log and metrics; and a short way to one route."""
+"""The layers around requests: id, share of the bytes held, headers, log and metrics."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import secrets
@@ -10,13 +9,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memplan.api.http.auth.gate import PlainRoute
-from memplan.api.http.limits.heads import LargeHeadersError, LongTargetError, check_head
-from memplan.api.http.limits.held_bodies import HeldBytes, HeldShare
-from memplan.api.http.problem_details import log_failure, problem_details, refusal
+from memplan.api.http.bodies import HeldBytes, HeldShare
+from memplan.api.http.problem_details import log_failure, problem_details
 from memplan.api.logs import REQUEST
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError
@@ -26,8 +23,6 @@ _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 """The paths that machines request every few seconds; a server that is not ready logs that itself."""
 _HUNG_UP = 499
-_PART_BYTES = 2**18
-"""The bytes of an answer that are handed to the connection at a time: one of many megabytes would be copied at once."""
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -64,8 +59,8 @@ class Envelope:
     where that was, but never what a caller sent. A client that hangs up while it sends is no failure.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, bodies: HeldBytes, body_timeout_s: float) -> None:
-        self.app, self.metrics, self.bodies, self.body_timeout_s = app, metrics, bodies, body_timeout_s
+    def __init__(self, app: ASGIApp, metrics: Metrics, bodies: HeldBytes) -> None:
+        self.app, self.metrics, self.bodies = app, metrics, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, as ASGI has it."""
@@ -79,7 +74,7 @@ class Envelope:
         started, status = time.monotonic(), _HUNG_UP
         known = (value for name, value in scope["headers"] if name == b"x-request-id" and _ID.fullmatch(value))
         request_id = next(known, None) or secrets.token_hex(8).encode()
-        share = scope.setdefault("state", {})["body_share"] = HeldShare(self.bodies, self.body_timeout_s)
+        share = scope.setdefault("state", {})["body_share"] = HeldShare(self.bodies)
 
         async def framed(message: Message) -> None:
             nonlocal status
@@ -89,21 +84,13 @@ class Envelope:
                 wanted = _HEADERS_OF_HTTPS if scope.get("scheme") == "https" else _HEADERS
                 headers += [header for header in wanted if header[0] not in present]
                 message["headers"] = [*headers, (b"x-request-id", request_id)]
-            elif len(message.get("body", b"")) > _PART_BYTES:
-                for part in _parts(message):
-                    await send(part)
-                    await asyncio.sleep(0)  # others have their turn
-                return
             await send(message)
 
         token = REQUEST.set(request_id.decode())
         try:
-            check_head(scope)
             await self.app(scope, receive, framed)
         except ClientDisconnect:
             pass
-        except (LongTargetError, LargeHeadersError) as error:
-            await problem_details(error.status, (str(error),))(scope, receive, framed)
         except Exception as error:  # the border: what is not known here is a fault of the program
             log_failure(error, scope["path"])
             if status != _HUNG_UP:
@@ -128,37 +115,3 @@ class Envelope:
             "key": None if caller is None else caller.name,
         }
         _LOG.info("%s %s %d %.4f s", scope["method"], route, status, seconds, extra=facts)
-
-
-def _parts(message: Message) -> Iterator[Message]:
-    """Yield a large part of an answer in smaller ones."""
-    body, ends_here = memoryview(message["body"]), not message.get("more_body", False)
-    for at in range(0, len(body), _PART_BYTES):
-        is_last = at + _PART_BYTES >= len(body)
-        yield {**message, "body": body[at : at + _PART_BYTES], "more_body": not (is_last and ends_here)}
-
-
-class Direct:
-    """Answers the calls of one plain route as an app would that has no other layers, errors included."""
-
-    def __init__(self, route: PlainRoute, method: str) -> None:
-        self._route, self._method = route, method
-        self._handle = route.get_route_handler()
-
-    def takes(self, scope: Scope) -> bool:
-        """Return True for a call of the route."""
-        is_of_http: bool = scope["type"] == "http"
-        return is_of_http and scope["path"] == self._route.path and scope["method"] == self._method
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call of the route, as ASGI has it."""
-        scope["route"] = self._route
-        request = Request(scope, receive, send)
-        try:
-            answer = await self._handle(request)
-        except Exception as error:
-            told = refusal(request, error)
-            if told is None:
-                raise
-            answer = told
-        await answer(scope, receive, send)

@@ -17,10 +17,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memplan.api.cluster.task import LostWorkersError
-from memplan.api.logs import PROBLEMS
 from memplan.api.refusals import RefusalError, UnavailableError
+from memplan.api.requests import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.planner.errors import FormatError, InputError, shown
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.ways import ways
 
 MEDIA_TYPE = "application/problem+json"
@@ -30,7 +31,8 @@ _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AFTER_LOSSES_S = 60.0
 """The seconds after which to come back with a problem that workers died of, or that came when they did."""
 _PATH_SHOWN = 200
-_TITLES = {413: "Content Too Large", 414: "URI Too Long", 422: "Unprocessable Content"}
+_JOBS = "/v1/jobs/"
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 """The phrases of RFC 9110 that differ from those of older Pythons."""
 
 
@@ -48,14 +50,6 @@ class ProblemDetails(BaseModel):
     detail: str
     errors: list[str]
     hints: list[str] = Field(default=[])
-
-
-class TooLargeError(InputError):
-    """The body, or the problem in it, is larger than this server takes."""
-
-
-class MediaTypeError(InputError):
-    """The body's media type, its charset or its coding is not one that is read here."""
 
 
 def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None) -> Response:
@@ -120,25 +114,29 @@ async def _on_purpose(request: Request, error: Exception) -> Response:
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
-    path = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
-    sentences = {404: f"path: nothing is at {path}", 405: f"method: {request.method} is not for {path}"}
-    return problem_details(
-        error.status_code, (sentences.get(error.status_code, str(error.detail)),), dict(error.headers or {})
-    )
+    told = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
+    known = [*request.app.openapi()["paths"]]
+    job_id = path.removeprefix(_JOBS)
+    sentence = str(error.detail)
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        sentence = f"method: must be {allowed} for {told}, got {request.method}"
+    elif error.status_code == 404 and path.startswith(_JOBS) and "/" not in job_id:
+        sentence = f"job: there is no {shown(job_id)}, or none that this key may see: it was forgotten, or never was"
+    elif error.status_code == 404:
+        near = did_you_mean(re.sub(r"^/(v\d+/)?", "/v1/", path), known) or did_you_mean(path, known)
+        sentence = f"path: nothing is at {told}{near or ' (GET /docs shows all calls)'}"
+    return problem_details(error.status_code, (sentence,), dict(error.headers or {}))
 
 
 def log_failure(error: Exception, path: str | None) -> None:
     """Log where the program failed, but never what a caller sent."""
     frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
     _LOG.error("%s at %s\n%s", type(error).__name__, path, frames)
-    PROBLEMS.info("what failed: %s", error)
-
-
-_OF_HEADS = (414, 431)
 
 
 def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe, for OpenAPI, the errors that a call can answer with, and those of its head, which every call has."""
+    """Describe, for OpenAPI, the errors that a call can answer with."""
     says = {
         400: "The body is not JSON, or not CSV.",
         401: "No key came, or none that is known or still holds.",
@@ -147,16 +145,12 @@ def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
         408: "The body took too long to come.",
         409: "What it is about is in a state that does not allow it.",
         413: "The body, or the problem in it, is larger than this server takes.",
-        414: "The path with its query is longer than any call needs.",
         415: "The body's media type is not known.",
+        417: "The answer, as 200 has it, where `fail` is wanted and the command would fail.",
         422: "The problem, the plan or an option breaks a rule.",
-        431: "There are more headers than any call needs, or one is longer.",
         429: "Every place or quota is taken: try again after the seconds that Retry-After gives.",
         503: "The service cannot solve or store for now.",
         504: "There was no answer within the time limit: a longer one, or less load, may bring it.",
     }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
-    return {
-        status: {"description": says[status], "content": {MEDIA_TYPE: {"schema": schema}}}
-        for status in {*statuses, *_OF_HEADS}
-    }
+    return {status: {"description": says[status], "content": {MEDIA_TYPE: {"schema": schema}}} for status in statuses}

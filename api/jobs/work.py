@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from anyio import to_thread
 
 from memplan.api.cluster.task import WorkAnswer
-from memplan.api.jobs.serialization import pack_answer, pack_plan, problem_json, unpack_plan, unpack_request
+from memplan.api.jobs.serialization import pack_answer, pack_plan, unpack_plan, unpack_problem, unpack_request
 from memplan.api.options import Options
-from memplan.api.service.answering import PLAN
+from memplan.api.requests import PLAN
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.work_service import WorkRequest
@@ -61,11 +61,10 @@ class Works(Protocol):
 
 @dataclass(frozen=True)
 class Services:
-    """The services that do the work of jobs; `compiled` compiles the JSON of a problem, in any thread."""
+    """The services that do the work of jobs."""
 
     solving: Solves
     working: Works
-    compiled: Callable[[bytes], CompiledProblem]
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ async def worked(claim: Claim, services: Services, cancelled: asyncio.Event, hea
         left_s = max(_LEAST_S, claim.job.deadline_at - time.time())
     deadline, limit_s = Deadline.after(left_s), min(claim.time_limit_s, left_s)
     if claim.job.kind == PLAN:
-        problem = await to_thread.run_sync(lambda: services.compiled(problem_json(claim.problem)))
+        problem = await to_thread.run_sync(lambda: CompiledProblem.of(unpack_problem(claim.problem)))
         return await _planned(claim, problem, services, deadline, limit_s, cancelled, hear)
     media, body = await to_thread.run_sync(unpack_request, claim.problem)
     request = WorkRequest(

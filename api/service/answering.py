@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from memplan.api.cluster.task import WorkAnswer, WorkTask
+from memplan.api.requests import PLAN, ParsedRequest, parse_request
 from memplan.api.service.import_process import ForeignTask, run_apart
 from memplan.capabilities import MODULES
-from memplan.capabilities.bodies import parsed_fields, read_question
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control
-from memplan.capabilities.question import Question
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability import Control
 from memplan.planner.model.plan import Plan
 
-PLAN = "plan"
-"""The kind of jobs that end in a plan; it has a way of its own, by the cache and shared searches."""
 QUESTIONS = tuple(name for name in MODULES if name != PLAN)
 """The capabilities that a service answers as they come, each by a worker, and the other kinds of jobs."""
 _ANSWER_S = 0.25
@@ -26,27 +21,22 @@ _GRACE_PART = 0.5
 
 def perform(task: WorkTask, control: Control) -> WorkAnswer:
     """Answer a request that has been checked, in a worker; raises MemplanError."""
-    capability = CAPABILITIES[task.kind]
-    question = read_question(capability, parsed_fields(capability, task.media, task.body))
-    return answered(capability, question, capability.options.model_validate(dict(task.options)), control, task.grace_s)
+    return answered(parse_request(task.kind, task.media, task.body), control, task.grace_s)
 
 
-def answered(
-    capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control, grace_s: float = 0.0
-) -> WorkAnswer:
+def answered(request: ParsedRequest, control: Control, grace_s: float = 0.0) -> WorkAnswer:
     """Answer a question; one about a stranger's file in a process of its own, which may be a little late.
 
     Raises MemplanError.
     """
-    if any(each.is_foreign and isinstance(question.get(each.name), bytes) for each in capability.inputs):
-        task = ForeignTask(capability.name, question, options, control.deadline.earlier(_ANSWER_S))
-        over = control.deadline.earlier(-_GRACE_PART * grace_s)
-        content, status = run_apart(task, over, control.cancelled)
-        return WorkAnswer(content, status)
-
-    def written(answer: Any) -> WorkAnswer:
-        return WorkAnswer(capability.write(answer), capability.status(answer), is_plan=isinstance(answer, Plan))
-
+    is_plan = request.capability.answer is Plan
+    if request.is_foreign:
+        task = ForeignTask(request, control.deadline.earlier(_ANSWER_S))
+        content, status = run_apart(task, control.deadline.earlier(-_GRACE_PART * grace_s), control.cancelled)
+        return WorkAnswer(content, status, is_plan)
     note = control.note
-    asked = control if note is None else replace(control, note=lambda answer: note(written(answer)))
-    return written(capability.answered(question, options, asked))
+    asked = (
+        control if note is None else replace(control, note=lambda found: note(WorkAnswer(found[0], found[1], is_plan)))
+    )
+    content, status = request.answer(asked)
+    return WorkAnswer(content, status, is_plan)

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from memplan.api.cluster.task import NoAnswerError
-from memplan.capabilities.capability import CapabilityOptions, Control
-from memplan.capabilities.question import Question
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.api.requests import ParsedRequest
+from memplan.capabilities.capability import Control
 from memplan.planner.errors import FormatError, InputError
 from memplan.solvers.processes.child import ChildProcess, reading_memory
 from memplan.solvers.processes.harden import write_no_file
@@ -29,11 +28,9 @@ _ahead: list[ChildProcess] = []
 
 @dataclass(frozen=True, eq=False)
 class ForeignTask:
-    """A question about a file of another system: the capability that answers it, and the deadline of the answer."""
+    """A request about a file of another system, and the deadline of the answer."""
 
-    capability: str
-    question: Question
-    options: CapabilityOptions
+    request: ParsedRequest
     deadline: Deadline
 
 
@@ -44,7 +41,8 @@ def run_apart(
 
     Raises FormatError, also at its limit of memory, and NoAnswerError where the time is over or it is cancelled.
     """
-    files = sum(len(value) for value in task.question.values() if isinstance(value, bytes))
+    files = sum(len(file.data) for file in task.request.files.values())
+    files += sum(len(value) for value in task.request.fields.values() if isinstance(value, str))
     most = reading_memory(files) if most_bytes is None else most_bytes
 
     def is_over() -> bool:
@@ -58,7 +56,7 @@ def run_apart(
             wrong, known, found = child.answer()
         except EOFError:
             if child.stopped_by == "over":
-                raise NoAnswerError(f"{task.capability}: no answer came within its time limit") from None
+                raise NoAnswerError(f"{task.request.kind}: no answer came within its time limit") from None
             if child.stopped_by == "memory":
                 raise FormatError(f"file: must be read with {most} bytes of memory, and needs more") from None
             status = child.wait()
@@ -81,9 +79,7 @@ def _reader() -> ChildProcess:
 
 def answered(task: ForeignTask) -> tuple[bytes, str | None]:
     """Return the answer of a capability, and its status; raises InputError."""
-    capability = CAPABILITIES[task.capability]
-    found = capability.answered(task.question, task.options, Control(task.deadline))
-    return capability.write(found), capability.status(found)
+    return task.request.answer(Control(task.deadline))
 
 
 def _wrong_with(error: Exception) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lab.support.heavy_bodies import bank, graph, problem
-from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.systems.reading import IMPORTERS
 

@@ -6,13 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from starlette.datastructures import QueryParams
 
-from memplan.api.http.problem_details import TooLargeError
-from memplan.api.http.requests.work_requests import begin_work
-from memplan.api.settings import Settings
+from memplan.api.requests import JSON, TooLargeError, head_of, parse_request
 from memplan.capabilities.extent import Extent, extent_of
-from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import MemplanError, OperationsError, OptionError
 from memplan.planner.liveness.expansion import expanded_count
 from memplan.planner.operations.operations import Operations
@@ -42,16 +38,18 @@ PROGRAM = {
 
 
 def wrong_with(name: str, content: object) -> MemplanError | None:
-    return begin_work(
-        CAPABILITIES[name], "application/json", json.dumps(content).encode(), QueryParams(), Settings()
-    ).wrong
+    try:
+        parse_request(name, head_of(JSON, ""), json.dumps(content).encode())
+    except MemplanError as error:
+        return error
+    return None
 
 
 @pytest.mark.parametrize("name", ABOUT_PROBLEMS)
 def test_pairs_of_a_bank_are_refused_before_the_problem_is_compiled(name: str) -> None:
     found = wrong_with(name, {"problem": BANK} | ABOUT_PROBLEMS[name])
     assert isinstance(found, TooLargeError)
-    assert found.sentences[0].endswith("must make at most 100000 pairs on this server, got 979300")
+    assert found.sentences[0].endswith("pairs that entries of bank make must be at most 100000, got 979300")
 
 
 def test_the_problem_of_a_baseline_is_counted() -> None:

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memplan.api.cluster.task import WorkAnswer
-from memplan.api.http.requests.job_requests import new_job
+from memplan.api.http.job_requests import new_job
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.heartbeats import HeartbeatTimes
 from memplan.api.jobs.runner import FreePlaces, JobRunner, KeptTimes
 from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
-from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.job import StoredJob
@@ -106,7 +105,7 @@ async def job_runner(
     """Run a job runner until the block ends."""
     found = JobRunner(
         store,
-        Services(solver, solver, lambda problem: CompiledProblem.of(Problem.model_validate_json(problem))),
+        Services(solver, solver),
         free_places=lambda running: FreePlaces(places - running),
         stir=(following or Following(store)).stir,
         metrics=Metrics(),

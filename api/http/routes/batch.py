@@ -1,27 +1,47 @@
-"""`POST /v1/batch`: many problems in, one stream of plans out."""
+"""`POST /v1/batch`: many problems in one request, and one line of the answer for each plan, as soon as it is ready."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Request, Response
+from pydantic_core import to_json
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from memplan.api.http.answers import Wanted
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth.gate import may
-from memplan.api.http.batch import Batch, lines_of, objects_of
-from memplan.api.http.openapi.job_schemas import BATCH_ANSWER, BATCH_REQUEST
-from memplan.api.http.openapi.schemas import selectable
-from memplan.api.http.problem_details import error_answers
-from memplan.api.http.requests.bodies import JSON, NDJSON, media_type, read_body
-from memplan.api.http.selected import selection_in
-from memplan.api.options import read_query
+from memplan.api.http.auth import may
+from memplan.api.http.bodies import media_type, read_body
+from memplan.api.http.openapi import BATCH_ANSWER, BATCH_REQUEST, NDJSON
+from memplan.api.http.problem_details import error_answer, error_answers, log_failure, problem_details
+from memplan.api.options import Options
+from memplan.api.refusals import UnavailableError
+from memplan.api.reports.plan_formats import PLAN_FORMATS
+from memplan.api.requests import JSON, PLAN, check_time_limit, head_of, parse_request, write_in
+from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.plan_request import PlanRequest
 from memplan.api.store.caller import Caller
+from memplan.capabilities.bodies import read_object
+from memplan.capabilities.capability import due
+from memplan.planner.errors import InputError, MemplanError, OptionError, shown
 from memplan.planner.model.plan import Plan
 
 router = APIRouter()
+_PRIORITY = -1
+"""Requests for one plan go before requests for many."""
+_JSON_FORMATS = [name for name, known in PLAN_FORMATS.items() if known.media_type == JSON]
+_MOST_REFUSED = 100
+"""The wrong submissions that are told at a time: errors that pass from thread to thread are cycles of garbage each."""
+_NOTHING = b'{"buffers":[]}'
 
 
 @router.post(
@@ -29,7 +49,7 @@ router = APIRouter()
     summary="Plan many problems",
     response_class=Response,
     responses={200: BATCH_ANSWER, **error_answers(400, 401, 403, 408, 413, 415, 422, 429, 503)},
-    openapi_extra=selectable(BATCH_REQUEST),
+    openapi_extra=BATCH_REQUEST,
     dependencies=[may("plan")],
 )
 async def batch(request: Request) -> Response:
@@ -38,21 +58,136 @@ async def batch(request: Request) -> Response:
     The lines name the submissions by their position and, where they have one, by their id. Who hangs up cancels the
     rest.
     """
-    service = Service.of(request)
-    request, selection = selection_in(request, Plan)
+    service, wanted = Service.of(request), Wanted.of(request, Plan)
     kind = media_type(request, NDJSON, JSON)
-    read_query(request.query_params)
+    parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # what is wrong with the query is wrong with all
     body = await read_body(request, service.settings.max_body_bytes)
-    submissions = lines_of(body) if kind == NDJSON else iter(await service.briefly(lambda: objects_of(body), request))
-    key_id = Caller.of(request).key_id
-    lines = Batch(submissions, request.query_params, service.settings, service.solving, key_id, selection)
-    return _Stream(service, request, lines)
+    lines = lines_of(body) if kind == NDJSON else iter(await service.run(partial(submissions_of, body), len(body)))
+    return _Stream(service, request, _Batch(service, lines, wanted, Caller.of(request).key_id))
+
+
+def lines_of(body: bytes) -> Iterator[bytes]:
+    """Yield the lines of a body that are not blank."""
+    start = 0
+    while start < len(body):
+        end = body.find(b"\n", start)
+        end = len(body) if end < 0 else end
+        if line := body[start:end].strip():
+            yield line
+        start = end + 1
+
+
+def submissions_of(body: bytes) -> list[bytes]:
+    """Return the entries of `{"submissions": [...]}`; raises InputError."""
+    content = read_object(body)
+    if unknown := [name for name in content if name != "submissions"]:
+        rule = "is not a known field: a batch is a problem a line, or a list of submissions; /v1/plan takes one problem"
+        raise InputError(*(f"{shown(name)}: {rule}" for name in unknown[:10]))
+    entries = content.get("submissions")
+    if not isinstance(entries, list):
+        got = shown(entries) if "submissions" in content else "nothing"
+        raise InputError(f"submissions: must be a list, got {got}")
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise InputError(f"submissions[{i}]: must be an object, got {shown(entry)}")
+    return [to_json(entry) for entry in entries]
+
+
+@dataclass(frozen=True)
+class _Submission:
+    """A submission that was read, and what its line begins with."""
+
+    about: dict[str, Any]
+    problem: CompiledProblem
+    options: Options
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The submissions of one request; what has no options of its own goes by those of the query."""
+
+    service: Service
+    submissions: Iterator[bytes]
+    wanted: Wanted
+    key_id: str | None
+
+    async def results(self, cancelled: asyncio.Event) -> AsyncGenerator[bytes, None]:
+        """Yield a line for each submission, in the order in which they are ready; of those that are wrong some at once.
+
+        As many are in work as there are places, so that memory does not grow with the batch; the time limit of each
+        counts from when a worker takes it. When `cancelled` is set, those in work end with the best plan so far, and
+        those that have had no turn yet with an error.
+        """
+        numbered, in_work, is_read = enumerate(self.submissions), set[asyncio.Task[bytes]](), False
+        try:
+            while in_work or not is_read:
+                while not is_read and len(in_work) < max(1, self.service.queue.places):
+                    refused, right = await to_thread.run_sync(self._next, numbered, cancelled)
+                    if refused:
+                        yield b"".join(refused)
+                    if right is not None:
+                        in_work.add(asyncio.create_task(self._result(right, cancelled)))
+                    is_read = right is None and not refused
+                if in_work:
+                    done, in_work = await asyncio.wait(in_work, return_when=asyncio.FIRST_COMPLETED)
+                    for result in done:
+                        yield result.result()
+        finally:
+            cancelled.set()
+            if in_work:
+                await asyncio.wait(in_work)
+
+    def _next(
+        self, numbered: Iterator[tuple[int, bytes]], cancelled: asyncio.Event
+    ) -> tuple[list[bytes], _Submission | None]:
+        """Read the next submission that is right, in any thread; return the lines of those before it that are not.
+
+        These are some at a time; without either, none is left.
+        """
+        refused: list[bytes] = []
+        for index, line in numbered:
+            about: dict[str, Any] = {"index": index, "id": None}
+            try:
+                if cancelled.is_set():
+                    raise UnavailableError("memplan: stopped before this one had its turn")
+                return refused, self._read(line, about)
+            except Exception as error:  # noqa: BLE001  the border: the others of the batch go on
+                refused.append(_refusal(about, error))
+            if len(refused) >= _MOST_REFUSED:
+                break
+        return refused, None
+
+    def _read(self, line: bytes, about: dict[str, Any]) -> _Submission:
+        asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=("id",))
+        about["id"] = _name(asked.terms.get("id"))
+        options = asked.options
+        assert isinstance(options, Options)
+        check_time_limit(options, self.service.settings)
+        if options.format not in (None, *_JSON_FORMATS):
+            known = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
+            raise OptionError(f"format: must be {known} in a batch, got {shown(options.format)}")
+        return _Submission(about, CompiledProblem.of(asked.question()["problem"]), options)
+
+    async def _result(self, read: _Submission, cancelled: asyncio.Event) -> bytes:
+        try:
+            asked = PlanRequest(read.problem, read.options, due(inf), _PRIORITY, key_id=self.key_id)
+            plan = await self.service.solving.plan(asked, cancelled)
+            return _line(read.about, "plan", await to_thread.run_sync(self._written, plan, read))
+        except Exception as error:  # noqa: BLE001  the border, as above
+            return _refusal(read.about, error)
+
+    def _written(self, plan: Plan, read: _Submission) -> bytes:
+        written, selection = (
+            write_in(read.options.format or "json", plan, read.problem.problem),
+            self.wanted.selection,
+        )
+        return written if selection is None else selection.write(written)
 
 
 class _Stream(StreamingResponse):
     """The lines of a batch, which counts among the open streams as long as it lasts."""
 
-    def __init__(self, service: Service, request: Request, batch: Batch) -> None:
+    def __init__(self, service: Service, request: Request, batch: _Batch) -> None:
         super().__init__(self._lines(), media_type=NDJSON)
         self._service, self._request, self._batch = service, request, batch
 
@@ -62,10 +197,31 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        service = self._service
         async with (
-            service.caller(self._request) as cancelled,
-            aclosing(self._batch.results(lambda: service.queue.places, cancelled)) as results,
+            self._service.caller(self._request) as cancelled,
+            aclosing(self._batch.results(cancelled)) as results,
         ):
             async for line in results:
                 yield line
+
+
+def _name(name: object) -> str | int | None:
+    """Return the id of a submission, by which its result is known."""
+    if name is None or isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool)):
+        return name
+    raise InputError(f"id: must be a string or an integer, got {shown(name)}")
+
+
+def _refusal(about: dict[str, Any], error: Exception) -> bytes:
+    """Return the line that says what is wrong with a submission, or that the program failed at it, which is logged."""
+    answer = error_answer(error)
+    if answer is None:
+        if not isinstance(error, MemplanError):
+            log_failure(error, "/v1/batch")
+        answer = problem_details(500, ("memplan: failed; its log says where",))
+    return _line(about, "error", bytes(answer.body))
+
+
+def _line(about: dict[str, Any], kind: str, written: bytes) -> bytes:
+    head = json.dumps(about, separators=(",", ":")).encode()
+    return head[:-1] + f',"{kind}":'.encode() + written.strip() + b"}\n"

@@ -7,24 +7,13 @@ from functools import partial
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 
+from memplan.api.http.answers import Wanted, format_accepted, plan_response
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth.gate import may
-from memplan.api.http.job_answers import PATH
-from memplan.api.http.openapi.job_schemas import (
-    REQUEST_ANSWER,
-    RESULT_ANSWER,
-)
-from memplan.api.http.openapi.schemas import PLAN_ANSWER, PROBLEM_ANSWER, selectable
+from memplan.api.http.auth import may
+from memplan.api.http.job_models import PATH
+from memplan.api.http.openapi import PLAN_ANSWER, PROBLEM_ANSWER, REQUEST_ANSWER, RESULT_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
-from memplan.api.http.requests.bodies import (
-    JSON,
-    TEXT,
-    format_of_answer,
-    links_of,
-    plan_answer,
-)
 from memplan.api.http.routes.jobs import job_of_caller
-from memplan.api.http.selected import selected
 from memplan.api.jobs.serialization import (
     answer_bytes,
     answer_lines,
@@ -35,21 +24,23 @@ from memplan.api.jobs.serialization import (
     unpack_request,
 )
 from memplan.api.options import Options
-from memplan.api.service.answering import PLAN
+from memplan.api.requests import JSON, PLAN, TEXT, write_in
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import OPEN
 from memplan.capabilities.registry import CAPABILITIES
 
 router = APIRouter()
+_ERRORS = error_answers(401, 403, 404, 429, 503)
+_READ = [may("read")]
 
 
 @router.get(
     f"{PATH}/{{job_id}}/plan",
     summary="Fetch a job's plan",
     response_class=Response,
-    responses={200: PLAN_ANSWER, **error_answers(401, 403, 404, 429, 503)},
+    responses={200: PLAN_ANSWER, **_ERRORS},
     openapi_extra=selectable({}),
-    dependencies=[may("read")],
+    dependencies=_READ,
 )
 async def plan(request: Request, job_id: str) -> Response:
     """Answer with the best plan so far, verified; it is the final one once the job has ended.
@@ -58,100 +49,96 @@ async def plan(request: Request, job_id: str) -> Response:
     """
     job = await job_of_caller(request, job_id)
     if job.kind != PLAN:
-        return problem_details(
-            404, (f"plan: a job of the kind {job.kind} has none; its answer is at {PATH}/{job_id}/result",)
-        )
-    return await selected(request, CAPABILITIES[PLAN].answer, partial(_plan, job=job))
-
-
-@router.get(
-    f"{PATH}/{{job_id}}/problem",
-    summary="Fetch a job's problem",
-    response_class=Response,
-    responses={200: PROBLEM_ANSWER, **error_answers(401, 403, 404, 429, 503)},
-    dependencies=[may("read")],
-)
-async def problem(request: Request, job_id: str) -> Response:
-    """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
-    service, job = Service.of(request), await job_of_caller(request, job_id)
-    packed = await service.store.briefly(partial(service.store.jobs.problem, job.id)) if job.kind == PLAN else None
-    if packed is None:
-        return problem_details(404, (f"problem: a job of the kind {job.kind} keeps none",))
-    return Response(await service.briefly(partial(problem_json, packed), request, len(packed)), media_type=JSON)
-
-
-@router.get(
-    f"{PATH}/{{job_id}}/request",
-    summary="Fetch a job's request",
-    response_class=Response,
-    responses={200: REQUEST_ANSWER, **error_answers(401, 403, 404, 429, 503)},
-    dependencies=[may("read")],
-)
-async def sent(request: Request, job_id: str) -> Response:
-    """Answer with the body that was submitted, which the call of the job's kind takes; of a plan, the problem alone."""
-    service, job = Service.of(request), await job_of_caller(request, job_id)
-    packed = await service.store.briefly(partial(service.store.jobs.problem, job.id))
-    if packed is None:
-        raise HTTPException(404)
-    read = partial(unpack_request, packed) if job.kind != PLAN else lambda: (JSON, problem_json(packed))
-    media, body = await service.briefly(read, request, len(packed))
-    return Response(body, media_type=media)
+        where = f"{PATH}/{job_id}/result"
+        return problem_details(404, (f"plan: a job of the kind {job.kind} has none; its answer is at {where}",))
+    return await _shaped(request, job)
 
 
 @router.get(
     f"{PATH}/{{job_id}}/result",
     summary="Fetch a job's answer",
     response_class=Response,
-    responses={200: RESULT_ANSWER, **error_answers(401, 403, 404, 429, 503)},
+    responses={200: RESULT_ANSWER, **_ERRORS},
     openapi_extra=selectable({}),
-    dependencies=[may("read")],
+    dependencies=_READ,
 )
 async def result(request: Request, job_id: str) -> Response:
     """Answer as the call of the job's kind does, with the best so far; it is the final one once the job has ended.
 
     Whoever accepts `text/plain` gets the lines that the command prints; plans have formats of their own.
     """
+    return await _shaped(request, await job_of_caller(request, job_id))
+
+
+@router.get(
+    f"{PATH}/{{job_id}}/problem",
+    summary="Fetch a job's problem",
+    response_class=Response,
+    responses={200: PROBLEM_ANSWER, **_ERRORS},
+    dependencies=_READ,
+)
+async def problem(request: Request, job_id: str) -> Response:
+    """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
-    return await selected(request, CAPABILITIES[job.kind].answer, partial(_result, job=job))
+    if job.kind != PLAN:
+        return problem_details(404, (f"problem: a job of the kind {job.kind} keeps none",))
+    packed = await _packed_problem(request, job)
+    return Response(await Service.of(request).run(partial(problem_json, packed), len(packed)), media_type=JSON)
 
 
-async def _result(request: Request, job: StoredJob) -> Response:
+@router.get(
+    f"{PATH}/{{job_id}}/request",
+    summary="Fetch a job's request",
+    response_class=Response,
+    responses={200: REQUEST_ANSWER, **_ERRORS},
+    dependencies=_READ,
+)
+async def sent(request: Request, job_id: str) -> Response:
+    """Answer with the body that was submitted, which the call of the job's kind takes; of a plan, the problem alone."""
+    job = await job_of_caller(request, job_id)
+    packed = await _packed_problem(request, job)
+    read = partial(unpack_request, packed) if job.kind != PLAN else lambda: (JSON, problem_json(packed))
+    head, body = await Service.of(request).run(read, len(packed))
+    return Response(body, media_type=head.partition("\t")[0])
+
+
+async def _shaped(request: Request, job: StoredJob) -> Response:
+    """Answer with the best answer so far of a job, in the shape that is wanted."""
+    service, capability = Service.of(request), CAPABILITIES[job.kind]
+    wanted = Wanted.of(request, capability.answer)
+    packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
+    if packed is None:
+        waits = {"Retry-After": "1"} if job.state in OPEN else {}
+        return problem_details(404, (f"{capability.name}: the job has no answer; it is {job.state}",), waits)
     if job.kind == PLAN:
-        return await _plan(request, job)
-    service = Service.of(request)
-    packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
-    if packed is None:
-        return _none_yet("result", job)
-    if TEXT not in request.headers.get("accept", ""):
-        return Response(await service.briefly(partial(answer_bytes, packed), request, len(packed)), media_type=JSON)
-    lines = await service.briefly(partial(answer_lines, CAPABILITIES[job.kind], packed), request, len(packed))
-    return Response(lines, media_type=TEXT)
+        response = await _plan(request, job, packed)
+    elif TEXT in request.headers.get("accept", ""):
+        lines = await service.run(partial(answer_lines, capability, packed), len(packed), is_short=False)
+        response = Response(lines, media_type=TEXT)
+    else:
+        response = Response(await service.run(partial(answer_bytes, packed), len(packed)), media_type=JSON)
+    return await wanted.shape(request, capability, response)
 
 
-async def _plan(request: Request, job: StoredJob) -> Response:
-    """Answer with the best plan so far of a job."""
+async def _plan(request: Request, job: StoredJob, packed: bytes) -> Response:
     service = Service.of(request)
-    packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
-    if packed is None:
-        return _none_yet("plan", job)
-    plan_format = format_of_answer(request, Options.model_validate(dict(job.options)))
-    headers = links_of(job.plan_status)
+    plan_format = Options.model_validate(dict(job.options)).format or format_accepted(request)
     if plan_format == "json":
-        written = await service.briefly(partial(plan_json, packed), request, len(packed))
-        return Response(written, media_type=JSON, headers=headers)
-    problem = await service.store.briefly(partial(service.store.jobs.problem, job.id))
-    if problem is None:
+        content = await service.run(partial(plan_json, packed), len(packed))
+    else:
+        problem = await _packed_problem(request, job)
+        content = await service.run(partial(_written, packed, problem, plan_format), len(problem), is_short=False)
+    return plan_response(content, job.plan_status, plan_format)
+
+
+def _written(packed: bytes, problem: bytes, plan_format: str) -> bytes:
+    return write_in(plan_format, unpack_plan(packed), unpack_problem(problem))
+
+
+async def _packed_problem(request: Request, job: StoredJob) -> bytes:
+    """Return what a job keeps of its request; raises HTTPException where it was forgotten meanwhile."""
+    store = Service.of(request).store
+    packed = await store.briefly(partial(store.jobs.problem, job.id))
+    if packed is None:
         raise HTTPException(404)
-    write = partial(_written, packed, problem, plan_format)
-    answer = await service.briefly(write, request, len(problem))
-    answer.headers.update(headers)
-    return answer
-
-
-def _written(packed: bytes, problem: bytes, plan_format: str) -> Response:
-    return plan_answer(unpack_plan(packed), unpack_problem(problem), plan_format)
-
-
-def _none_yet(what: str, job: StoredJob) -> Response:
-    waits = {"Retry-After": "1"} if job.state in OPEN else {}
-    return problem_details(404, (f"{what}: the job has none; it is {job.state}",), waits)
+    return packed

@@ -7,15 +7,29 @@ from contextlib import aclosing
 from functools import partial
 
 from fastapi import APIRouter, Request, Response
+from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth.gate import may
-from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
+from memplan.api.http.auth import may
+from memplan.api.http.bodies import media_type, read_body
+from memplan.api.http.job_models import (
+    JOB_ID,
+    PATH,
+    JobAnswer,
+    JobChange,
+    JobEnd,
+    JobList,
+    JobQuery,
+    job_answer,
+    job_list,
+    server_sent,
+)
+from memplan.api.http.job_requests import idempotency_key, last_event_id, read_new_job, read_query
 from memplan.api.http.middleware import Streams
-from memplan.api.http.openapi.job_schemas import (
+from memplan.api.http.openapi import (
     CHANGE_REQUEST,
     END_REQUEST,
     EVENTS_ANSWER,
@@ -24,32 +38,15 @@ from memplan.api.http.openapi.job_schemas import (
     LIST_REQUEST,
 )
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.requests.bodies import (
-    FORMAT_OF,
-    media_type,
-    read_body,
-)
-from memplan.api.http.requests.job_requests import (
-    JOB_ID,
-    JobEnd,
-    JobQuery,
-    idempotency_key,
-    kind_of,
-    last_event_id,
-    read_job_change,
-    read_new_job,
-    read_query,
-)
-from memplan.api.http.requests.readers import LARGE_BYTES
 from memplan.api.refusals import ConflictError
-from memplan.api.service.answering import PLAN
+from memplan.api.requests import most_bytes
 from memplan.api.store.caller import Caller
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import OPEN
 from memplan.api.store.tables.arrivals import JobLimits
 from memplan.api.store.tables.jobs import JobsWanted
-from memplan.capabilities.bodies import media_of
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.bodies import read_object
+from memplan.planner.errors import InputError, sentences
 
 router = APIRouter()
 
@@ -75,18 +72,11 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     `Idempotency-Key` is one job, however often it comes.
     """
     service, caller = Service.of(request), Caller.of(request)
-    name = kind_of(request.query_params)
-    capability = None if name == PLAN else CAPABILITIES[name]
-    media = media_type(request, *(FORMAT_OF if capability is None else media_of(capability)))
+    media, query = media_type(request), request.scope["query_string"].decode("latin-1")
     key = idempotency_key(request.headers.get("idempotency-key"))
-    most = service.settings.max_body_bytes
-    body = await read_body(request, most if capability is None else min(most, capability.most_bytes))
-    said, query = {"key_id": caller.key_id, "idempotency_key": key}, request.query_params
-    if len(body) > LARGE_BYTES:
-        new = await service.briefly(partial(service.readers.job, media, body, str(query), said), request)
-    else:
-        read = partial(read_new_job, media, body, query, service.settings, **said)
-        new = await service.soon(read, request, capability is None)
+    body = await read_body(request, most_bytes(media, service.settings))
+    said = {"key_id": caller.key_id, "idempotency_key": key}
+    new = await service.run(partial(read_new_job, media, query, body, service.settings, said), len(body))
     job = await service.jobs.intake.add(new, JobLimits(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
     service.jobs.runner.poke()
     response.headers["Location"] = f"{PATH}/{job.id}"
@@ -103,7 +93,7 @@ async def submit(request: Request, response: Response) -> JobAnswer:
 async def listed(request: Request) -> JobList:
     """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
     service, caller = Service.of(request), Caller.of(request)
-    query = read_query(JobQuery, request.query_params)
+    query = read_query(JobQuery, request.query_params.multi_items())
     wanted = JobsWanted(of_all_keys="admin" in caller.scopes, key_id=caller.key_id, **dict(query))
     return job_list(await service.store.briefly(partial(service.store.jobs.page, wanted)), query)
 
@@ -154,7 +144,11 @@ async def events(request: Request, job_id: str) -> Response:
 )
 async def rename(request: Request, job_id: str) -> JobAnswer:
     """Give the job another name, by which it is listed and found; its problem keeps its own."""
-    store, change = Service.of(request).store, read_job_change(await read_body(request, _CHANGE_BYTES))
+    store, content = Service.of(request).store, read_object(await read_body(request, _CHANGE_BYTES))
+    try:
+        change = JobChange.model_validate(content)
+    except ValidationError as error:
+        raise InputError(*sentences(error)) from error
     await job_of_caller(request, job_id)
     await store.briefly(partial(store.jobs.rename, job_id, change.name))
     return job_answer(await job_of_caller(request, job_id))
@@ -173,7 +167,7 @@ async def cancel(request: Request, job_id: str) -> JobAnswer:
     With `forget` a job that has ended is removed with its problem, its answer and its events; one that goes on is a
     conflict.
     """
-    service, end = Service.of(request), read_query(JobEnd, request.query_params)
+    service, end = Service.of(request), read_query(JobEnd, request.query_params.multi_items())
     found = await job_of_caller(request, job_id)
     if end.forget:
         if not await service.store.briefly(partial(service.store.jobs.forget, job_id)):

@@ -13,7 +13,6 @@ from importlib.resources.abc import Traversable
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 
-from memplan.api.http.app_state import Service
 from memplan.api.reports.page.file_page import STATIC
 
 router = APIRouter(include_in_schema=False)
@@ -53,8 +52,6 @@ async def module(request: Request, path: str) -> Response:
 
 
 def _file(request: Request, path: str) -> Response:
-    if not Service.of(request).settings.page:
-        raise HTTPException(404)
     found = _content(path)
     if found is None:
         raise HTTPException(404)

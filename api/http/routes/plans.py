@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -10,21 +9,21 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
+from memplan.api.http.answers import Wanted
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth.gate import may
-from memplan.api.http.openapi.schemas import KNOWN_PLAN_ANSWER, selectable
+from memplan.api.http.auth import may
+from memplan.api.http.job_models import HASH
+from memplan.api.http.openapi import KNOWN_PLAN_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
-from memplan.api.http.requests.bodies import JSON
-from memplan.api.http.selected import selected
+from memplan.api.requests import JSON, PLAN
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
-from memplan.planner.model.plan import Plan
+from memplan.capabilities.registry import CAPABILITIES
 
 router = APIRouter()
 
 _FOR_EVER_S = 365 * 86400
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
-ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{_HASH.pattern}$"}, examples=["sha256:" + 64 * "0"])]
+ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{HASH.pattern}$"}, examples=["sha256:" + 64 * "0"])]
 
 
 @router.get(
@@ -46,16 +45,14 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
     that divides all that matters: whoever has the problem can tell which of its buffers that are. Once it is proved, it
     never changes.
     """
-    return await selected(request, Plan, partial(_known, problem_hash=problem_hash))
-
-
-async def _known(request: Request, problem_hash: str) -> Response:
-    service = Service.of(request)
-    known = await service.cache.by_hash(problem_hash) if _HASH.fullmatch(problem_hash) else None
+    service, capability = Service.of(request), CAPABILITIES[PLAN]
+    wanted = Wanted.of(request, capability.answer)
+    known = await service.cache.by_hash(problem_hash) if HASH.fullmatch(problem_hash) else None
     if known is None or known.pool is None:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
     write = partial(_answer, request, problem_hash, known, service.gate.requires_keys)
-    return await service.soon(write, request, known.is_small)
+    response = await service.run(write, 0, is_short=known.is_small)
+    return await wanted.shape(request, capability, response)
 
 
 def _answer(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:

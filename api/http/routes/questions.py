@@ -1,91 +1,202 @@
-"""One call that waits for each capability beside plans: `POST /v1/order`."""
+"""One call for each capability: `POST /v1/order`; that of plans has the known plans before it."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from pydantic_core import to_json
 
+from memplan.api.http.answers import Wanted, format_accepted, plan_response
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth.gate import may
-from memplan.api.http.openapi.capability_schemas import question_answer, question_request
+from memplan.api.http.auth import may
+from memplan.api.http.bodies import media_type, read_body
+from memplan.api.http.job_models import HASH
+from memplan.api.http.openapi import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.requests.bodies import JSON, media_type, read_body
-from memplan.api.http.requests.readers import LARGE_BYTES, limit_of
-from memplan.api.http.requests.work_requests import BegunWork, begin_work
-from memplan.api.http.selected import selected
-from memplan.api.service.answering import QUESTIONS, answered
+from memplan.api.jobs.serialization import plan_json
+from memplan.api.metrics import LOOKUP
+from memplan.api.options import Options
+from memplan.api.refusals import NotInTimeError
+from memplan.api.requests import (
+    JSON,
+    PLAN,
+    ParsedRequest,
+    check_time_limit,
+    head_of,
+    is_short,
+    most_bytes,
+    parse_request,
+    write_in,
+)
+from memplan.api.service.answering import answered
+from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller
-from memplan.capabilities.bodies import media_of, read_question
 from memplan.capabilities.capability import Capability, Control, due
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner import __version__
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.plan import Explanation, Plan
+from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter()
+CACHE = "x-memplan-cache"
+"""The header that says whether a plan was known: `hit` or `miss`."""
+_ROW_S = 2.5e-6
+"""The least time that reading and compiling take for each row and each pair."""
+_PLAN_HASH = "plan_hash"
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """A call that was read, while it is answered.
+
+    head, body: what was sent.
+    asked: what was read of it.
+    deadline: when the answer is due.
+    cancelled: set when the caller hangs up, or the service stops.
+    """
+
+    service: Service
+    request: Request
+    head: str
+    body: bytes
+    asked: ParsedRequest
+    deadline: Deadline
+    cancelled: asyncio.Event
+
+    async def answer(self, plan_format: str) -> Response:
+        """Answer by the known plans and a search, in a thread, or by a worker; raises MemplanError."""
+        asked = self.asked
+        if asked.kind == PLAN and not asked.is_foreign and "keep" not in asked.fields:
+            return await self._plan(plan_format)
+        if asked.extent.n_rows * _ROW_S > self.deadline.left_s + 0.25:
+            rows = f"{asked.extent.n_rows} rows and pairs cannot be read and compiled"
+            limit_s = f"{asked.options.time_limit_s:g} s"
+            raise NotInTimeError(f"{asked.kind}: no answer comes within its time limit: {rows} within {limit_s}")
+        if not asked.is_foreign and asked.capability.is_brief(asked.extent, asked.options):
+            control = Control(self.deadline)
+            work = partial(answered, asked, control)
+            found = await self.service.run_by(self.deadline, work, len(self.body), is_short=False)
+        else:
+            found = await self.service.working.work(self._work(), self.cancelled)
+        if asked.kind == PLAN:
+            return plan_response(found.content, found.status, plan_format)
+        return Response(found.content, media_type=JSON)
+
+    def _work(self) -> WorkRequest:
+        """Return the same request for a worker, which alone reads its inputs."""
+        return WorkRequest(
+            self.asked.kind,
+            self.head,
+            self.body,
+            {},
+            self.asked.options.time_limit_s,
+            self.deadline,
+            may_be_refused=True,
+            key_id=Caller.of(self.request).key_id,
+        )
+
+    async def _plan(self, plan_format: str) -> Response:
+        """Answer with a plan that is known, or searched for."""
+        service, asked, n_bytes = self.service, self.asked, len(self.body)
+        try:
+            if asked.extent.n_rows * _ROW_S > self.deadline.left_s:
+                raise NotInTimeError("body: could not be read within its time limit")
+            compiled = await service.run_by(self.deadline, self._compiled, n_bytes, is_short=is_short(asked.extent))
+        except NotInTimeError:
+            return self._too_late()
+        assert isinstance(asked.options, Options)
+        key_id = Caller.of(self.request).key_id
+        LOOKUP.set("miss")
+        plan = await service.solving.plan(
+            PlanRequest(compiled, asked.options, self.deadline, may_be_refused=True, key_id=key_id), self.cancelled
+        )
+        content = await service.run(partial(write_in, plan_format, plan, compiled.problem), n_bytes)
+        response = plan_response(content, plan.status, plan_format)
+        response.headers[CACHE] = LOOKUP.get()
+        if plan_format == "json" and plan.stop_reason == "proved" and asked.options.is_usual:
+            service.written.keep(self.request.state.digest, content, plan.status, compiled.hash)
+        return response
+
+    def _compiled(self) -> CompiledProblem:
+        return CompiledProblem.of(self.asked.question()["problem"])
+
+    def _too_late(self) -> Response:
+        """Answer that nothing is known, since the problem could not be read in time."""
+        what = f"{self.asked.extent.n_rows} buffers could not be read, compiled and planned"
+        plan = Plan(
+            status="unknown",
+            stop_reason="time_limit",
+            explanation=Explanation(message=f"{what} within {self.asked.options.time_limit_s:g} s"),
+            wall_time_s=round(self.deadline.passed_s, 6),
+            version=__version__,
+        )
+        return Response(plan.model_dump_json(), media_type=JSON)
 
 
 def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response]]:
-    """Return the function of a capability's route: it checks the body, and sends it to a worker."""
+    """Return the function of a capability's route."""
 
     async def call(request: Request) -> Response:
-        return await selected(request, capability.answer, work)
-
-    async def work(request: Request) -> Response:
-        arrived = time.monotonic()
-        service = Service.of(request)
-        media = media_type(request, *media_of(capability))
-        body = await read_body(request, min(service.settings.max_body_bytes, capability.most_bytes))
-        seems_due = limit_of(body, str(request.query_params), arrived)
-        reading = partial(_begun, service, capability, media, body, request, arrived)
+        service, arrived = Service.of(request), time.monotonic()
+        wanted = Wanted.of(request, capability.answer)
+        media = media_type(request)
+        body = await read_body(request, most_bytes(media, service.settings))
+        plan_format = format_accepted(request) if capability.name == PLAN else "json"
+        head = head_of(media, wanted.query)
+        if capability.name == PLAN and plan_format == "json":
+            digest = request.state.digest = sha256(head.encode() + body).digest()
+            if (known := service.written.find(digest)) is not None:
+                service.solving.answered_again(known.problem_hash)
+                response = plan_response(known.content(arrived), known.status, plan_format)
+                response.headers[CACHE] = "hit"
+                return await wanted.shape(request, capability, response)
+        asked = await service.run(partial(parse_request, capability.name, head, body, terms=()), len(body))
+        check_time_limit(asked.options, service.settings)
+        if isinstance(asked.options, Options):
+            if asked.options.format is None and plan_format != "json":
+                head = head_of(media, f"{wanted.query}&format={plan_format}")
+            plan_format = asked.options.format or plan_format
+        deadline = due(asked.options.time_limit_s, arrived)
         try:
-            begun, brief = await service.in_time(reading, request, seems_due, lambda found: found[0].end())
-            seems_due = due(begun.options.time_limit_s, arrived)
-            answer = await _answer(request, begun, brief, media, body, arrived)
+            async with service.caller(request) as cancelled:
+                one = _Call(service, request, head, body, asked, deadline, cancelled)
+                response = await (await _with_old_plan(one, plan_format)).answer(plan_format)
+            return await wanted.shape(request, capability, response)
         finally:  # a refusal may come late, too
-            service.metrics.answered_by(seems_due)
-        return Response(answer, media_type=JSON)
+            service.metrics.answered_by(deadline)
 
     return call
 
 
-def _begun(
-    service: Service, capability: Capability[Any], media: str, body: bytes, request: Request, arrived: float
-) -> tuple[BegunWork, Callable[[], bytes]]:
-    """Begin to read a body, in any thread; return also what answers it without a worker, where it is brief."""
-    if len(body) > LARGE_BYTES:
-        return service.readers.work(capability, media, body, str(request.query_params), arrived)
-    begun = begin_work(capability, media, body, request.query_params, service.settings, arrived=arrived)
-    control = Control(due(begun.options.time_limit_s, arrived))
-    return begun, lambda: answered(capability, read_question(capability, begun.fields), begun.options, control).content
+async def _with_old_plan(call: _Call, plan_format: str) -> _Call:
+    """Return a call whose plan to keep is that of one of the caller's jobs with this plan; raises OptionError."""
+    keep = call.asked.fields.get("keep")
+    if not isinstance(keep, dict) or _PLAN_HASH not in keep:
+        return call
+    caller, store, known = Caller.of(call.request), call.service.store, keep[_PLAN_HASH]
+    if not (isinstance(known, str) and HASH.fullmatch(known)):
+        raise OptionError(f"keep.{_PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {shown(known)}")
+    packed = await store.briefly(partial(store.jobs.plan_of_hash, known, caller.key_id, "admin" in caller.scopes))
+    if packed is None:
+        raise OptionError(f"keep.{_PLAN_HASH}: must be that of a plan of a job that is kept, got {shown(known)}")
+    asked, old = call.asked, plan_json(packed).strip()
+    reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
+    options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
+    body = b'{"problem":%b,"options":%b,"keep":%b}' % (to_json(asked.fields["problem"]), to_json(options), old)
+    return replace(call, head=head_of(JSON, ""), body=body)
 
 
-async def _answer(
-    request: Request, begun: BegunWork, brief: Callable[[], bytes], media: str, body: bytes, arrived: float
-) -> bytes:
-    """Answer here what is brief, and else by a worker, which alone validates and compiles what was sent."""
-    service, capability, limit_s = Service.of(request), begun.capability, begun.options.time_limit_s
-    if begun.wrong is not None:
-        raise begun.wrong
-    if begun.is_brief:
-        return await service.in_time(brief, request, due(limit_s, arrived))
-    asked = WorkRequest(
-        capability.name,
-        media,
-        body,
-        begun.options.model_dump(mode="json"),
-        limit_s,
-        due(limit_s, arrived),
-        may_be_refused=True,
-        key_id=Caller.of(request).key_id,
-    )
-    async with service.caller(request) as cancelled:
-        return (await service.working.work(asked, cancelled)).content
-
-
-for _capability in map(CAPABILITIES.__getitem__, QUESTIONS):
+for _capability in CAPABILITIES.values():
     router.add_api_route(
         _capability.path,
         _call(_capability),
@@ -94,7 +205,7 @@ for _capability in map(CAPABILITIES.__getitem__, QUESTIONS):
         summary=_capability.summary,
         description=_capability.help,
         response_class=Response,
-        responses={200: question_answer(_capability), **error_answers(400, 413, 415, 422, 429, 504)},
+        responses={200: question_answer(_capability), **error_answers(400, 413, 415, 417, 422, 429, 504)},
         openapi_extra=question_request(_capability),
         dependencies=[may("plan")],
     )

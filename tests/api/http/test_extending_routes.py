@@ -15,10 +15,10 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth.gate import may
+from memplan.api.http.auth import may
+from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.requests.bodies import JSON, media_type, read_body
-from memplan.api.http.requests.submissions import check_size
+from memplan.api.requests import JSON
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.formats import FORMATS
 from memplan.planner.instance.compile import compile_problem
@@ -46,8 +46,7 @@ async def load(request: Request) -> Load:
     media_type(request, JSON)
     body = await read_body(request, service.settings.max_body_bytes)
     problem = FORMATS["json"].read_problem(body)
-    check_size(problem, service.settings)
-    return await service.briefly(lambda: Load(load=live_bytes(compile_problem(problem))), request)
+    return await service.run(lambda: Load(load=live_bytes(compile_problem(problem))), len(body))
 '''
 CALL = """
 import sys
@@ -95,7 +94,7 @@ def test_a_toy_route_is_served_refused_described_and_counted_as_others_are(tmp_p
     (tmp_path / "api/http/routes/load.py").write_text(ROUTE)
     app = tmp_path / "api/http/app.py"
     text = app.read_text()
-    for found, new in (("jobs, metrics,", "jobs, load, metrics,"), ("(plan, plans,", "(load, plan, plans,")):
+    for found, new in (("jobs, page,", "jobs, load, page,"), ("(questions, plans,", "(load, questions, plans,")):
         assert text.count(found) == 1, f"the guide expects {found!r} once"
         text = text.replace(found, new)
     app.write_text(text)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import anyio
 import pytest
 
-from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.refusals import FullError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.settings import Settings

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
-from memplan.api.settings import Settings
+from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -22,7 +21,8 @@ NDJSON = {"content-type": "application/x-ndjson"}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
-    with running(Settings(max_streams=1)) as found:
+    with running() as found:
+        found.service.streams.limit = 1
         yield found
 
 
@@ -120,7 +120,11 @@ def test_a_batch_may_be_one_object(server: Running) -> None:
         ({}, "submissions: must be a list, got nothing"),
         ({"submissions": 3}, "submissions: must be a list, got 3"),
         ({"submissions": [one(1), 3]}, "submissions[1]: must be an object, got 3"),
-        ({"submissions": [], "x": 1}, '"x": is not a known field'),
+        (
+            {"submissions": [], "x": 1},
+            '"x": is not a known field: a batch is a problem a line, or a list of submissions;'
+            " /v1/plan takes one problem",
+        ),
     ],
 )
 def test_a_wrong_batch_is_told_as_a_whole(server: Running, content: object, sentence: str) -> None:

@@ -15,10 +15,11 @@ import memplan
 from lab.fuzz_importers import SEEDS, broken
 from memplan import verify
 from memplan.api.cluster.task import NoAnswerError
+from memplan.api.requests import BYTES as BYTES_TYPE
+from memplan.api.requests import head_of, parse_request
 from memplan.api.service import import_process
 from memplan.api.service.import_process import ForeignTask, run_apart
 from memplan.api.settings import Settings
-from memplan.capabilities.convert.options import ConvertOptions
 from memplan.planner.errors import FormatError
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
@@ -31,7 +32,7 @@ from tests.support.server import Running, running
 
 MODEL = (Path(__file__).parents[2] / "models" / "choice.tflite").read_bytes()
 VIEW = (Path(__file__).parents[2] / "models" / "view.tflite").read_bytes()
-BYTES = {"Content-Type": "application/octet-stream"}
+BYTES = {"Content-Type": BYTES_TYPE}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def server() -> Iterator[Running]:
 
 def read_apart(data: bytes, deadline_s: float = 20, most_bytes: int | None = None) -> bytes:
     deadline = Deadline.after(deadline_s)
-    task = ForeignTask("convert", {"file": data}, ConvertOptions(), deadline)
+    task = ForeignTask(parse_request("convert", head_of(BYTES_TYPE, ""), data), deadline)
     return run_apart(task, deadline, threading.Event(), most_bytes)[0]
 
 
@@ -142,7 +143,7 @@ def test_a_reader_ends_at_its_limits() -> None:
         read_apart(many, 0.0)
     cancelled = threading.Event()
     cancelled.set()
-    task = ForeignTask("convert", {"file": many}, ConvertOptions(), Deadline.after(20))
+    task = ForeignTask(parse_request("convert", head_of(BYTES_TYPE, ""), many), Deadline.after(20))
     with pytest.raises(NoAnswerError, match="convert: no answer came within its time limit"):
         run_apart(task, task.deadline, cancelled)
 

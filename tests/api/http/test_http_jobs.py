@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from memplan.api.http.openapi.schemas import CSV_EXAMPLE, CSV_PLAN_EXAMPLE, PROBLEM_EXAMPLE
+from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
 from memplan.api.store.job_states import MEANINGS
 from memplan.planner.model.plan import Plan
@@ -21,11 +21,14 @@ from tests.support.profiled import POOL_OF_Y, PROFILED
 from tests.support.server import Running, running
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
+CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
+CSV_PLAN_EXAMPLE = "id,lower,upper,size,offset\nconv1,0,3,401408,0\nconv2,2,5,200704,401408\n"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
-    with running(Settings(max_jobs=20, max_streams=3)) as found:
+    with running(Settings(max_jobs=20)) as found:
+        found.service.streams.limit = 3
         yield found
 
 
@@ -168,7 +171,7 @@ def test_what_waits_has_no_plan_and_is_cancelled_at_once(server: Running) -> Non
     job = submit(server, hard(priority=-100))
     answer = server.client.get(job["links"]["plan"])
     assert (answer.status_code, answer.headers["retry-after"]) == (404, "1")
-    assert answer.json()["detail"] == "plan: the job has none; it is queued"
+    assert answer.json()["detail"] == "plan: the job has no answer; it is queued"
     assert server.client.delete(job["links"]["self"]).json()["state"] == "cancelled"
     answer = server.client.get(job["links"]["plan"])
     assert (answer.status_code, "retry-after" in answer.headers) == (404, False)

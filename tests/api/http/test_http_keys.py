@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, new_secret
 from tests.support.server import Running, running
@@ -110,9 +110,3 @@ def test_requests_above_the_rate_are_told_when_to_come_back(guarded: Running) ->
 
 def test_a_large_body_does_not_hide_that_there_is_no_key(guarded: Running) -> None:
     refused(guarded.client.post("/v1/plan", content=b" " * 90_000), 401)
-
-
-def test_metrics_may_be_open_where_all_else_is_not() -> None:
-    with running(Settings(require_keys=True, metrics_without_key=True, workers=0)) as server:
-        assert server.client.get("/metrics").status_code == 200
-        refused(server.client.get("/v1/solvers"), 401)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memplan.api.client.http import Client
-from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.service.answering import QUESTIONS
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import request_model
@@ -35,7 +35,7 @@ GRAPH: dict[str, Any] = {
         {"in": [2, 3], "out": [5]},
     ],
 }
-BOTH = "options: must come in the body or in the query, got both"
+BOTH = "time_limit_s: must be given once, got it in the body and in the query"
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +79,13 @@ def test_an_order_is_found_inside_of_operations_too(server: Running) -> None:
         (
             {"graph": GRAPH, "options": {"seed": 1}},
             "",
-            "seed: is not a known field (the options are alignment, count_resident, deterministic, extra_cost, goal,"
-            " in_place, points, recompute, time_limit_s, with_certificate, with_plan, within)",
+            "seed: is not a known field (the options are alignment, count_resident, deterministic, dims, extra_cost,"
+            " goal, in_place, points, recompute, scratch, shape, time_limit_s, views, with_certificate, with_plan,"
+            " within)",
         ),
         ({"graph": GRAPH, "options": 3}, "", "options: must be an object, got 3"),
-        ({"graph": GRAPH, "options": {}}, "?time_limit_s=1", BOTH),
-        (GRAPH, "?time_limit_s=1&time_limit_s=2", "time_limit_s: must be given once"),
+        ({"graph": GRAPH, "options": {"time_limit_s": 2}}, "?time_limit_s=1", BOTH),
+        (GRAPH, "?time_limit_s=1&time_limit_s=2", "time_limit_s: must be given once, got 2 values"),
         (GRAPH, "?time_limit_s=1e9", 'time_limit_s: must be at most 604800.0, got "1e9"'),
         (GRAPH, "?time_limit_s=7200", "time_limit_s: must be at most 3600 on this server, got 7200.0"),
         ({"size": [1], "ops": [{"in": [3]}]}, "", "ops[0].in[0]: must be the position of one of the 1 tensors, got 3"),

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+import json
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from memplan.api.http.auth.gate import KeyGate, look_up
-from memplan.api.http.auth.hosts import is_harmless
-from memplan.api.http.auth.quota import RequestQuota
+from memplan.api.http.auth import KeyGate, is_from_elsewhere, is_harmless, look_up
+from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.refusals import ForbiddenError, FullError, NoKeyError
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, digest, is_same, new_secret, split
 from memplan.api.store.caller import ANY_CALLER, Caller
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
+from tests.support.server import Running, running
 
 ADMIN_KEY = "an-operator-wrote-this-one-by-hand-42"
 
@@ -55,6 +56,12 @@ class Lobby:
             return await self.gate.caller(authorization)
 
         return anyio.run(come)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running() as found:
+        yield found
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -153,19 +160,17 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back() -> None:
         lobby.comes(shown)
 
 
-def test_a_quota_never_grows_above_a_minutes_worth() -> None:
-    clock = Clock()
-    quota = RequestQuota(clock)
-    assert quota.take("a", 3) == 0
-    clock.now_s += 3600
-    assert [quota.take("a", 3) for _ in range(4)] == [0, 0, 0, 20]
-
-
-def test_quotas_of_keys_are_apart() -> None:
-    quota = RequestQuota(Clock())
-    assert quota.take("a", 1) == 0
-    assert quota.take("b", 1) == 0
-    assert quota.take("a", 1) == 60
+def test_a_quota_never_grows_above_a_minutes_worth_and_is_of_one_key() -> None:
+    lobby = Lobby(max_requests_per_minute=1)
+    shown, other = f"Bearer {lobby.add(max_requests_per_minute=3)}", f"Bearer {lobby.add()}"
+    lobby.comes(shown)
+    lobby.clock.now_s += 3600
+    for _ in range(3):
+        lobby.comes(shown)
+    with pytest.raises(FullError) as caught:
+        lobby.comes(shown)
+    assert caught.value.headers == {"Retry-After": "20"}
+    lobby.comes(other)
 
 
 def test_admin_sees_all_jobs_and_other_callers_their_own() -> None:
@@ -253,17 +258,6 @@ def test_the_use_of_a_key_is_noted_about_once_a_minute(store: Store) -> None:
     assert store.keys.find("a") == first
 
 
-def test_processes_of_a_server_count_requests_together(tmp_path: Path) -> None:
-    clock = Clock()
-    one, other = RequestQuota(clock, tmp_path), RequestQuota(clock, tmp_path)
-    assert [quota.take("a", 3) for quota in (one, other, one)] == [0, 0, 0]
-    assert other.take("a", 3) == one.take("a", 3) == 20
-    assert other.take("b", 3) == 0
-    clock.now_s += 20
-    assert one.take("a", 3) == 0
-    assert other.take("a", 3) == 20
-
-
 def test_a_page_of_another_site_posts_to_no_server_that_needs_no_key() -> None:
     gate = KeyGate(Settings(without_keys=True, hosts="memplan.example"), Lobby()._look_up)
     said = {"host": "memplan.example", "sec-fetch-site": "cross-site"}
@@ -271,3 +265,36 @@ def test_a_page_of_another_site_posts_to_no_server_that_needs_no_key() -> None:
         run(gate.caller(None, "POST", said))
     assert run(gate.caller(None, "GET", said)) is ANY_CALLER
     assert run(gate.caller(None, "POST", {"host": "memplan.example"})) is ANY_CALLER
+
+
+CROSS = [
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://localhost:1"},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site", "origin": "http://localhost:1"},
+]
+
+
+@pytest.mark.parametrize("said", CROSS)
+@pytest.mark.parametrize("path", ["/v1/plan", "/v1/jobs", "/v1/batch", "/v1/verify"])
+def test_a_page_from_elsewhere_posts_nothing_to_a_server_without_keys(
+    server: Running, path: str, said: dict[str, str]
+) -> None:
+    answer = server.client.post(path, content=json.dumps(PROBLEM_EXAMPLE), headers=said)
+    assert answer.status_code == 403, answer.text
+    assert "must be that of this server's own pages where no key is asked for" in answer.json()["detail"]
+    assert server.client.get("/v1/jobs").json()["jobs"] == []
+
+
+def test_the_servers_own_pages_and_programs_may_post(server: Running) -> None:
+    own = {"origin": f"http://127.0.0.1:{server.port}", "sec-fetch-site": "same-origin"}
+    for said in (own, {"sec-fetch-site": "none"}, {}):
+        assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=said).status_code == 200
+    assert not is_from_elsewhere("GET", "localhost", "https://evil.example", "cross-site")
+
+
+def test_a_server_behind_a_proxy_may_be_told_to_take_all_origins() -> None:
+    with running(Settings(without_keys=True, workers=0)) as server:
+        answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=CROSS[0])
+        assert answer.status_code == 200

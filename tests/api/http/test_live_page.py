@@ -403,8 +403,3 @@ def test_pages_have_a_policy_and_tags(server: Running) -> None:
     assert server.client.get("/static/dom.js").headers["content-type"] == "text/javascript; charset=utf-8"
     for path in ("/static/..%2fdocument.py", "/static/../document.py", "/static/vendor", "/static/live/none.js"):
         assert server.client.get(path).status_code == 404
-
-
-def test_an_operator_may_do_without_pages() -> None:
-    with running(Settings(page=False)) as found:
-        assert {found.client.get(path).status_code for path in ("/", "/docs", "/static/dom.js")} == {404}

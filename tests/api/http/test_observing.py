@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.metrics import Metrics
 from memplan.planner.model.plan import Plan
 from tests.support.hard_requests import soon

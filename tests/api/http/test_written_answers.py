@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from memplan.api.http.written_answers import WrittenAnswer, WrittenAnswers
+from memplan.api.service.cache.written_plans import WrittenPlans
 from tests.support.server import Running, running
 
 _ROWS = [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": ',"wall_time_s":1', "size": 4, "start": 1, "end": 3}]
@@ -27,7 +27,7 @@ def ask(server: Running, body: object, **headers: str) -> httpx.Response:
 
 
 def kept(server: Running) -> int:
-    return len(server.service.written._kept)
+    return len(server.service.written._plans)
 
 
 def test_the_same_bytes_get_the_same_answer_but_for_its_time(server: Running) -> None:
@@ -61,10 +61,20 @@ def test_what_is_not_proved_or_asks_for_a_search_of_its_own_is_not_kept(server: 
 
 
 def test_the_oldest_answers_go_when_there_is_no_more_room() -> None:
-    answers = WrittenAnswers(10_000)
+    plans = WrittenPlans(10_000)
+    content = b'{"peak":1,"wall_time_s":0.1,"version":"1"}'
     for k in range(40):
-        answers.keep(k, WrittenAnswer(b"x" * 400, b"y" * 100, "", ""))
-    assert answers.find(39) is not None
-    assert answers.find(0) is None
-    answers.keep("large", WrittenAnswer(b"x" * 5_000, b"", "", ""))
-    assert answers.find("large") is None
+        plans.keep(b"%d" % k, content, "optimal", "")
+    assert plans.find(b"0") is None
+    latest = plans.find(b"39")
+    assert latest is not None
+    assert json.loads(latest.content(0.0)).keys() == json.loads(content).keys()
+    plans.keep(b"large", content + b" " * 5_000, "optimal", "")
+    assert plans.find(b"large") is None
+
+
+def test_an_answer_says_whether_it_was_known(server: Running) -> None:
+    rows = [{"id": k, "size": 17 + k, "start": 0, "end": 2} for k in range(3)]
+    first, again = (ask(server, {"buffers": rows}).headers["x-memplan-cache"] for _ in range(2))
+    renamed = ask(server, {"buffers": [row | {"id": f"b{row['id']}"} for row in rows]})
+    assert (first, again, renamed.headers["x-memplan-cache"]) == ("miss", "hit", "hit")

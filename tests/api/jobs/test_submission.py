@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from memplan.api.http.requests.job_requests import new_job
+from memplan.api.http.job_requests import new_job
 from memplan.api.jobs.submission import Intake
 from memplan.api.options import Options
 from memplan.api.refusals import FullError

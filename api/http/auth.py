@@ -1,21 +1,24 @@
-"""The check of keys and scopes: `dependencies=[may("plan")]` on a route or a router."""
+"""Authorisation: keys with scopes and quotas, `dependencies=[may("plan")]` on a route, and pages from elsewhere.
+
+A web page may let its own name point to 127.0.0.1, and its script may then read the answers of a server there (DNS
+rebinding). It cannot choose the `Host` that the browser sends: the page's own name. Any page may post to 127.0.0.1
+without seeing the answer; browsers say with `Origin` and `Sec-Fetch-Site` that it was a page, and of which site.
+"""
 
 from __future__ import annotations
 
 import logging
-import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from pathlib import Path
-from typing import Any, cast
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
 
-from fastapi import Depends, Request, Response
-from fastapi.routing import APIRoute
+from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
-from memplan.api.http.auth.hosts import is_from_elsewhere, is_harmless
-from memplan.api.http.auth.quota import RequestQuota
-from memplan.api.metrics import COUNTS_FOLDER
 from memplan.api.refusals import ForbiddenError, FullError, NoKeyError
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, digest, is_same, split
@@ -30,13 +33,16 @@ _KEPT_S = 2.0
 _USE_NOTED_S = 60.0
 _NO_HASH = digest("")
 _MOST_KEPT = 10_000
+_OWN_SITES = frozenset({"same-origin", "none"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOG = logging.getLogger("memplan")
 
 
 class KeyGate:
     """Finds the caller of a key; for one event loop.
 
-    Keys from the store are kept for two seconds: so long one that was revoked still works.
+    Keys from the store are kept for two seconds: so long one that was revoked still works. A key may ask so many times
+    a minute of each process: a token bucket, whose rest grows evenly.
     """
 
     def __init__(
@@ -48,9 +54,8 @@ class KeyGate:
         self.requires_keys = bool(settings.require_keys)
         self._settings, self._look_up, self._clock = settings, look_up, clock
         self._admin = None if settings.admin_key is None else digest(settings.admin_key)
-        together = os.environ.get(COUNTS_FOLDER)
-        self._quota = RequestQuota(clock, None if together is None else Path(together))
-        self._kept: dict[str, tuple[Key, float]] = {}
+        self._kept: OrderedDict[str, tuple[Key, float]] = OrderedDict()
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def caller(
         self, authorization: str | None, method: str = "GET", headers: Mapping[str, str] | None = None
@@ -80,7 +85,8 @@ class KeyGate:
     def _check_page(self, method: str, headers: Mapping[str, str]) -> None:
         """Raise ForbiddenError for what a page from elsewhere asks for, by whatever name it calls this server.
 
-        Where `without_keys` was said, a proxy may stand before it, and what is compared with its name says little.
+        Where `require_keys` was set to false, a proxy may stand before it, and what is compared with its name says
+        little.
         """
         host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
         if not is_harmless(host, self._settings.hosts or ""):
@@ -100,18 +106,27 @@ class KeyGate:
             key = await self._look_up(key_id)
             self._kept.pop(key_id, None)
             if key is not None:
-                while len(self._kept) >= _MOST_KEPT:
-                    self._kept.pop(next(iter(self._kept)))
-                self._kept[key_id] = key, self._clock()
+                _put(self._kept, key_id, (key, self._clock()))
         return key
 
     def _count(self, key: Key) -> None:
+        """Count a request; raises FullError where the key's quota is used up."""
         per_minute = key.max_requests_per_minute or self._settings.max_requests_per_minute
         if per_minute is None:
             return
-        wait_s = self._quota.take(key.id, per_minute)
-        if wait_s > 0:
-            raise FullError(f"key {key.name}: may ask {per_minute} times a minute", wait_s)
+        now = self._clock()
+        left, then = self._left.pop(key.id, (float(per_minute), now))
+        left = min(float(per_minute), left + (now - then) * per_minute / 60)
+        _put(self._left, key.id, (left - (left >= 1), now))
+        if left < 1:
+            raise FullError(f"key {key.name}: may ask {per_minute} times a minute", (1 - left) * 60 / per_minute)
+
+
+def _put(table: OrderedDict[str, Any], name: str, value: Any) -> None:
+    """Put a value in a table of bounded size, whose oldest go."""
+    table[name] = value
+    while len(table) > _MOST_KEPT:
+        table.popitem(last=False)
 
 
 def look_up(keys: Keys, key_id: str) -> Key | None:
@@ -123,6 +138,37 @@ def look_up(keys: Keys, key_id: str) -> Key | None:
         except StoreError as error:  # a full disk should not keep out a valid key
             _LOG.warning("the use of a key is not noted: %s", error)
     return key
+
+
+@lru_cache(maxsize=64)
+def is_harmless(host: str | None, named: str = "") -> bool:
+    """Return True if no page from elsewhere has this `Host`: an address, localhost, or a name without a domain.
+
+    `named` are other names of this server, with commas between them.
+    """
+    if not host:
+        return True
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    own = (each.strip().lower().rstrip(".") for each in named.split(","))
+    if "." not in name or name.endswith(".localhost") or name in own:
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_from_elsewhere(method: str, host: str | None, origin: str | None, site: str | None) -> bool:
+    """Return True if a browser says that a page of another origin than the server's own asks for a change."""
+    if method in _SAFE_METHODS:
+        return False
+    if site is not None and site.strip().lower() not in _OWN_SITES:
+        return True
+    return origin is not None and origin.strip().lower().partition("://")[2] != (host or "").strip().lower()
 
 
 class ScopeCheck(HTTPBearer):
@@ -148,18 +194,3 @@ def may(scope: Scope) -> Any:
     Routes then find the caller by `Caller.of(request)`.
     """
     return Depends(ScopeCheck(scope))
-
-
-class PlainRoute(APIRoute):
-    """A route whose function takes the request and nothing else, so that FastAPI has nothing to parse for it."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the route's function, behind its checks."""
-        checks = [cast(ScopeCheck, known.dependency) for known in self.dependencies]
-
-        async def handle(request: Request) -> Response:
-            for check in checks:
-                await check(request)
-            return cast(Response, await self.endpoint(request))
-
-        return handle

@@ -1,24 +1,90 @@
-"""Jobs and their events, as callers read them."""
+"""Jobs, their events and what is asked of them, as callers read and write them."""
 
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlencode
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 from sse_starlette import ServerSentEvent
 
-from memplan.api.http.requests.job_requests import JobQuery
 from memplan.api.options import Options
-from memplan.api.service.answering import PLAN
+from memplan.api.requests import PLAN
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import MEANINGS, State
 from memplan.api.store.tables.events import StoredEvent
-from memplan.capabilities.capability import Answer
+from memplan.capabilities.capability import Answer, Seconds
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import shown
+from memplan.planner.model.rows import WireValue
 
 PATH = "/v1/jobs"
+NAME_CHARACTERS = 200
+"""The characters of a problem's name that are kept as the job's."""
+MOST_LISTED = 1000
+HASH = re.compile(r"sha256:[0-9a-f]{64}")
+JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+if TYPE_CHECKING:
+    JobKindName = str
+else:
+    JobKindName = Literal[tuple(CAPABILITIES)]
+
+
+def _matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
+    """Return the validator of a text that must be all of a pattern."""
+
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise PydanticCustomError("rule", "{rule}, got {shown}", {"rule": rule, "shown": shown(text)})
+        return text
+
+    return AfterValidator(check)
+
+
+ContentHash = Annotated[
+    str,
+    _matching(HASH, "must be sha256: and 64 hexadecimal digits"),
+    WithJsonSchema({"type": "string", "pattern": f"^{HASH.pattern}$"}),
+]
+"""The hash of a problem or a plan, as text."""
+
+
+class Terms(WireValue):
+    """The terms of a job: of a key's that wait the highest priority goes first, then the oldest; keys take turns.
+
+    The deadline counts from the moment the job is accepted.
+    """
+
+    priority: Annotated[int, Field(ge=-100, le=100)] = 0
+    deadline_s: Seconds | None = None
+
+
+class JobQuery(WireValue):
+    """A query of jobs; `after` is the last one of the page before, `search` a part of a name in any case."""
+
+    kind: JobKindName | None = None
+    state: State | None = None
+    name: str | None = None
+    search: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)] | None = None
+    problem_hash: ContentHash | None = None
+    limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 100
+    after: Annotated[str, _matching(JOB_ID, "must be the id of a job")] | None = None
+
+
+class JobChange(WireValue):
+    """A change of a job: its new name."""
+
+    name: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)]
+
+
+class JobEnd(WireValue):
+    """The end of a job: with `forget`, one that has ended is removed with all that is kept of it."""
+
+    forget: bool = False
 
 
 def _moment(seconds: object) -> object:

@@ -1,0 +1,91 @@
+"""Answers as callers want them: some of their fields, a plan in another format, or a failure where they are bad."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import Request, Response
+from pydantic import TypeAdapter
+
+from memplan.api.http.app_state import Service
+from memplan.api.reports.plan_formats import PLAN_FORMATS
+from memplan.api.requests import JSON
+from memplan.capabilities.capability import Capability
+from memplan.capabilities.selection import NAMES, Selection
+from memplan.planner.errors import OptionError, shown
+
+FAILED = 417
+"""The status of an answer that is wanted as a failure where the command would exit with another status than 0."""
+FAIL = "fail"
+FAIL_HELP = f"Answer with status {FAILED} where the command would fail: over budget, not valid, or nothing that fits."
+_FORMATS = {known.media_type: name for name, known in PLAN_FORMATS.items() if known.is_default}
+"""The plan format for each media type that a caller may accept."""
+_CERTIFIED = '</v1/certify>; rel="certificate"'
+_LINKS = {"optimal": _CERTIFIED, "infeasible": f'</v1/explain>; rel="explanation", {_CERTIFIED}'}
+"""The links of plans that claim something: the same problem is answered there with the proof, or the reason."""
+_WEIGHT = re.compile(r"[01](\.\d{0,3})?")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a caller wants of an answer: a `selection` of its fields, and that it `fails`; and the rest of its query."""
+
+    query: str
+    selection: Selection | None = None
+    fails: bool = False
+
+    @classmethod
+    def of(cls, request: Request, answer: type[Any]) -> Wanted:
+        """Read it of the query; raises OptionError for names that the answer has not."""
+        query: str = request.scope["query_string"].decode("latin-1")
+        if not any(name in query for name in (*NAMES, FAIL)):  # nearly all
+            return cls(query)
+        pairs = parse_qsl(query, keep_blank_values=True)
+        selection = Selection.of(answer, *([value for name, value in pairs if name == each] for each in NAMES))
+        said = [value for name, value in pairs if name == FAIL]
+        if any(value not in ("true", "false") for value in said):
+            raise OptionError(f"{FAIL}: must be true or false, got {shown(said[0])}")
+        rest = urlencode([(name, value) for name, value in pairs if name not in (*NAMES, FAIL)])
+        return cls(rest, selection, "true" in said)
+
+    async def shape(self, request: Request, capability: Capability[Any], response: Response) -> Response:
+        """Return an answer as it is wanted; raises OptionError."""
+        if response.status_code != 200 or (self.selection is None and not self.fails):
+            return response
+        if response.media_type != JSON:
+            rule = f"must be left out where the answer is not {JSON}"
+            raise OptionError(f"fields, omit, fail: {rule}, got {shown(response.media_type)}")
+        content = bytes(response.body)
+        work = partial(self._shaped, capability, content)
+        response.body, is_bad = await Service.of(request).run(work, len(content))
+        response.headers["content-length"] = str(len(response.body))
+        response.status_code = FAILED if is_bad else 200
+        return response
+
+    def _shaped(self, capability: Capability[Any], content: bytes) -> tuple[bytes, bool]:
+        is_bad = self.fails and capability.exit_status(TypeAdapter(capability.answer).validate_json(content)) != 0
+        return content if self.selection is None else self.selection.write(content), is_bad
+
+
+def format_accepted(request: Request) -> str:
+    """Return the plan format of the media type that the caller wants most, or `json`."""
+    accept = request.headers.get("accept")
+    if accept is None or accept == "*/*":
+        return "json"
+    weights = dict.fromkeys(_FORMATS, 0.0)
+    for entry in accept.split(","):
+        name, *parameters = (part.strip().lower() for part in entry.split(";"))
+        if name in weights:
+            weight = next((text.removeprefix("q=") for text in parameters if text.startswith("q=")), "1")
+            weights[name] = max(weights[name], float(weight) if _WEIGHT.fullmatch(weight) else 0.0)
+    return _FORMATS[max(weights, key=weights.__getitem__)]
+
+
+def plan_response(content: bytes, status: str | None, plan_format: str) -> Response:
+    """Return the response of a plan that was written; one without placements is JSON in any case."""
+    media = PLAN_FORMATS[plan_format].media_type if status in ("optimal", "feasible") else JSON
+    return Response(content, media_type=media, headers={"Link": _LINKS[status]} if status in _LINKS else None)

@@ -1,1 +1,0 @@
-"""Authorisation: keys with names, scopes and quotas."""

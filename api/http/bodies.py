@@ -1,0 +1,124 @@
+"""The bytes of a request: its media type, and its body up to limits of size, of time and of all that is held."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import anyio
+from starlette.requests import Request
+
+from memplan.api.refusals import FullError, TooSlowError
+from memplan.api.requests import CSV, FORM, JSON, MediaTypeError, TooLargeError
+from memplan.api.store.caller import Caller
+from memplan.planner.errors import shown
+
+BODY_S = 30.0
+"""The seconds in which a body comes."""
+SMALL_BYTES = 32 * 2**10
+"""What is read of a body up to this size takes less time than handing it to a thread."""
+_BODIES_HELD = 16
+"""The number of the largest bodies that may be held at a time; one key may hold half of them."""
+_DRAIN_S = 1.0
+_URL_FORM = "application/x-www-form-urlencoded"
+_CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.IGNORECASE)
+_HOW = f"`curl --json @FILE`, or `curl -H 'content-type: {CSV}' --data-binary @FILE`, which any file may be sent with"
+
+
+@dataclass
+class HeldBytes:
+    """The bytes of bodies that came and are not answered yet: in all, and of each key. For one event loop."""
+
+    most: int
+    held: int = 0
+    of_key: Counter[str | None] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, largest: int) -> HeldBytes:
+        """Return what a server may hold whose largest body has so many bytes."""
+        return cls(_BODIES_HELD * largest)
+
+
+@dataclass
+class HeldShare:
+    """The bytes that one request holds."""
+
+    whole: HeldBytes
+    key_id: str | None = None
+    count: int = 0
+
+    def take(self, count: int) -> None:
+        """Hold more bytes until the request is answered; raises FullError where others hold too many."""
+        whole = self.whole
+        is_over_half = self.key_id is not None and whole.of_key[self.key_id] + count > whole.most // 2
+        if whole.held + count > whole.most or is_over_half:
+            raise FullError(f"memplan: requests of {whole.held} bytes are in work already")
+        self.count += count
+        whole.held += count
+        whole.of_key[self.key_id] += count
+
+    def release(self) -> None:
+        """Hold nothing any more."""
+        self.whole.held -= self.count
+        self.whole.of_key[self.key_id] -= self.count
+        if not self.whole.of_key[self.key_id]:
+            del self.whole.of_key[self.key_id]
+        self.count = 0
+
+
+def media_type(request: Request, *known: str) -> str:
+    """Return the media type of a body, JSON where nothing is said; raises MediaTypeError.
+
+    Without `known` types a body may be any file; what programs send who were not told what it is is refused.
+    """
+    said = request.headers.get("content-type")
+    if said is None or said == JSON:
+        kind, said = JSON, JSON
+    else:
+        kind = said.partition(";")[0].strip().lower()
+    if kind == _URL_FORM or "/" not in kind or (known and kind not in known):
+        wanted = " or ".join(known) or f"{JSON}, {CSV}, {FORM} or that of a file"
+        raise MediaTypeError(f"content-type: must be {wanted}, got {shown(said)}: write {_HOW}")
+    charset = _CHARSET.search(said)
+    if charset is not None and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise MediaTypeError(f"content-type: charset must be utf-8, got {shown(charset[1])}")
+    if (coding := request.headers.get("content-encoding", "identity")) != "identity":
+        raise MediaTypeError(f"content-encoding: must be identity, got {shown(coding)}")
+    return said if kind == FORM else kind
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body; raises TooLargeError as soon as more than `limit` bytes are announced or have come.
+
+    Raises TooSlowError where it does not come in time, and FullError where the server holds too many other bodies.
+    """
+    announced = request.headers.get("content-length", "")
+    stream, share, body = request.stream(), request.state.body_share, bytearray()
+    share.key_id = Caller.of(request).key_id
+    try:
+        if announced.isdecimal() and int(announced) > limit:
+            raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}")
+        async with asyncio.timeout(BODY_S):
+            async for chunk in stream:
+                if len(body) + len(chunk) > limit:
+                    raise TooLargeError(f"body: must be at most {limit} bytes, got more")
+                share.take(len(chunk))
+                body += chunk
+    except TimeoutError:
+        raise TooSlowError(f"body: must come within {BODY_S:g} s") from None
+    except (TooLargeError, FullError):
+        body.clear()
+        share.release()
+        await _drain(stream)
+        raise
+    return bytes(body)
+
+
+async def _drain(stream: AsyncIterator[bytes]) -> None:
+    """Let the rest of a body pass for a moment: a connection that is closed on a sender loses the answer to it."""
+    with anyio.move_on_after(_DRAIN_S):
+        async for _ in stream:
+            pass

@@ -1,0 +1,211 @@
+"""The part of `/openapi.json` that does not follow from the routes' types: bodies, of which any may be a file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, create_model
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from memplan.api.http.answers import FAIL, FAIL_HELP
+from memplan.api.http.job_models import JobChange, JobEnd, JobQuery, Terms
+from memplan.api.http.problem_details import ProblemDetails, error_answers
+from memplan.api.options import NO_OPTIONS, Options
+from memplan.api.reports.plan_formats import PLAN_FORMATS
+from memplan.api.requests import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, options_of, reading_of
+from memplan.capabilities.bodies import request_model
+from memplan.capabilities.capability import Capability
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.selection import HELP
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+NDJSON = "application/x-ndjson"
+_REF = "#/components/schemas/{model}"
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_EVENTS_EXAMPLE = (
+    'id: 1\nevent: queued\ndata: {"at":"2026-11-20T12:00:00.000Z","state":"queued","priority":0}\n\n'
+    'id: 2\nevent: started\ndata: {"at":"2026-11-20T12:00:00.010Z","state":"running","attempt":1}\n\n'
+)
+PROBLEM_EXAMPLE: dict[str, Any] = CAPABILITIES[PLAN].example["problem"]
+_CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
+_JOB_EXAMPLE = {"problem": PROBLEM_EXAMPLE, "options": {"time_limit_s": 60}, "priority": 10, "deadline_s": 600}
+_PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "conv1", "pool": "default", "offset": 0}]}
+
+
+def _body_model(capability: Capability[Any]) -> type[BaseModel]:
+    """Return the model that describes the bodies of a capability, plans with the options that they have here."""
+    model = request_model(capability)
+    if options_of(capability) is capability.options:
+        return model
+    options: Any = (Options, NO_OPTIONS)
+    return create_model(model.__name__, __base__=model, options=options)
+
+
+def _ref(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _REF.format(model=model.__name__)}
+
+
+def _parameter(name: str, description: str, schema: dict[str, Any], place: str = "query") -> dict[str, Any]:
+    return {"name": name, "in": place, "required": False, "description": description, "schema": schema}
+
+
+def _parameters(model: type[BaseModel], description: str = "") -> list[dict[str, Any]]:
+    """Describe the fields of a model as what may come in the query."""
+    fields = model.model_json_schema()["properties"]
+    return [_parameter(name, schema.pop("description", "") or description, schema) for name, schema in fields.items()]
+
+
+def selectable(extra: dict[str, Any]) -> dict[str, Any]:
+    """Describe a call whose answer may be had in part, or as a failure."""
+    chosen = [_parameter(name, says, {"type": "string"}) for name, says in HELP.items()]
+    chosen.append(_parameter(FAIL, FAIL_HELP, {"type": "boolean", "default": False}))
+    return {**extra, "parameters": [*extra.get("parameters", ()), *chosen]}
+
+
+def _body(content: dict[str, Any]) -> dict[str, Any]:
+    """Describe the body of a request, by media type."""
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def question_request(capability: Capability[Any]) -> dict[str, Any]:
+    """Describe the query and the body of a capability's call."""
+    options, reading = options_of(capability), reading_of(capability)
+    parameters = _parameters(options, "Where the body does not say it.")
+    if reading is not None:
+        known = options.model_fields
+        parameters += [each for each in _parameters(reading) if each["name"] not in known]
+    files = [each for each in capability.inputs if each.from_file is not None]
+    parts = {each.name: {"type": "string", "format": "binary", "description": each.help} for each in files}
+    content = {
+        JSON: {"schema": _ref(_body_model(capability)), "example": capability.example},
+        BYTES: {"schema": {"type": "string", "format": "binary", "description": capability.inputs[0].help}},
+        FORM: {"schema": {"type": "object", "properties": parts}},
+    }
+    if capability.name == PLAN:
+        content |= {media: {"schema": {"type": "string"}} for media in TABLES}
+        content[CSV]["example"] = _CSV_EXAMPLE
+    return selectable({"parameters": parameters, **_body(content)})
+
+
+def question_answer(capability: Capability[Any]) -> dict[str, Any]:
+    """Describe the answer of a capability's call."""
+    if capability.name == PLAN:
+        return PLAN_ANSWER
+    return {"description": "The answer.", "content": {JSON: {"schema": _ref(capability.answer)}}}
+
+
+def _request_of_job() -> dict[str, Any]:
+    described = question_request(CAPABILITIES[PLAN])
+    key = {"type": "string", "pattern": "^[!-~]{1,200}$"}
+    kind = {"type": "string", "enum": [*CAPABILITIES], "default": PLAN}
+    says = "The call that the job is for: its body is that of the call, with terms beside."
+    bodies = {"anyOf": [_ref(_body_model(capability)) for capability in CAPABILITIES.values()]}
+    described["parameters"] = [
+        *(each for each in described["parameters"] if each["name"] not in (*HELP, FAIL)),
+        _parameter("kind", says, kind),
+        *_parameters(Terms, "Where the body does not say it."),
+        _parameter("Idempotency-Key", "The same request with the same key is one job.", key, "header"),
+    ]
+    described["requestBody"]["content"][JSON] = {"schema": bodies, "example": _JOB_EXAMPLE}
+    return described
+
+
+JOB_REQUEST = _request_of_job()
+LIST_REQUEST = {"parameters": _parameters(JobQuery, "Which jobs are listed.")}
+CHANGE_REQUEST = _body({JSON: {"schema": JobChange.model_json_schema(), "example": {"name": "nightly"}}})
+END_REQUEST = {"parameters": _parameters(JobEnd, "A job that has ended is removed.")}
+EVENTS_REQUEST = {
+    "parameters": [
+        _parameter(
+            "Last-Event-ID", "The last event that is known.", {"type": "string", "pattern": "^[0-9]{1,9}$"}, "header"
+        )
+    ]
+}
+EVENTS_ANSWER = {
+    "description": "Events, each with its number, its JSON, and its kind: "
+    "queued, started, better, progress, retried or finished.",
+    "content": {"text/event-stream": {"example": _EVENTS_EXAMPLE}},
+}
+PLAN_ANSWER: dict[str, Any] = {
+    "description": "The plan; as CSV or as tables of memories where the caller's Accept prefers it and there is one.",
+    "content": {
+        **{known.media_type: {"schema": {"type": "string"}} for known in PLAN_FORMATS.values()},
+        JSON: {"schema": {"anyOf": [_ref(Plan), {"type": "array"}, {"type": "object"}]}, "example": _PLAN_EXAMPLE},
+    },
+}
+RESULT_ANSWER: dict[str, Any] = {
+    "description": "The answer of the call of the job's kind.",
+    "content": {**PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}},
+}
+REQUEST_ANSWER: dict[str, Any] = {
+    "description": "The body as it came, with its media type.",
+    "content": {JSON: {"schema": {}}, BYTES: _BINARY},
+}
+PROBLEM_ANSWER: dict[str, Any] = {
+    "description": "The problem; what is absent or default is left out.",
+    "content": {JSON: {"schema": _ref(Problem), "example": PROBLEM_EXAMPLE}},
+}
+KNOWN_PLAN_ANSWER: dict[str, Any] = {
+    "description": "The plan in canonical form: buffers and pools by number, bytes in units of the problem.",
+    "headers": {
+        "ETag": {"schema": {"type": "string"}, "description": "Changes when a better plan is known."},
+        "Cache-Control": {"schema": {"type": "string"}, "description": "Immutable once nothing can be better."},
+    },
+    "content": {JSON: {"schema": _ref(Plan)}},
+}
+_SUBMISSIONS = [PROBLEM_EXAMPLE | {"id": "first"}, {"id": "second", "problem": PROBLEM_EXAMPLE}]
+BATCH_REQUEST: dict[str, Any] = {
+    "parameters": question_request(CAPABILITIES[PLAN])["parameters"],
+    **_body(
+        {
+            NDJSON: {
+                "schema": {"type": "string", "description": "A submission a line: a problem, or one with options."},
+                "example": "".join(json.dumps(one) + "\n" for one in _SUBMISSIONS),
+            },
+            JSON: {
+                "schema": {
+                    "type": "object",
+                    "required": ["submissions"],
+                    "additionalProperties": False,
+                    "properties": {"submissions": {"type": "array", "items": {"type": "object"}}},
+                },
+                "example": {"submissions": _SUBMISSIONS},
+            },
+        }
+    ),
+}
+BATCH_ANSWER: dict[str, Any] = {
+    "description": 'A line for each submission: {"index", "id", "plan"} or {"index", "id", "error"}, problem details.',
+    "content": {NDJSON: {"schema": {"type": "string"}}},
+}
+
+
+class _Quiet(GenerateJsonSchema):
+    """Leaves out defaults that are no JSON, such as a plan's empty table, without a warning."""
+
+    ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
+
+
+def describe(app: FastAPI) -> None:
+    """Let the app's own description have the models of bodies, and the refusals of calls that may ask for a key."""
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            models: list[type[BaseModel]] = [Problem, Plan, ProblemDetails]
+            for capability in CAPABILITIES.values():
+                models += [_body_model(capability), capability.answer]
+            wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(one, "validation") for one in models]
+            _, found = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
+            schema.setdefault("components", {}).setdefault("schemas", {}).update(found["$defs"])
+            for call in (call for calls in schema["paths"].values() for call in calls.values() if "security" in call):
+                more = error_answers(401, 403, 429, 503, *((408,) if "requestBody" in call else ()))
+                call["responses"] = {str(status): answer for status, answer in more.items()} | call["responses"]
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign]

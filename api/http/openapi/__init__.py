@@ -1,1 +1,0 @@
-"""The OpenAPI schema, where the routes' own annotations do not say enough."""

@@ -1,1 +1,0 @@
-"""Requests: their bodies, and what they ask for."""

@@ -1,0 +1,71 @@
+"""The calls about the server itself: `/healthz`, `/readyz`, `/metrics` and `/v1/solvers`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from pydantic import BaseModel, ConfigDict
+
+from memplan.api.http.app_state import Service
+from memplan.api.http.auth import may
+from memplan.api.http.problem_details import error_answers, problem_details
+from memplan.api.reports.solver_facts import SolverFacts, solver_facts
+from memplan.planner import __version__
+
+router = APIRouter()
+
+
+class Health(BaseModel):
+    """A server that is well, and its version."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    status: Literal["ok"] = "ok"
+    version: str = __version__
+
+
+class SolverList(BaseModel):
+    """All solvers; `auto` is the portfolio of those that suit a problem, without those of other systems."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    solvers: list[SolverFacts]
+
+
+@router.get("/healthz", summary="Is it alive")
+async def healthz() -> Health:
+    """Answer at once."""
+    return Health()
+
+
+@router.get("/readyz", summary="Can it work", response_model=Health, responses=error_answers(503))
+async def readyz(request: Request) -> Health | Response:
+    """Answer whether it can solve and store: it tries both, and keeps what it found for a few seconds."""
+    if lacks := await Service.of(request).readiness.lacks():
+        return problem_details(503, lacks, {"Retry-After": "1"})
+    return Health()
+
+
+@router.get(
+    "/metrics",
+    summary="What was counted",
+    response_class=Response,
+    responses={
+        200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        **error_answers(401, 403, 429, 503),
+    },
+    dependencies=[may("read")],
+)
+async def metrics(request: Request) -> Response:
+    """Answer with counters since the server started, and with what there is now; `memplan_jobs` is of all servers."""
+    service = Service.of(request)
+    jobs = await service.store.briefly(service.store.jobs.counts)
+    return Response(service.metrics.rendered(jobs, service.counted_now()), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+@router.get("/v1/solvers", summary="List the solvers", dependencies=[may("read")])
+async def solvers() -> SolverList:
+    """Answer with what each solver can do; `at_most` is the number of buffers that `auto` tries it on."""
+    return SolverList(solvers=solver_facts())

@@ -1,0 +1,404 @@
+"""Requests of questions: a body with its media type and its query, read once into inputs and options.
+
+A body is JSON, the file that the first input is read from, or a form of several files. The same bytes are read so
+wherever a question is answered, so that they may wait in a store and go to another machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import ValidationError
+
+from memplan.api.options import NO_OPTIONS, Options
+from memplan.api.reports.plan_formats import write_plan
+from memplan.api.settings import Settings
+from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
+from memplan.capabilities.bodies import read_object
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control
+from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded
+from memplan.capabilities.question import Input, Question
+from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
+from memplan.planner.errors.did_you_mean import did_you_mean, unknown_option
+from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import WireValue
+
+JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"
+FORM = "multipart/form-data"
+TABLES = frozenset(module.MEDIA_TYPE for module in FORMATS.values()) - {JSON}
+"""The media types of problems that are no JSON."""
+PLAN = "plan"
+TERMS = ("priority", "deadline_s")
+"""What a job's request has beside its inputs and options."""
+MOST_BUFFERS, MOST_CELLS, MOST_PAIRS = 5_000_000, 20_000_000, 100_000
+"""The most buffers of a request, buffers times pools, and pairs that entries of `bank` make of few bytes."""
+_LEAST_COUNTED = 5_000
+_SHORT_CELLS = 3_000
+_MOST_FIELDS = 64
+"""More fields than any body has."""
+_FILE_NAME = re.compile(rb"@?[\w./\\~-]+\.\w{1,12}\s*")
+_DISPOSITION = re.compile(rb'\b(name|filename)="([^"]*)"', re.IGNORECASE)
+M = TypeVar("M", bound=WireValue)
+
+
+class TooLargeError(InputError):
+    """The body, or what it is about, is larger than this server takes."""
+
+
+class MediaTypeError(InputError):
+    """The body's media type, its charset or its coding is not one that is read here."""
+
+
+@dataclass(frozen=True)
+class File:
+    """The bytes of a file and its name, where it has one."""
+
+    data: bytes
+    name: str | None = None
+
+
+@dataclass
+class _Parts:
+    """The parts of a body: fields of inputs as JSON has them, files of inputs, options, and the terms of a job."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, File] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    terms: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedRequest:
+    """A question that was sent: parsed and counted, its options checked, its inputs still to be read.
+
+    kind: the name of the capability that answers it.
+    fields: inputs by their names, as JSON has them.
+    files: inputs that came as files.
+    options: how it is to be answered.
+    reading: how files are read and problems adapted, None where nothing is said of it.
+    extent: how much it is about.
+    terms: the terms of a job, as JSON has them.
+    is_foreign: True where files of other systems are read, which is done in a process of its own.
+    """
+
+    kind: str
+    fields: Mapping[str, Any]
+    files: Mapping[str, File]
+    options: CapabilityOptions
+    reading: WireValue | None
+    extent: Extent
+    terms: Mapping[str, Any]
+    is_foreign: bool
+
+    @property
+    def capability(self) -> Capability[Any]:
+        """The capability that answers it."""
+        return CAPABILITIES[self.kind]
+
+    def question(self) -> Question:
+        """Return the inputs, read and checked; raises InputError."""
+        question: dict[str, Any] = {}
+        given = {} if self.reading is None else dict(self.reading)
+        reader = Reader(ReadOptions.model_construct(**dict(ReadOptions()) | given))
+        for each in sorted(self.capability.inputs, key=lambda each: each.reads_last):
+            if (file := self.files.get(each.name)) is not None and each.from_file is not None:
+                value = _read_file(each, reader, file, question)
+            elif each.name in self.fields:
+                value = self._from_json(each, reader.options)
+            else:
+                value = None if each.absent is None or not self.files else each.absent(reader, question)
+            if value is not None:
+                question[each.name] = value
+        return question
+
+    def _from_json(self, each: Input[Any], reading: ReadOptions) -> Any:
+        value = each.from_json(self.fields[each.name])
+        if self.reading is None or not isinstance(value, Problem):
+            return value
+        reading.refuse_for_models()
+        value = value if reading.alignment is None else aligned(value, reading.alignment)
+        return adapted(value, None, reading)
+
+    def answer(self, control: Control) -> tuple[bytes, str | None]:
+        """Return the written answer of the capability, and its status; raises MemplanError.
+
+        What the control notes on the way is written, too.
+        """
+        capability, question, note = self.capability, self.question(), control.note
+
+        def written(answer: Any) -> tuple[bytes, str | None]:
+            return self._write(question, answer), capability.status(answer)
+
+        noting = None if note is None else lambda found: note(written(found))
+        return written(capability.answered(question, self.options, replace(control, note=noting)))
+
+    def _write(self, question: Question, answer: Any) -> bytes:
+        if isinstance(self.options, Options) and self.options.format is not None:
+            return write_in(self.options.format, answer, question["problem"])
+        return self.capability.write(answer)
+
+
+def _read_file(each: Input[Any], reader: Reader, file: File, question: Question) -> Any:
+    """Return an input that is read from a file; raises InputError, which names it."""
+    assert each.from_file is not None
+    try:
+        return each.from_file(reader, file.data, file.name or "-", question)
+    except FormatError as error:
+        said = (f"{each.name}: {text}" if text.startswith("must ") else text for text in error.sentences)
+        raise FormatError(*said) from error
+
+
+def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
+    """Write a plan in a format; one without placements is JSON in any case."""
+    return write_plan(plan, problem, plan_format if plan.status in ("optimal", "feasible") else "json")
+
+
+def head_of(media: str, query: str) -> str:
+    """Return the head of a request, which says how its body is read: its media type and its query."""
+    return f"{media}\t{query}"
+
+
+def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] = TERMS) -> ParsedRequest:
+    """Parse a request of a capability, count what it is about, and check its options; raises InputError.
+
+    Nothing of its inputs is validated yet. `terms` may stand beside them.
+    """
+    capability, (media, _, query) = CAPABILITIES[kind], head.rpartition("\t")
+    parts = _parts(capability, media, body, terms)
+    asked: dict[str, list[str]] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True) if query else ():
+        asked.setdefault(name, []).append(value)
+    if asked.keys() & {"name"} and "name" not in capability.options.model_fields:
+        name = asked.pop("name")[-1]
+        parts.files = {key: File(file.data, file.name or name) for key, file in parts.files.items()}
+    options, reading = _read_options(capability, parts, asked)
+    _check_inputs(capability, parts)
+    extent = Extent()
+    for each in capability.inputs:
+        if each.name in parts.fields:
+            extent = extent.with_other(each.extent(parts.fields[each.name]))
+    for file in parts.files.values():
+        rows = file.data.count(b"\n") if minimalloc_csv.recognises(file.data) else 0
+        extent = extent.with_other(Extent(rows, rows))
+    check_extent(extent)
+    is_foreign = any(
+        each.is_foreign and (each.takes_bytes or isinstance(parts.fields[each.name], str))
+        for each in capability.inputs
+        if each.name in parts.fields
+    )
+    is_foreign |= bool(parts.files) and media not in TABLES
+    return ParsedRequest(kind, parts.fields, parts.files, options, reading, extent, parts.terms, is_foreign)
+
+
+def check_extent(extent: Extent) -> None:
+    """Refuse what makes too much of few bytes; raises TooLargeError and OperationsError."""
+    check_expanded(extent, MOST_EXPANDED)
+    count = max(extent.n_buffers, extent.n_expanded)
+    cells = max(count, extent.n_pairs, _LEAST_COUNTED) * extent.n_pools
+    for what, number, most in (
+        ("buffers", count, MOST_BUFFERS),
+        ("pairs that entries of bank make", extent.n_pairs, MOST_PAIRS),
+        (f"buffers or pairs (at least {_LEAST_COUNTED} are counted) times pools", cells, MOST_CELLS),
+    ):
+        if number > most:
+            raise TooLargeError(f"problem: {what} must be at most {most}, got {number}")
+
+
+def is_short(extent: Extent) -> bool:
+    """Return True where reading and compiling take less time than handing them to a thread."""
+    return extent.n_rows * extent.n_pools <= _SHORT_CELLS and not extent.n_expanded
+
+
+def most_bytes(media: str, settings: Settings) -> int:
+    """Return the most bytes of a body: of a file that is no table they are those of a model."""
+    return (
+        settings.max_body_bytes if media in {JSON, *TABLES} else max(settings.max_body_bytes, settings.max_model_bytes)
+    )
+
+
+def check_time_limit(options: CapabilityOptions, settings: Settings) -> None:
+    """Refuse a time limit above the server's; raises OptionError."""
+    if options.time_limit_s > settings.max_time_limit_s:
+        most_s = settings.max_time_limit_s
+        raise OptionError(f"time_limit_s: must be at most {most_s:g} on this server, got {shown(options.time_limit_s)}")
+
+
+def options_of(capability: Capability[Any]) -> type[CapabilityOptions]:
+    """Return the model of the options of a capability's requests."""
+    return Options if capability.name == PLAN else capability.options
+
+
+def reading_of(capability: Capability[Any]) -> type[WireValue] | None:
+    """Return the options for reading the inputs of a capability, None where there are none."""
+    return next((each.reading for each in capability.inputs if each.reading is not None), None)
+
+
+def _parts(capability: Capability[Any], media: str, body: bytes, terms: Collection[str]) -> _Parts:
+    """Split a body; raises InputError."""
+    first = capability.inputs[0]
+    if media.startswith(FORM):
+        return _parts_of_form(capability, media, body)
+    if media != JSON:
+        if media == CSV and memplan_json.recognises(body):
+            raise FormatError(f"body: must be CSV, and looks like JSON: send it with content-type: {JSON}")
+        return _Parts(files={first.name: File(body)})
+    content = _object(body)
+    if len(content) > _MOST_FIELDS and not first.takes_bytes:
+        raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
+    inputs = {each.name for each in capability.inputs}
+    if content.keys().isdisjoint(inputs) and _may_be(first, capability, content):
+        if first.takes_bytes:
+            return _Parts(files={first.name: File(body)})
+        own = getattr(first.wire, "model_fields", {}).keys()
+        parts = _taken(capability, content, own, terms)
+        parts.fields = {first.name: content}
+        return parts
+    parts = _taken(capability, content, inputs, terms)
+    if unknown := [name for name in content if name not in inputs][:MAX_SHOWN]:
+        meant = {
+            name: did_you_mean(name, [*inputs, "options"]) or _nested(first, name, content[name]) for name in unknown
+        }
+        raise InputError(
+            *_lacking(capability, content),
+            *(f"{path_of((name,))}: is not a known field{meant[name]}" for name in unknown),
+        )
+    for name, value in content.items():
+        if isinstance(value, dict) and isinstance(value.get(name), dict):
+            raise InputError(f"{name}.{name}: must not lie in {name}: leave one of the two out")
+    parts.fields = content
+    return parts
+
+
+def _may_be(first: Input[Any], capability: Capability[Any], content: Mapping[str, Any]) -> bool:
+    """Return True if JSON may be the first input alone, and not an object that should have had it."""
+    rest = content.keys() - {"options"}
+    is_alone = sum(each.required for each in capability.inputs) < 2
+    return bool(rest) and is_alone and not any(_nested(first, name, content[name]) for name in rest)
+
+
+def _nested(first: Input[Any], name: str, value: object) -> str:
+    """Say where an object belongs that stands under a name that is not known."""
+    own = getattr(first.wire, "model_fields", {}).keys()
+    is_first = isinstance(value, dict) and name not in own and not own.isdisjoint(value)
+    return f" (did you mean {first.name}?)" if is_first else ""
+
+
+def _taken(capability: Capability[Any], content: dict[str, Any], kept: Iterable[str], terms: Collection[str]) -> _Parts:
+    """Take the options and the terms out of the fields of a body, where they stand beside the inputs, too."""
+    options = content.pop("options", {})
+    if not isinstance(options, dict):
+        raise OptionError(f"options: must be an object, got {shown(options)}")
+    parts = _Parts(options=dict(options))
+    reading = reading_of(capability)
+    known = options_of(capability).model_fields.keys() | (reading.model_fields.keys() if reading else set())
+    for name in content.keys() & known - set(kept):
+        _check_once(name, parts.options, "options and beside the inputs")
+        parts.options[name] = content.pop(name)
+    parts.terms = {name: content.pop(name) for name in terms if name in content}
+    return parts
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """Parse a body that must be an object of JSON; raises FormatError, which says what else it seems to be."""
+    try:
+        return read_object(body)
+    except FormatError:
+        if not body.strip():
+            raise FormatError("body: must not be empty, as in `curl --json @FILE`") from None
+        if _FILE_NAME.fullmatch(body):
+            name = body.decode().strip().removeprefix("@")
+            raise FormatError(f"body: must be what is in a file, got its name: write `--json @{name}`") from None
+        if minimalloc_csv.recognises(body):
+            raise FormatError(f"body: must be JSON, and looks like CSV: send it with content-type: {CSV}") from None
+        raise
+
+
+def _parts_of_form(capability: Capability[Any], media: str, body: bytes) -> _Parts:
+    """Split a form, which has a file for each input, and options; raises InputError."""
+    boundary = re.search(r'boundary="?([^";,]+)', media)
+    if boundary is None:
+        raise MediaTypeError(f"content-type: must have the boundary of a form, got {shown(media)}")
+    parts, inputs = _Parts(), [each.name for each in capability.inputs]
+    for part in (b"\r\n" + body).split(b"\r\n--" + boundary[1].encode())[1:-1]:
+        head, _, data = part.partition(b"\r\n\r\n")
+        said = {key.decode().lower(): value.decode(errors="replace") for key, value in _DISPOSITION.findall(head)}
+        name = inputs[0] if said.get("name") == "file" and "file" not in inputs else said.get("name", "")
+        _check_once(name, parts.files | parts.options, "several parts of the form")
+        if name in inputs:
+            parts.files[name] = File(data, said.get("filename"))
+        elif name == "options":
+            parts.options |= read_object(data)
+        else:
+            known = f"{', '.join(inputs)} or options"
+            raise InputError(f"form: must have parts named {known}, got {shown(name)}{did_you_mean(name, inputs)}")
+    return parts
+
+
+def _check_once(name: str, known: Collection[str], where: str) -> None:
+    if name in known:
+        raise OptionError(f"{path_of((name,))}: must be given once, got it in {where}")
+
+
+def _read_options(
+    capability: Capability[Any], parts: _Parts, asked: Mapping[str, Sequence[str]]
+) -> tuple[CapabilityOptions, WireValue | None]:
+    """Return the options of a request, and those for reading it; raises OptionError."""
+    model, reading = options_of(capability), reading_of(capability)
+    if not asked and not parts.options:
+        return (NO_OPTIONS if model is Options else model()), None
+    known = model.model_fields.keys() | (reading.model_fields.keys() if reading else set())
+    for name in asked:
+        _check_once(name, parts.options, "the body and in the query")
+    if unknown := [name for name in (*parts.options, *asked) if name not in known]:
+        raise OptionError(*(f"{path_of((name,))}: {unknown_option(name, known)}" for name in unknown[:MAX_SHOWN]))
+    options = _merged(model, parts.options, asked)
+    about_reading = [name for name in (*parts.options, *asked) if name not in model.model_fields]
+    return options, None if reading is None or not about_reading else _merged(reading, parts.options, asked)
+
+
+def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
+    """Return the options of a model that a body and a query say; raises OptionError."""
+    lists = {name: values for name, values in asked.items() if _takes_list(model, name)}
+    texts = {name: values for name, values in asked.items() if name in model.model_fields and name not in lists}
+    if repeated := [name for name, values in texts.items() if len(values) > 1]:
+        raise OptionError(
+            *(f"{path_of((name,))}: must be given once, got {len(texts[name])} values" for name in repeated[:MAX_SHOWN])
+        )
+    try:
+        told = {name: value for name, value in inside.items() if name in model.model_fields} | lists
+        found = model.model_validate(told)
+        if not texts:
+            return found
+        said = model.model_validate_strings({name: values[0] for name, values in texts.items()})
+    except ValidationError as error:
+        raise OptionError(*sentences(error, options=model.model_fields)) from error
+    return said if not told else found.model_copy(update={name: getattr(said, name) for name in texts})
+
+
+def _takes_list(model: type[WireValue], name: str) -> bool:
+    return name in ProblemOptions.model_fields and name in model.model_fields and model.model_fields[name].default == ()
+
+
+def _check_inputs(capability: Capability[Any], parts: _Parts) -> None:
+    """Raise InputError where an input is lacking."""
+    if breaks := _lacking(capability, parts.fields.keys() | parts.files.keys(), has_files=bool(parts.files)):
+        raise InputError(*breaks)
+
+
+def _lacking(capability: Capability[Any], given: Collection[str], *, has_files: bool = False) -> list[str]:
+    breaks = [
+        f"{each.name}: is required"
+        for each in capability.inputs
+        if each.required and each.name not in given and not (has_files and each.absent is not None)
+    ]
+    if capability.any_of and not set(given) & set(capability.any_of):
+        breaks.append(f"{' or '.join(capability.any_of)}: one of them is required, got neither")
+    return breaks
