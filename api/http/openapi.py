@@ -80,7 +80,7 @@ def question_request(capability: Capability[Any]) -> dict[str, Any]:
         parameters += [each for each in _parameters(reading) if each["name"] not in known]
     files = [each for each in capability.inputs if each.from_file is not None]
     parts = {each.name: {"type": "string", "format": "binary", "description": each.help} for each in files}
-    content = {
+    content: dict[str, dict[str, Any]] = {
         JSON: {"schema": _ref(_body_model(capability)), "example": capability.example},
         BYTES: {"schema": {"type": "string", "format": "binary", "description": capability.inputs[0].help}},
         FORM: {"schema": {"type": "object", "properties": parts}},
