@@ -42,7 +42,7 @@ _SHARED = frozenset({"workers", "places"})
 Place = Literal["server", "worker"]
 Lookup = Literal["hit", "started_from", "joined", "miss"]
 LOOKUP: ContextVar[str] = ContextVar("lookup", default="miss")
-"""What was found of the problem that this task looked up: `hit` or `miss`."""
+"""The result of looking up the problem that this task looked up: `hit` or `miss`."""
 
 
 class Metrics:

@@ -37,7 +37,7 @@ TABLES = frozenset(module.MEDIA_TYPE for module in FORMATS.values()) - {JSON}
 """The media types of problems that are no JSON."""
 PLAN = "plan"
 TERMS = ("priority", "deadline_s")
-"""What a job's request has beside its inputs and options."""
+"""The fields of a job's request beside its inputs and options."""
 MOST_BUFFERS, MOST_CELLS, MOST_PAIRS = 5_000_000, 20_000_000, 100_000
 """The most buffers of a request, buffers times pools, and pairs that entries of `bank` make of few bytes."""
 _LEAST_COUNTED = 5_000
@@ -58,7 +58,7 @@ class MediaTypeError(InputError):
 
 
 @dataclass(frozen=True)
-class File:
+class SentFile:
     """The bytes of a file and its name, where it has one."""
 
     data: bytes
@@ -70,7 +70,7 @@ class _Parts:
     """The parts of a body: fields of inputs as JSON has them, files of inputs, options, and the terms of a job."""
 
     fields: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, File] = field(default_factory=dict)
+    files: dict[str, SentFile] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     terms: dict[str, Any] = field(default_factory=dict)
 
@@ -91,7 +91,7 @@ class ParsedRequest:
 
     kind: str
     fields: Mapping[str, Any]
-    files: Mapping[str, File]
+    files: Mapping[str, SentFile]
     options: CapabilityOptions
     reading: WireValue | None
     extent: Extent
@@ -146,7 +146,7 @@ class ParsedRequest:
         return self.capability.write(answer)
 
 
-def _read_file(each: Input[Any], reader: Reader, file: File, question: Question) -> Any:
+def _read_file(each: Input[Any], reader: Reader, file: SentFile, question: Question) -> Any:
     """Return an input that is read from a file; raises InputError, which names it."""
     assert each.from_file is not None
     try:
@@ -178,7 +178,7 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
         asked.setdefault(name, []).append(value)
     if asked.keys() & {"name"} and "name" not in capability.options.model_fields:
         name = asked.pop("name")[-1]
-        parts.files = {key: File(file.data, file.name or name) for key, file in parts.files.items()}
+        parts.files = {key: SentFile(file.data, file.name or name) for key, file in parts.files.items()}
     options, reading = _read_options(capability, parts, asked)
     _check_inputs(capability, parts)
     extent = Extent()
@@ -249,14 +249,14 @@ def _parts(capability: Capability[Any], media: str, body: bytes, terms: Collecti
     if media != JSON:
         if media == CSV and memplan_json.recognises(body):
             raise FormatError(f"body: must be CSV, and looks like JSON: send it with content-type: {JSON}")
-        return _Parts(files={first.name: File(body)})
+        return _Parts(files={first.name: SentFile(body)})
     content = _object(body)
     if len(content) > _MOST_FIELDS and not first.takes_bytes:
         raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
     inputs = {each.name for each in capability.inputs}
     if content.keys().isdisjoint(inputs) and _may_be(first, capability, content):
         if first.takes_bytes:
-            return _Parts(files={first.name: File(body)})
+            return _Parts(files={first.name: SentFile(body)})
         own = getattr(first.wire, "model_fields", {}).keys()
         parts = _taken(capability, content, own, terms)
         parts.fields = {first.name: content}
@@ -333,7 +333,7 @@ def _parts_of_form(capability: Capability[Any], media: str, body: bytes) -> _Par
         name = inputs[0] if said.get("name") == "file" and "file" not in inputs else said.get("name", "")
         _check_once(name, parts.files | parts.options, "several parts of the form")
         if name in inputs:
-            parts.files[name] = File(data, said.get("filename"))
+            parts.files[name] = SentFile(data, said.get("filename"))
         elif name == "options":
             parts.options |= read_object(data)
         else:

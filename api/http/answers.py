@@ -32,7 +32,7 @@ _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a caller wants of an answer: a `selection` of its fields, and that it `fails`; and the rest of its query."""
+    """The wishes of a caller for an answer: a `selection` of fields, that it `fails`; and the rest of the query."""
 
     query: str
     selection: Selection | None = None

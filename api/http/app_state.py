@@ -38,8 +38,8 @@ from memplan.solvers.search.deadline import Deadline
 T = TypeVar("T")
 MOST_STREAMS = 1000
 SMALL_BYTES = 32 * 2**10
-"""What is read of a body up to this size takes less time than handing it to a thread; of a larger one, a thread does
-it, and of those above the second size one at a time: a parser holds the interpreter.
+"""Reading a body up to this size takes less time than handing it to a thread; larger ones are read in threads, those
+above the second size one at a time, as a parser holds the interpreter.
 """
 _LARGE_BYTES = 2**20
 _NOTE_EVERY_S = 1.0

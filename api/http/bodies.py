@@ -18,8 +18,6 @@ from memplan.planner.errors import shown
 
 BODY_S = 30.0
 """The seconds in which a body comes."""
-SMALL_BYTES = 32 * 2**10
-"""What is read of a body up to this size takes less time than handing it to a thread."""
 _BODIES_HELD = 16
 """The number of the largest bodies that may be held at a time; one key may hold half of them."""
 _DRAIN_S = 1.0
