@@ -14,17 +14,20 @@ from memplan.capabilities.cascade.access.access_graph import (
     Read,
     Role,
     padded,
+    whole,
 )
-from memplan.capabilities.cascade.access.facts import Facts, Pixels, UnknownAccess, pixels_of
 from memplan.capabilities.cascade.access.kinds import ACCUMULATED, MOST_ALONG, KindAccess, access_of
 from memplan.capabilities.cascade.access.layouts import (
+    Facts,
+    Pixels,
+    UnknownAccess,
     family_of,
     layouts_of,
     named_layout,
     permutation_of,
+    pixels_of,
     reshaped_layout,
 )
-from memplan.capabilities.cascade.access.window import whole
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.graph_facts import Shape, bits_of

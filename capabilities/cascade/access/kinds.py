@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from memplan.capabilities.cascade.access.facts import Facts, Pixels, UnknownAccess
-from memplan.capabilities.cascade.access.layouts import CHOOSING, reshaped_layout, transposed_layout
-from memplan.capabilities.cascade.access.window import (
+from memplan.capabilities.cascade.access.access_graph import (
     SAME,
     Window,
     blocks,
@@ -27,6 +25,14 @@ from memplan.capabilities.cascade.access.window import (
     sliding,
     transposed,
     whole,
+)
+from memplan.capabilities.cascade.access.layouts import (
+    CHOOSING,
+    Facts,
+    Pixels,
+    UnknownAccess,
+    reshaped_layout,
+    transposed_layout,
 )
 
 Windows = tuple[Window, Window]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.access.window import Window
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, Window
 from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Slide, Span, is_accumulated
 from memplan.planner.errors import InvalidPlanError
 

@@ -20,8 +20,7 @@ from memplan.capabilities.cascade.access.access_graph import MOST_BYTES, MOST_MA
 from memplan.capabilities.cascade.kernels.access import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.search.front import Chain, front
 from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
-from memplan.capabilities.cascade.search.search import RegionSearch
-from memplan.capabilities.cascade.search.windows import Windows
+from memplan.capabilities.cascade.search.search import RegionSearch, Windows
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.tables import Rows
 

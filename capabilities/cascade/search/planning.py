@@ -13,9 +13,8 @@ from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.orders import After, orders_of_passes, other_orders
 from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant, variant_of, with_repeats
 from memplan.capabilities.cascade.search.points import planned
-from memplan.capabilities.cascade.search.search import RegionSearch, worth_having
+from memplan.capabilities.cascade.search.search import RegionSearch, Windows, worth_having
 from memplan.capabilities.cascade.search.tables import moved_elsewhere, streamed_tensors
-from memplan.capabilities.cascade.search.windows import Windows
 
 PLAN_S = 10.0
 """The most seconds for the plan of one point."""

@@ -1,9 +1,15 @@
-"""All regions that are worth having: for each last operation, in stripes of rows and in tiles, grown backwards."""
+"""All regions that are worth having: for each last operation, in stripes of rows and in tiles, grown backwards.
+
+Networks repeat their blocks, and graphs in which operations run again repeat most of a graph. Regions that end with an
+operation depend on those before it that may be in one, on what these read, and on the bytes alive around them:
+operations for which all of that is equal are searched once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -33,17 +39,97 @@ from memplan.capabilities.cascade.search.channels import channel_regions
 from memplan.capabilities.cascade.search.front import undominated
 from memplan.capabilities.cascade.search.options import LONGEST, CascadeOptions
 from memplan.capabilities.cascade.search.tables import WARM_UP, access_tables, ranges_of, tile_search
-from memplan.capabilities.cascade.search.windows import WindowKeys, Windows
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.tables import Rows
 
+Key = tuple[Any, ...]
 STRIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 MOST_PARTS = 8
 FINER = (2, 4, 8)
 """The parts of a row, or a column, that are tried as steps where operations in front have so many rows for one."""
 MOST_STEPS = 1024
 _ROOM = 60_000
+
+
+@dataclass
+class Windows:
+    """Regions by the operations that they depend on; cuts count from their end, peaks from the bytes alive there."""
+
+    found: dict[Key, Rows] = field(default_factory=dict)
+    numbers: dict[Key, int] = field(default_factory=dict)
+
+
+class WindowKeys:
+    """The keys of a graph's operations: two with equal keys end the same regions."""
+
+    def __init__(
+        self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
+    ) -> None:
+        self.graph, self.longest, self.sliding = graph, longest, options.is_sliding
+        self.last, self.live = tables.last.tolist(), tables.live.tolist()
+        self.streamed = tables.is_streamed.tolist()
+        self.tensors = [
+            (row.rows, row.columns, row.pixel, row.channels, row.bytes, whole)
+            for row, whole in zip(graph.tensors, tables.whole.tolist(), strict=True)
+        ]
+        self.operations = [
+            windows.numbers.setdefault(self._facts(v, sums), len(windows.numbers))
+            for v, sums in enumerate(tables.sums.tolist())
+        ]
+
+    def of(self, j: int) -> Key:
+        """Return the key of operation j - 1 as the end of regions."""
+        first, outside = self.first(j), dict[int, int]()
+        rows = [self._row(v, first, j, outside) for v in range(first, j)]
+        around = [self._around(tensor, j) for tensor in outside]
+        base = self.live[j]
+        return (self.sliding, *rows, *around, tuple(bytes_ - base for bytes_ in self.live[first:j]))
+
+    def _facts(self, v: int, sums: int) -> Key:
+        row = self.graph.operations[v]
+        made = self.tensors[row.outputs[0]] if row.outputs else ()
+        reads = tuple((read.rows, read.columns, read.channels) for read in row.reads)
+        return row.role, row.macs, row.weights, sums, row.partial, made, reads
+
+    def first(self, j: int) -> int:
+        """Return the first operation that a region may have that ends with operation j - 1."""
+        graph, last = self.graph, self.graph.operations[j - 1]
+        channels = {graph.tensors[t].channels for t in (*last.outputs[:1], *(read.tensor for read in last.reads[:1]))}
+        v, is_striped = j - 1, True
+        while v > max(0, j - self.longest):
+            row = graph.operations[v - 1]
+            is_striped = is_striped and row.role == "striped"
+            # Steps along channels go across a sum, where the channels stay the same.
+            if (
+                row.role == "barrier"
+                or row.label != last.label
+                or not (is_striped or graph.tensors[row.outputs[0]].channels in channels)
+            ):
+                break
+            readers = graph.readers[row.outputs[0]]
+            if readers and readers[0] >= j:
+                break
+            v -= 1
+        return v
+
+    def _row(self, v: int, first: int, j: int, outside: dict[int, int]) -> Key:
+        row, reads = self.graph.operations[v], []
+        for read in row.reads:
+            maker = self.graph.maker[read.tensor]
+            is_inside = maker is not None and maker >= first
+            reads.append(
+                maker - j if is_inside and maker is not None else outside.setdefault(read.tensor, len(outside))
+            )
+        is_whole, is_streamed = self.last[row.outputs[0]] >= j, self.streamed[row.outputs[0]]
+        return self.operations[v], is_whole, is_streamed, *reads
+
+    def _around(self, tensor: int, j: int) -> Key:
+        """Return what regions see of a tensor from outside; of a streamed one, who reads it first, too."""
+        streamed = self.streamed[tensor]
+        is_input = self.graph.maker[tensor] is None
+        since = self.graph.readers[tensor][0] - j if streamed else 0
+        return self.tensors[tensor], self.last[tensor] >= j, streamed, is_input, since
 
 
 @dataclass
@@ -184,7 +270,7 @@ class RegionSearch:
             along = channel_regions(self.graph, self.options, self.tables, ends, strides_of(most))
             self.effort.evaluated += len(along)
             found = np.concatenate([found, along])
-        return worth_having(found if self._has_more else _of_two(found))
+        return worth_having(found)
 
     def _heights(self, rows: int) -> list[int]:
         """Return the heights of stripes that are whole rows."""
@@ -236,14 +322,3 @@ def worth_having(found: Rows) -> Rows:
     """Return the regions of which none with the same ends is as good in peak, multiplications and traffic."""
     ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
     return found[undominated(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]
-
-
-def _of_two(found: Rows) -> Rows:
-    """Return the regions of which none with the same ends is as low with fewer multiplications."""
-    # Lengths of at most 60, bytes of 2^42 before they are rounded and 4 times 2^43 multiplications leave room.
-    length, macs = found[:, FOUND_TO] - found[:, FOUND_FROM], found[:, FOUND_MACS]
-    order = np.lexsort((macs, (length << 56) + found[:, FOUND_PEAK]))
-    # Each length lies below those before it, so that the least so far is that of the length.
-    cost = (macs - (length << 46))[order]
-    kept: Rows = found[order[cost == np.minimum.accumulate(cost)]]
-    return kept

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, driven
-from memplan.capabilities.cascade.access.window import Window
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, Window, driven
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes, sums_of
 from memplan.capabilities.schedule.model.figures import Slot, StepFigures
 from memplan.capabilities.schedule.model.target import Target

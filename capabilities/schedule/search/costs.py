@@ -10,9 +10,8 @@ from typing import Any
 from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.model.graph import TileGraph
 from memplan.capabilities.schedule.model.target import Target
-from memplan.capabilities.schedule.search.coincidences import Load
 from memplan.capabilities.schedule.search.nests import TILE, Nest, bits, nest_of
-from memplan.capabilities.schedule.search.tilings import Tilings
+from memplan.capabilities.schedule.search.tilings import Load, Tilings
 from memplan.capabilities.schedule.search.walks import Look, StepCost, TiledStep
 
 MOST_LOOKS = 64

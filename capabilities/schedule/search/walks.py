@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 
 from memplan.capabilities.schedule.model.graph import Alternative
 from memplan.capabilities.schedule.model.target import Target
-from memplan.capabilities.schedule.search.coincidences import Holds, Load, Visits, may_coincide
 from memplan.capabilities.schedule.search.nests import COLUMN, EVERY, ROW, SLICE, TILE, WHOLE, Nest, Work
-from memplan.capabilities.schedule.search.tilings import MANY_VISITS, MOST_VISITS, Counts, Tilings
+from memplan.capabilities.schedule.search.tilings import (
+    MANY_VISITS,
+    MOST_VISITS,
+    Counts,
+    Holds,
+    Load,
+    Tilings,
+    Visits,
+    may_coincide,
+)
 
 Numbers = NDArray[np.float64]
 _CHANGES = {"first": 0, "row": ROW, "column": COLUMN}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from memplan.capabilities.cascade.access.access_graph import SAME
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.access.layouts import reshaped_layout
-from memplan.capabilities.cascade.access.window import SAME
 from tests.support.chains import graph_of
 from tests.support.newer_networks import convnext_tiny, vit
 

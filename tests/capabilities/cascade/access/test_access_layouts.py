@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.capabilities.cascade.access.window import SAME, sliding
+from memplan.capabilities.cascade.access.access_graph import SAME, sliding
 from tests.support.chains import graph_of
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read
+from memplan.capabilities.cascade.access.access_graph import SAME, AccessGraph, AccessOperation, PixelTensor, Read
 from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.capabilities.cascade.access.window import SAME
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from tests.support import reference_operations

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from memplan.capabilities.cascade.access.access_graph import Window
 from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.capabilities.cascade.access.window import Window
 from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.operations.graph import OperationGraph, graph_from
