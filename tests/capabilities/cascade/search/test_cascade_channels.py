@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
@@ -13,14 +11,12 @@ from memplan.capabilities.cascade.kernels.access import KIND_CHANNELS
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.regions.regions import Cascade, is_accumulated, sums_of
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
-from tests.support.cascade_twin import coarse, peak_of_region, region_of
-from tests.support.depth import seeds
+from tests.support.cascade_twin import coarse, region_of
 from tests.support.networks import Network
-from tests.support.random_networks import random_blocks, random_cascade, random_network, shrunk, side_by_side
+from tests.support.random_networks import shrunk, side_by_side
 
 
 def block(size: int, into: int, dtype: str = "int8") -> OperationGraph:
@@ -77,22 +73,3 @@ def test_a_pool_behind_an_expansion_sees_some_channels_at_a_time() -> None:
     assert point.peak == point.estimate
     assert verify(point.problem, point.plan) == ()
     assert "channels" in [region.kind for region in point.cascade.regions]
-
-
-@pytest.mark.drawn
-def test_random_regions_along_channels_are_counted_and_run_as_their_plain_twins() -> None:
-    seen = 0
-    for seed in seeds(20):
-        rng = random.Random(seed)
-        graph = random_blocks(rng) if seed % 2 else random_network(rng)
-        options = CascadeOptions(alignment=rng.choice([1, 16]))
-        found = RegionSearch(graph, options).run()
-        along = found[found[:, 6] == KIND_CHANNELS]
-        for row in along[rng.sample(range(len(along)), min(5, len(along)))].tolist():
-            peak, costs = peak_of_region(graph, options, row)
-            assert (peak, *costs) == tuple(row[2:6]), (seed, row)
-        drawn = random_cascade(graph, options, found[(found[:, 6] == KIND_CHANNELS) | (found[:, 6] == 0)], rng)
-        offsets, size = side_by_side(drawn)
-        check_by_value(drawn, offsets, size, seed)
-        seen += sum(region.kind == "channels" for region in drawn.regions)
-    assert seen > 10

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 from memplan.api.reports.page.studies import point_labels
@@ -13,8 +10,6 @@ from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import cascade, lines
 from memplan.capabilities.cascade.kernels.access import KIND_ROWS, KIND_THIN, KIND_TILES
 from memplan.capabilities.cascade.regions.execution import check_by_value
-from memplan.capabilities.cascade.regions.regions import Span
-from memplan.capabilities.cascade.regions.values import Bytes8, run_part, run_whole, values_by_layers
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import graph_from
@@ -131,20 +126,6 @@ def test_a_chain_that_halves_one_pixel_again_and_again_does_not_overflow() -> No
     assert cascade(net.graph(), CascadeOptions(check=True)).points
 
 
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"input": "held"}, "input: must be "),
-        ({"alignment": 3}, "alignment: must be a power of two"),
-        ({"fit": -1}, "fit: must be "),
-        ({"macs": 0.5}, "macs: must be "),
-    ],
-)
-def test_wrong_options_are_refused(wrong: dict[str, Any], told: str) -> None:
-    with pytest.raises(OptionError, match=told):
-        CascadeOptions(**wrong)
-
-
 def test_a_global_pool_inside_a_block_is_told_as_the_barrier_that_binds() -> None:
     net = Network()
     wide = net.depthwise(net.conv(net.input(12, 12, 2), 24))
@@ -195,44 +176,6 @@ def test_what_widens_a_pixel_is_made_again_where_the_narrow_tensor_rolls() -> No
     thin = region_of(result.graph, options, (0, 5, 0, 0, 0, 0, KIND_THIN, 4, 1, 0))
     assert [thin.holds[2 * tensor].mode for tensor in (1, 2, 3)] == ["roll", "roll", "recompute"]
     assert thin.holds[6].bytes == 10 * 7 * 48
-
-
-class _EnoughError(Exception):
-    """Ends a check."""
-
-
-def test_a_check_by_value_ends_where_its_pause_says_so() -> None:
-    point = cascade(two_convolutions()).points[-1]
-    reads: list[int] = []
-
-    def pause() -> None:
-        reads.append(1)
-        if len(reads) > 40:
-            raise _EnoughError
-
-    with pytest.raises(_EnoughError):
-        check_by_value(point.cascade, *point.in_one_arena(), pause=pause)
-    assert len(reads) == 41
-
-
-def test_large_tensors_are_read_in_parts_before_each_of_which_a_check_may_end() -> None:
-    net = Network()
-    x = net.conv(net.input(1200, 1000, 1), 1)
-    net.global_pool(x)
-    graph = access_graph(net.graph())
-    values, read = values_by_layers(graph), list[int]()
-
-    def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
-        read.append((rows[1] - rows[0]) * (columns[1] - columns[0]))
-        found: Bytes8 = values[tensor][slice(*rows), slice(*columns)]
-        return found
-
-    for v, row in enumerate(graph.operations):
-        assert np.array_equal(run_whole(graph, v, fetch)[0][1], values[row.outputs[0]])
-    assert len(read) == 4
-    assert max(read) <= 2**20 + 2000
-    (made,) = graph.operations[0].outputs
-    assert np.array_equal(run_part(graph, 0, (1040, 1060), (0, 1000), fetch), values[made][1040:1060])
 
 
 def test_points_that_no_time_was_left_to_check_are_counted() -> None:

@@ -8,7 +8,6 @@ from memplan.capabilities.cascade.cascade import cascade, lines
 from memplan.capabilities.cascade.regions.counts import moved_of
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from tests.support.cascade_twin import coarse
@@ -75,18 +74,3 @@ def test_traffic_is_the_third_objective_of_two_memories() -> None:
     )
     assert two == three
     assert len({slow for _, _, slow in three}) == len(three) > 1
-
-
-@pytest.mark.parametrize(
-    ("pools", "told"),
-    [
-        ((("fast", 1),), "pools: must be two with different names, fast and slow, got 1"),
-        ((("a", 1), ("a", 1)), "pools: must be two with different names"),
-        ((("a", -1), ("b", 1)), "pools: a must have from 0 to"),
-    ],
-)
-def test_wrong_memories_are_refused(pools: tuple[tuple[str, int], ...], told: str) -> None:
-    with pytest.raises(OptionError, match=told):
-        CascadeOptions(pools=pools)
-    with pytest.raises(OptionError, match="pools: must not be given beside sliding"):
-        CascadeOptions(pools=(("a", 1), ("b", 1)), overlap="sliding")

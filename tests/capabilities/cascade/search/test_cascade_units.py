@@ -13,7 +13,6 @@ from memplan.capabilities.cascade.search.passes import several_passes, variant_o
 from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.solvers.kernels.tables import Rows
 from tests.support.depth import seeds
-from tests.support.newer_networks import shufflenet_v2
 from tests.support.random_networks import random_units
 
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
@@ -52,9 +51,3 @@ def test_joined_cuts_have_what_each_graph_with_second_passes_has() -> None:
 
 def _searched(graph: AccessGraph) -> Rows:
     return RegionSearch(graph, CascadeOptions()).run()
-
-
-def test_halves_and_shuffles_of_channels_leave_no_barrier() -> None:
-    result = cascade(shufflenet_v2(64), CascadeOptions(macs=1.0))
-    assert all(barrier.reason.startswith("is accumulated") for barrier in result.barriers)
-    assert result.points[0].peak < 0.6 * result.layers_peak
