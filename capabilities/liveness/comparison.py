@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from graphlib import TopologicalSorter
 from math import lcm
 from typing import Literal, get_args
 
@@ -17,10 +15,8 @@ from memplan.planner.liveness.lifetimes import Liveness, Temporaries
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
-from memplan.solvers.search.deadline import Deadline
 
 Planning = Literal["global", "local"]
 
@@ -42,73 +38,44 @@ class PlannedPeak:
     lost_bytes: int | None = None
 
 
-def compare_readings(
-    operations: Operations,
-    reading: Reading | None = None,
-    *,
-    deadline: Deadline | None = None,
-    cancelled: threading.Event | None = None,
-) -> tuple[PlannedPeak, ...]:
+def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
     """Plan operations by usage and by scope, with temporaries nested and lifted, and function by function.
 
     `reading` says what is planned of inputs and outputs. Each solve has an equal part of the time that is left; what
     comes too late is `unknown`. There is nothing local where a called function has persistent buffers: they are in no
     call. Raises OperationsError.
     """
-    shared_time = _SharedTime(
-        deadline or Deadline.after(DEFAULT_TIME_LIMIT_S), Control(cancelled=cancelled or threading.Event())
-    )
-    reading = reading or Reading()
     timeline = expand(operations)
-    called = [name for name in _called(operations) if name != operations.entry]
+    reached = {operations.entry}
+    for name, callees in reversed(operations.callees.items()):
+        reached.update(callees if name in reached else ())
+    called = [name for name in operations.callees if name in reached and name != operations.entry]
     # What a function keeps between its calls has no place in a workspace of one call.
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
-    shared_time.solves = 4 + (1 + len(called)) * is_local
-    found: list[PlannedPeak] = []
+    solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
+
+    def solved(problem: Problem) -> Plan:
+        share = control.child(1 / next(solves))
+        if control.is_over:
+            return Plan(status="unknown", stop_reason="time_limit")
+        return solve(problem, time_limit_s=share.left_s, control=share.searching())
+
+    peaks: list[PlannedPeak] = []
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
             variant = reading.model_copy(update={"liveness": liveness, "temporaries": temporaries})
-            found.append(_peak(variant, "global", shared_time.solve(pose(operations, timeline, variant))))
+            peaks.append(_peak(variant, "global", solved(pose(operations, timeline, variant))))
     if is_local:
         best = reading.model_copy(update={"liveness": "usage", "temporaries": "nested"})
-        found.append(_peak(best, "local", _plan_locally(operations, called, best, shared_time)))
-    least = found[0].peak
+        peaks.append(_peak(best, "local", _plan_locally(operations, called, best, solved)))
+    least = peaks[0].peak
     return tuple(
-        replace(row, lost_bytes=None if row.peak is None or least is None else row.peak - least) for row in found
+        replace(row, lost_bytes=None if row.peak is None or least is None else row.peak - least) for row in peaks
     )
-
-
-@dataclass
-class _SharedTime:
-    """Shares the time that is left among the solves that are to come."""
-
-    deadline: Deadline
-    control: Control
-    solves: int = 0
-
-    def solve(self, problem: Problem) -> Plan:
-        left = self.deadline.left_s
-        share = left / max(1, self.solves)
-        self.solves -= 1
-        if left <= 0:
-            return Plan(status="unknown", stop_reason="time_limit")
-        return solve(problem, time_limit_s=share, control=self.control)
 
 
 def _peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
     return PlannedPeak(reading.liveness, reading.temporaries, planning, plan.status, plan.peak, plan.lower_bound)
-
-
-def _called(operations: Operations) -> list[str]:
-    """Return the functions that the program calls, callees first, itself last."""
-    calls: dict[str, set[str]] = {}
-    waiting = [operations.entry]
-    while waiting:
-        name = waiting.pop()
-        if name not in calls:
-            calls[name] = {callee for _, callee in operations.calls(name)}
-            waiting += calls[name]
-    return list(TopologicalSorter(calls).static_order())
 
 
 def _from_zero(problem: Problem) -> Problem:
@@ -126,15 +93,16 @@ def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
             yield CallWorkspace(pool.name, pool.used, lcm(*set(table.alignment[here].tolist())))
 
 
-def _plan_locally(operations: Operations, called: list[str], reading: Reading, shared_time: _SharedTime) -> Plan:
+def _plan_locally(
+    operations: Operations, called: list[str], reading: Reading, solved: Callable[[Problem], Plan]
+) -> Plan:
     """Plan each function's own buffers with the workspaces of what it calls; the program comes last."""
     workspaces: dict[str, tuple[CallWorkspace, ...]] = {}
     own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
     for name in called:
         problem = _from_zero(pose(operations, expand(operations, name, workspaces=workspaces), own))
-        plan = shared_time.solve(problem)
+        plan = solved(problem)
         if plan.peak is None:
-            shared_time.solves -= len(called) - len(workspaces)
             return plan
         workspaces[name] = tuple(_workspaces(problem, plan))
-    return shared_time.solve(pose(operations, expand(operations, workspaces=workspaces), reading))
+    return solved(pose(operations, expand(operations, workspaces=workspaces), reading))

@@ -54,7 +54,7 @@ def liveness(
     found = analyse(operations, options.reading)
     peaks = None
     if options.compare:
-        peaks = compare_readings(operations, options.reading, cancelled=running.cancelled, deadline=running.deadline)
+        peaks = compare_readings(operations, options.reading, running)
     return LivenessAnswer.model_construct(
         **{name: getattr(found, name) for name in Analysis.model_fields},
         peaks=peaks,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from graphlib import TopologicalSorter
 from typing import Any, NamedTuple, TypeVar
 
 from memplan.planner.errors import OperationsError
@@ -63,12 +62,11 @@ def expand(
 
 def expanded_count(operations: Operations, function: str | None = None) -> int:
     """Return the statements and buffers of a function and of all that it calls, however often: few can come to many."""
-    calls = {name: [callee for _, callee in operations.calls(name)] for name in operations.functions}
     count: dict[str, int] = {}
-    for name in TopologicalSorter(calls).static_order():
+    for name, callees in operations.callees.items():
         laid_out = operations.functions[name]
         own = len(laid_out.buffers) + sum(1 for _ in every_statement(laid_out.body, ()))
-        count[name] = own + sum(count[callee] for callee in calls[name])
+        count[name] = own + sum(count[callee] for callee in callees)
     return count[function or operations.entry]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.statements import Call, Operation, Repetition, Statement, blocks
@@ -26,10 +25,9 @@ def weights_of(operations: Operations) -> list[Weight]:
 
     Each read is of the whole constant; what a loop without a known number of trips reads is counted once.
     """
-    calls = {name: _counted(function.body, _calls) for name, function in operations.functions.items()}
     times = Counter({operations.entry: 1})
-    for caller in reversed([*TopologicalSorter(calls).static_order()]):
-        for callee, count in calls[caller].items():
+    for caller in reversed(operations.callees):
+        for callee, count in _counted(operations.functions[caller].body, _calls).items():
             times[callee] += times[caller] * count
     found = []
     for name, function in operations.functions.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from graphlib import TopologicalSorter
 from math import prod
 from typing import Annotated, Literal
 
@@ -214,6 +215,12 @@ class Operations(WireValue):
                     path[reached[1]] = self.calls(reached[1])
                 reached = next(path[next(reversed(path))], None) if path else None
         return []
+
+    @cached_property
+    def callees(self) -> dict[str, tuple[str, ...]]:
+        """From a function to what it calls, each as often as it does; those that are called come first."""
+        found = {name: tuple(callee for _, callee in self.calls(name)) for name in self.functions}
+        return {name: found[name] for name in TopologicalSorter(found).static_order()}
 
     def calls(self, name: str) -> Iterator[tuple[Location, str]]:
         """Yield, for each call in a function, its location and what is called."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from graphlib import TopologicalSorter
 
 from memplan.planner.errors import Location
 from memplan.planner.operations.operations import Operations
@@ -43,12 +42,9 @@ class FunctionUses:
             name: {row.id: row.bytes == function.declared[row.alias_of or row.id].bytes for row in function.buffers}
             for name, function in program.functions.items()
         }
-        calls = {name: [callee for _, callee in program.calls(name)] for name in program.functions}
-        self._callees_first = tuple(TopologicalSorter(calls).static_order())
-        self._calls = calls
         self._written: dict[str, frozenset[str]] = {}
         self._with_effects: set[str] = set()
-        for name in self._callees_first:
+        for name in program.callees:
             body: list[Placed] = [((k,), statement) for k, statement in enumerate(program.functions[name].body)]
             self._written[name] = frozenset(self.of(name, body).writes)
             if self.has_effects(body):
@@ -87,8 +83,8 @@ class FunctionUses:
         """Return the bytes of persistent buffers of all functions but the entry, each time that these are called."""
         times = dict.fromkeys(self.program.functions, 0)
         times[self.program.entry] = 1
-        for name in reversed(self._callees_first):
-            for callee in self._calls[name]:
+        for name, callees in reversed(self.program.callees.items()):
+            for callee in callees:
                 times[callee] += times[name]
         return sum(
             times[name] * sum(row.bytes for row in function.buffers if row.persistent)

@@ -6,11 +6,16 @@ import threading
 
 from memplan.capabilities.liveness.comparison import PlannedPeak, compare_readings
 from memplan.planner.liveness import Reading
-from memplan.planner.operations.operations import operations_from
+from memplan.planner.operations.operations import Operations, operations_from
+from memplan.solvers.search.control import Control
 from tests.support.programs import call, function, op, program
 
 F = function(op("p -> t"), op("t ->"), op("-> u"), op("u -> q"), takes="p", gives="q", p=10, q=10, t=100, u=80)
 MAIN = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=10, a=10, y=10)
+
+
+def compared(operations: Operations, reading: Reading = Reading()) -> tuple[PlannedPeak, ...]:
+    return compare_readings(operations, reading, Control.of(10))
 
 
 def peaks(found: tuple[PlannedPeak, ...]) -> list[tuple[str, str, str, int | None, int | None]]:
@@ -18,7 +23,7 @@ def peaks(found: tuple[PlannedPeak, ...]) -> list[tuple[str, str, str, int | Non
 
 
 def test_every_way_to_read_and_plan_has_its_peak() -> None:
-    assert peaks(compare_readings(program(MAIN, f=F))) == [
+    assert peaks(compared(program(MAIN, f=F))) == [
         ("usage", "nested", "global", 110, 0),
         ("scope", "nested", "global", 210, 100),
         ("usage", "lifted", "global", 200, 90),
@@ -29,7 +34,7 @@ def test_every_way_to_read_and_plan_has_its_peak() -> None:
 
 def test_a_function_planned_by_itself_cannot_leave_its_result_the_room_of_what_died_before() -> None:
     g = function(op("-> t"), op("t ->"), op("-> q"), gives="q", q=99, t=100)
-    found = compare_readings(program(function(call("g", "-> a"), op("a ->"), a=99), g=g))
+    found = compared(program(function(call("g", "-> a"), op("a ->"), a=99), g=g))
     assert (found[0].peak, found[-1].peak, found[-1].lost_bytes) == (100, 199, 99)
 
 
@@ -38,14 +43,14 @@ def test_calls_of_calls_are_planned_from_the_inside_out_and_keep_alignments() ->
     g = function(op("-> a"), call("h"), op("a ->"), a=3)
     h = function(op("-> t"), op("t ->"), t={"size": 5, "alignment": 16})
     raw = {"pools": [{"name": "sram", "reserved": [[0, 1]]}], "functions": {"main": main, "g": g, "h": h}}
-    found = compare_readings(operations_from(raw))
+    found = compared(operations_from(raw))
     assert found[0].peak == 21  # t at 16, all else below
     assert found[-1].peak == 24  # the 8 bytes of a call of g at 16
 
 
 def test_pools_keep_their_sizes() -> None:
     raw = {"pools": [{"name": "sram", "size": 150}], "functions": {"main": MAIN, "f": F}}
-    found = compare_readings(operations_from(raw))
+    found = compared(operations_from(raw))
     assert [(row.status, row.peak, row.lost_bytes) for row in found] == [
         ("optimal", 110, 0),
         ("infeasible", None, None),
@@ -57,22 +62,24 @@ def test_pools_keep_their_sizes() -> None:
 
 def test_where_a_function_does_not_fit_there_is_no_local_plan() -> None:
     raw = {"pools": [{"name": "sram", "size": 99}], "functions": {"main": MAIN, "f": F}}
-    assert {row.status for row in compare_readings(operations_from(raw))} == {"infeasible"}
+    assert {row.status for row in compared(operations_from(raw))} == {"infeasible"}
 
 
 def test_calls_that_keep_something_are_not_planned_locally() -> None:
     f = function(op("s ->"), s={"size": 4, "persistent": True})
-    assert [row.planning for row in compare_readings(program(function(call("f")), f=f))] == ["global"] * 4
+    assert [row.planning for row in compared(program(function(call("f")), f=f))] == ["global"] * 4
 
 
 def test_what_is_planned_is_as_the_reading_says() -> None:
-    assert compare_readings(program(MAIN, f=F), Reading(plan_inputs=False, plan_outputs=False))[0].peak == 110
+    assert compared(program(MAIN, f=F), Reading(plan_inputs=False, plan_outputs=False))[0].peak == 110
     larger = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=1000, a=10, y=10)
-    assert compare_readings(program(larger, f=F))[0].peak == 1100
-    assert compare_readings(program(larger, f=F), Reading(plan_inputs=False))[0].peak == 110
+    assert compared(program(larger, f=F))[0].peak == 1100
+    assert compared(program(larger, f=F), Reading(plan_inputs=False))[0].peak == 110
 
 
 def test_what_is_cancelled_is_unknown_or_quick() -> None:
     cancelled = threading.Event()
     cancelled.set()
-    assert {row.status for row in compare_readings(program(MAIN, f=F), cancelled=cancelled)} == {"unknown"}
+    assert {row.status for row in compare_readings(program(MAIN, f=F), Reading(), Control(cancelled=cancelled))} == {
+        "unknown"
+    }
