@@ -5,8 +5,8 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Protocol
 
 from memplan.capabilities.shapes.offset_programs import OffsetPrograms, Terms
 from memplan.planner.symbols.polynomials import Monomial, Polynomial
@@ -44,69 +44,45 @@ def argument(name: str) -> str:
     return f"x_{name}" if _TAKEN.match(name) or name in _KEPT.split() or keyword.iskeyword(name) else name
 
 
-class _Language(Protocol):
-    """How expressions are written."""
+@dataclass(frozen=True)
+class _Language:
+    """How expressions are written: from names, numbers and terms that are written."""
 
-    def symbol(self, name: str, divisor: int) -> str: ...
-    def sum(self, terms: Sequence[str]) -> str: ...
-    def product(self, factors: Sequence[str]) -> str: ...
-    def floor(self, inner: str, divisor: int) -> str: ...
-    def largest(self, terms: Sequence[str]) -> str: ...
-    def define(self, name: str, expression: str) -> str: ...
-
-
-class _Python:
-    def symbol(self, name: str, divisor: int) -> str:
-        return name if divisor == 1 else f"({name} // {divisor})"
-
-    def sum(self, terms: Sequence[str]) -> str:
-        return " + ".join(terms) or "0"
-
-    def product(self, factors: Sequence[str]) -> str:
-        return "*".join(factors)
-
-    def floor(self, inner: str, divisor: int) -> str:
-        return f"({inner}) // {divisor}"
-
-    def largest(self, terms: Sequence[str]) -> str:
-        return f"max({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
-
-    def define(self, name: str, expression: str) -> str:
-        return f"    {name} = {expression}"
+    symbol: Callable[[str, int], str]
+    sum: Callable[[Sequence[str]], str]
+    product: Callable[[Sequence[str]], str]
+    floor: Callable[[str, int], str]
+    largest: Callable[[Sequence[str]], str]
+    define: Callable[[str, str], str]
 
 
-class _C:
-    def symbol(self, name: str, divisor: int) -> str:
-        return name if divisor == 1 else f"({name} / {divisor})"
-
-    def sum(self, terms: Sequence[str]) -> str:
-        total = terms[0] if terms else "0"
-        for term in terms[1:]:
-            total = f"add({total}, {term}, &bad)"
-        return total
-
-    def product(self, factors: Sequence[str]) -> str:
-        total = factors[0]
-        for factor in factors[1:]:
-            total = f"mul({total}, {factor}, &bad)"
-        return total
-
-    def floor(self, inner: str, divisor: int) -> str:
-        return f"over({inner}, {divisor})"
-
-    def largest(self, terms: Sequence[str]) -> str:
-        total = terms[0] if terms else "0"
-        for term in terms[1:]:
-            total = f"larger({total}, {term})"
-        return total
-
-    def define(self, name: str, expression: str) -> str:
-        return f"    int64_t {name} = {expression};"
+def _folded(operation: Callable[[str, str], str]) -> Callable[[Sequence[str]], str]:
+    """Return what writes an operation of two terms for any number of them."""
+    return lambda terms: reduce(operation, terms) if terms else "0"
 
 
-class _Sympy(_Python):
-    def largest(self, terms: Sequence[str]) -> str:
-        return f"Max({', '.join(terms)})" if len(terms) > 1 else super().largest(terms)
+def _called(name: str) -> Callable[[Sequence[str]], str]:
+    """Return what writes a call of a function, with one term that alone."""
+    return lambda terms: f"{name}({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
+
+
+_PYTHON = _Language(
+    symbol=lambda name, divisor: name if divisor == 1 else f"({name} // {divisor})",
+    sum=lambda terms: " + ".join(terms) or "0",
+    product="*".join,
+    floor=lambda inner, divisor: f"({inner}) // {divisor}",
+    largest=_called("max"),
+    define=lambda name, expression: f"    {name} = {expression}",
+)
+_SYMPY = replace(_PYTHON, largest=_called("Max"))
+_C = _Language(
+    symbol=lambda name, divisor: name if divisor == 1 else f"({name} / {divisor})",
+    sum=_folded(lambda a, b: f"add({a}, {b}, &bad)"),
+    product=_folded(lambda a, b: f"mul({a}, {b}, &bad)"),
+    floor=lambda inner, divisor: f"over({inner}, {divisor})",
+    largest=_folded(lambda a, b: f"larger({a}, {b})"),
+    define=lambda name, expression: f"    int64_t {name} = {expression};",
+)
 
 
 class _Mlir:
@@ -116,27 +92,24 @@ class _Mlir:
         self.written: list[str] = []
         self.known: dict[str, str] = {}
 
-    def symbol(self, name: str, divisor: int) -> str:
-        return f"%{name}" if divisor == 1 else self.operation("divui", f"%{name}", str(divisor))
-
-    def sum(self, terms: Sequence[str]) -> str:
-        return self._folded("addi", terms)
-
-    def product(self, factors: Sequence[str]) -> str:
-        return self._folded("muli", factors)
-
-    def floor(self, inner: str, divisor: int) -> str:
-        return self.operation("floordivsi", inner, str(divisor))
-
-    def largest(self, terms: Sequence[str]) -> str:
-        return self._folded("maxsi", terms)
+    @property
+    def language(self) -> _Language:
+        """The language whose expressions are values that have been written."""
+        return _Language(
+            symbol=lambda name, divisor: (
+                f"%{name}" if divisor == 1 else self.operation("divui", f"%{name}", str(divisor))
+            ),
+            sum=_folded(partial(self.operation, "addi")),
+            product=_folded(partial(self.operation, "muli")),
+            floor=lambda inner, divisor: self.operation("floordivsi", inner, str(divisor)),
+            largest=_folded(partial(self.operation, "maxsi")),
+            define=self.define,
+        )
 
     def define(self, name: str, expression: str) -> str:
+        """Know a value by a name."""
         self.known[f"%{name}"] = self.value(expression)
         return ""
-
-    def _folded(self, operation: str, terms: Sequence[str]) -> str:
-        return reduce(partial(self.operation, operation), terms) if terms else "0"
 
     def operation(self, operation: str, left: str, right: str) -> str:
         """Write an operation on two values, and return its value."""
@@ -218,7 +191,7 @@ def sympy_source(sized: Sized, found: OffsetPrograms) -> str:
     """
     symbols = [f"{argument(name)}=Symbol({name!r}, integer=True)" for name in sized.space.symbols]
     lines = ["from sympy import Max, Symbol", "", "", f"def plan({', '.join(symbols)}):"]
-    lines += _Writer(sized, found, _Sympy()).lines()
+    lines += _Writer(sized, found, _SYMPY).lines()
     runs = _runs(found)
     return "\n".join([*lines, f"    return {runs[0] if len(runs) == 1 else '[' + ', '.join(runs) + ']'}", ""])
 
@@ -228,31 +201,31 @@ def mlir_source(sized: Sized, found: OffsetPrograms) -> str:
 
     Values are not looked at: they must be in their ranges, and sums must fit an `index`.
     """
-    language = _Mlir()
-    _Writer(sized, found, language).lines()
+    mlir = _Mlir()
+    _Writer(sized, found, mlir.language).lines()
     best: list[str] = []
     for k, program in enumerate(found.programs):
-        rows = [language.value(f"p{k}_{name}") for name in ("peak", *(f"v{value}" for value in program.which))]
+        rows = [mlir.value(f"p{k}_{name}") for name in ("peak", *(f"v{value}" for value in program.which))]
         if not k:
             best = rows
             continue
         less = f"%less{k}"
-        language.written.append(f"    {less} = arith.cmpi slt, {rows[0]}, {best[0]} : index")
+        mlir.written.append(f"    {less} = arith.cmpi slt, {rows[0]}, {best[0]} : index")
         chosen = [f"%best{k}_{i}" for i in range(len(rows))]
         for new, row, old in zip(chosen, rows, best, strict=True):
-            language.written.append(f"    {new} = arith.select {less}, {row}, {old} : index")
+            mlir.written.append(f"    {new} = arith.select {less}, {row}, {old} : index")
         best = chosen
     given = ", ".join(f"%{argument(name)}: index" for name in sized.space.symbols)
     kinds = ", ".join(["index"] * len(best))
     head = f"func.func @plan({given}) -> ({kinds}) {{"
-    return "\n".join([head, *language.written, f"    return {', '.join(best)} : {kinds}", "}", ""])
+    return "\n".join([head, *mlir.written, f"    return {', '.join(best)} : {kinds}", "}", ""])
 
 
 def python_source(sized: Sized, found: OffsetPrograms) -> str:
     """Return a function of Python: `plan(b, n) -> (peak, offsets)`, of plain integers."""
     names = [argument(name) for name in sized.space.symbols]
     lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _python_ranges(sized))]
-    lines += _Writer(sized, found, _Python()).lines()
+    lines += _Writer(sized, found, _PYTHON).lines()
     *others, last = _runs(found)
     peaks = [f"p{k}_peak" for k in range(len(found.programs))]
     for k, run in enumerate(others):
@@ -292,7 +265,7 @@ def c_source(sized: Sized, found: OffsetPrograms) -> str:
         rules += [f"{name} > {symbol.max}"] if symbol.max is not None else []
         rules += [f"{name} % {symbol.multiple_of}"] if symbol.multiple_of > 1 else []
         lines.append(f"    if ({' || '.join(rules)}) return -1;")
-    lines += _Writer(sized, found, _C()).lines()
+    lines += _Writer(sized, found, _C).lines()
     lines.append("    if (bad) return -1;")
     for k, program in enumerate(found.programs):
         others = [f"p{k}_peak {'<' if j < k else '<='} p{j}_peak" for j in range(len(found.programs)) if j != k]

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 
 from memplan.planner.operations.graph import OperationGraph
+
+
+def overwritable(graph: OperationGraph, operation: int) -> dict[int, list[int]]:
+    """Return the inputs that each output of an operation may be written over, wherever nothing else reads them later.
+
+    The operation makes the output, which needs no more bytes than the input has, and does not make the input again; the
+    input is neither kept nor resident.
+    """
+    row, size = graph.ops[operation], graph.counted
+    found: dict[int, list[int]] = {}
+    for k, j in row.may_overwrite:
+        output, tensor = row.outputs[k], row.inputs[j]
+        is_dead = tensor not in graph.lasting and tensor not in row.outputs
+        # An output larger than its input would break the proof for commits from the end (decision 055).
+        if is_dead and output in graph.made[operation] and 0 < size[output] <= size[tensor]:
+            found.setdefault(output, []).append(tensor)
+    return found
 
 
 def written_over(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
     """Return the outputs of an operation that take bytes of an input: from each output to that input.
 
-    The pairs are those of `may_overwrite` where the operation makes the output, which needs no more bytes than the
-    input has, and nothing else needs the input any more: all its other readers ran `before`, the operation does not
-    make it again, and it is neither kept nor resident. No input is written over twice. Of all such choices it is one
-    with the most bytes.
+    The inputs are those that are `overwritable` all of whose other readers ran `before`. None is written over twice. Of
+    all such choices it is one with the most bytes.
     """
-    row = graph.ops[operation]
-    if not row.may_overwrite:
-        return {}
-    wanted: dict[int, list[int]] = {}
-    for k, j in row.may_overwrite:
-        output, tensor = row.outputs[k], row.inputs[j]
-        if (
-            output in graph.made[operation]
-            and 0 < graph.counted[output] <= graph.counted[tensor]
-            and tensor not in row.outputs
-            and tensor not in graph.lasting
-            and all(reader in before or reader == operation for reader in graph.readers[tensor])
-        ):
-            wanted.setdefault(output, []).append(tensor)
-    taken: dict[int, int] = {}
-    for output in sorted(wanted, key=lambda one: (-graph.size[one], one)):
-        _take(output, wanted, taken, set())
-    return {output: tensor for tensor, output in taken.items()}
+    wanted = {
+        output: [
+            tensor
+            for tensor in tensors
+            if all(reader in before or reader == operation for reader in graph.readers[tensor])
+        ]
+        for output, tensors in overwritable(graph, operation).items()
+    }
+    rows = sorted(wanted.items(), key=lambda row: (-graph.size[row[0]], row[0]))
+    return {rows[k][0]: tensor for tensor, k in matched([tensors for _, tensors in rows]).items()}
 
 
 def written_over_along(graph: OperationGraph, order: Iterable[int]) -> dict[int, int]:
@@ -45,13 +52,23 @@ def written_over_along(graph: OperationGraph, order: Iterable[int]) -> dict[int,
     return found
 
 
-def _take(output: int, wanted: dict[int, list[int]], taken: dict[int, int], tried: set[int]) -> bool:
-    """Find an input for an output, moving others on if need be; the largest come first, so the bytes are the most."""
-    for tensor in wanted[output]:
-        if tensor in tried:
-            continue
-        tried.add(tensor)
-        if tensor not in taken or _take(taken[tensor], wanted, taken, tried):
-            taken[tensor] = output
-            return True
-    return False
+def matched(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Return a largest choice of a tensor for each row of those that it may take, none twice: from tensors to rows.
+
+    Rows that come first have one if they can, others being moved on if need be; so with the largest outputs first the
+    bytes are the most.
+    """
+    holder: dict[int, int] = {}
+
+    def take(k: int, tried: set[int]) -> bool:
+        for tensor in wanted[k]:
+            if tensor not in tried:
+                tried.add(tensor)
+                if tensor not in holder or take(holder[tensor], tried):
+                    holder[tensor] = k
+                    return True
+        return False
+
+    for k in range(len(wanted)):
+        take(k, set())
+    return holder

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.in_place import matched, overwritable
 
 MOST_INPUTS = 10
 """The inputs that may compete for the outputs of an operation, where the order decides on each."""
@@ -31,40 +32,19 @@ class Overwriting:
 
     def saved(self, free: Collection[int]) -> int:
         """Return the most bytes of outputs that can lie in inputs, each in one of its own, if these are free, too."""
-        holder: dict[int, int] = {}
-        total = 0
-        for k, (size, _) in enumerate(self.outputs):
-            if self._finds(k, free, holder, set()):
-                total += size
-        return total
+        usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
+        return sum(self.outputs[k][0] for k in matched(usable).values())
 
     def table(self) -> list[int]:
         """Return the bytes saved for each set of open inputs that are free, as bits."""
         n = len(self.open)
         return [self.saved([one for b, one in enumerate(self.open) if bits >> b & 1]) for bits in range(1 << n)]
 
-    def _finds(self, k: int, free: Collection[int], holder: dict[int, int], tried: set[int]) -> bool:
-        for tensor in self.outputs[k][1]:
-            if tensor in tried or not (tensor in free or tensor in self.free):
-                continue
-            tried.add(tensor)
-            if tensor not in holder or self._finds(holder[tensor], free, holder, tried):
-                holder[tensor] = k
-                return True
-        return False
-
 
 def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
     """Return the outputs that an operation may write over inputs, those that compete together."""
-    row = graph.ops[operation]
-    made, size = set(graph.made[operation]), graph.counted
-    inputs: dict[int, set[int]] = {}
-    for k, j in row.may_overwrite:
-        output, tensor = row.outputs[k], row.inputs[j]
-        is_dead = tensor not in graph.lasting and tensor not in row.outputs
-        # An output larger than its input would break the proof for commits from the end (decision 055).
-        if is_dead and output in made and 0 < size[output] <= size[tensor]:
-            inputs.setdefault(output, set()).add(tensor)
+    size = graph.counted
+    inputs = {output: set(tensors) for output, tensors in overwritable(graph, operation).items()}
     found = []
     while inputs:
         output, shared = inputs.popitem()
