@@ -110,7 +110,8 @@ class ModelOptions(WireValue):
         default_factory=dict, description="The whole shapes of inputs that an ONNX model leaves open."
     )
     views: Views = Field(
-        "alias", description="Views in the place of what they look at, where that is safe (alias), or never (separate)."
+        "alias",
+        description="Let views share the bytes of their tensor where that is safe (alias), or never (separate).",
     )
     alignment: Alignment | None = Field(
         None,

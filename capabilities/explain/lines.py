@@ -75,12 +75,13 @@ def _change_text(change: RepairChange) -> str:
         return f"make {shown(change.buffers[1])} in place of {name}"
     if change.kind == "pool":
         return f"move {name} to {'another memory' if change.pool is None else 'pool ' + shown(change.pool)}"
+    steps = "1 step" if change.steps == 1 else f"{change.steps} steps"
     texts = {
         "spill": f"keep {name} elsewhere between its first and its last step",
         "unpin": f"unpin {name}",
         "alignment": f"align {name} to {change.value}",
-        "earlier-end": f"end {name} {change.steps} steps earlier",
-        "later-start": f"start {name} {change.steps} steps later",
+        "earlier-end": f"end {name} {steps} earlier",
+        "later-start": f"start {name} {steps} later",
     }
     return texts[change.kind]
 

@@ -168,7 +168,7 @@ def _meant_column(name: str, layout: Layout) -> str:
     if name.lstrip("-").isdecimal() or len(name) == 1:
         return f"must name a column, as the first line does: {required}"
     if other := next((mark for mark in ";\t|" if mark in name), None):
-        return f"must be parted from others by commas, got {other!r}: {required}"
+        return f"must be separated from others by commas, got {other!r}: {required}"
     meant = meant_field("buffers", name)
     hint = f"did you mean {meant}?" if meant in layout.fields else "leave it out"
     return f"must be one of {', '.join(layout.fields)} ({hint})"
