@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import typer
 
+from lab import manual
 from memplan.api.bench.suites import instances
 from memplan.api.cli.commands import app
 from memplan.api.cli.main import main
@@ -208,6 +209,10 @@ def test_commands_print_what_their_page_shows(
     printed = capfd.readouterr().out
     parts = [part for each in shown.splitlines() for part in each.split("...") if part.strip()]
     assert [part for part in parts if part not in printed] == []
+
+
+def test_the_reference_is_what_the_definitions_say() -> None:
+    assert manual.PAGE.read_text(encoding="utf-8") == manual.manual()
 
 
 def test_pages_show_what_commands_print() -> None:
