@@ -14,7 +14,7 @@ MOST_MIXED = 3
 """The values of different types that a tuple may have as a parameter: more of them are a class without a name."""
 MANY_IMPORTS = {
     # Here the parts of the service are put together, or a request meets reading, searching, storing and writing.
-    "api/client/calls.py",
+    "api/client/http_async.py",
     "api/http/app_state.py",
     "api/http/job_requests.py",
     "api/http/routes/batch.py",

@@ -1,142 +1,90 @@
 """The service from Python; `memplan.api.client.http_async` has it for an event loop.
 
-```python
-with Client("https://plans.example", key=...) as client:
-    plan = client.plan(problem, Options(time_limit_s=30))
-```
-
-Every plan has passed the verifier here. A service that is busy or away is asked again for `patience_s`: that is
-safe, as the same problem has the same answer, and a job is submitted with an `Idempotency-Key`.
+Methods are named like calls: `client.plan(problem)` is `POST /v1/plan`, `client.order(graph)` is `POST /v1/order`.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
-from types import TracebackType
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import ExitStack
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-import httpx
+from anyio.from_thread import start_blocking_portal
 
-from memplan.api.client import calls
-from memplan.api.client.calls import EventReader, ServiceCall
-from memplan.api.client.errors import AwayError, BusyError
-from memplan.api.client.patience import PATIENCE_S, SILENCE_S, Patience, failure, open_options, timeout
-from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
-from memplan.api.options import NO_OPTIONS, Options
-from memplan.capabilities.capability import Capability, CapabilityOptions
-from memplan.capabilities.question import Question
-from memplan.planner.model.problem import Problem
+from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 
-A = TypeVar("A")
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _method(build: Callable[P, ServiceCall[T]]) -> Callable[Concatenate[Client, P], T]:
-    """Return the method of a client that sends a call, and returns what is answered."""
+def _blocking(
+    method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Client, P], T]:
+    """Return a method that waits for what one of the other client returns."""
 
-    @wraps(build)
-    def method(client: Client, /, *given: P.args, **named: P.kwargs) -> T:
-        return client._answer(build(*given, **named))
+    @wraps(method)
+    def wait(client: Client, /, *given: P.args, **named: P.kwargs) -> T:
+        value: T = client._portal.call(partial(method, client._client, *given, **named))
+        return value
 
-    return method
+    return wait
+
+
+def _iterating(
+    method: Callable[Concatenate[AsyncClient, P], AsyncIterator[T]],
+) -> Callable[Concatenate[Client, P], Iterator[T]]:
+    """Return a method that yields what one of the other client yields."""
+
+    @wraps(method)
+    def iterate(client: Client, /, *given: P.args, **named: P.kwargs) -> Iterator[T]:
+        found, end = method(client._client, *given, **named), object()
+        while (value := client._portal.call(anext, found, end)) is not end:
+            yield value
+
+    return iterate
 
 
 class Client:
-    """Calls of one service. Raises ServiceError; what it refuses is a RefusedError with its sentences."""
+    """Calls of one service, from any thread: those of AsyncClient, in an event loop of its own.
+
+    Raises ServiceError; what it refuses is a RefusedError with its sentences.
+    """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
-        self._http = httpx.Client(**open_options(server, key))
-        self._patience_s = patience_s
+        self._stack = ExitStack()
+        self._portal = self._stack.enter_context(start_blocking_portal())
+        self._client = AsyncClient(server, key=key, patience_s=patience_s)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._portal.call(self._client.close)
+        self._stack.close()
 
-    plan = _method(calls.plan)
-    known_plan = _method(calls.known_plan)
-    submit = _method(calls.submit)
-    submit_request = _method(calls.submit_request)
-    job = _method(calls.job)
-    job_plan = _method(calls.job_plan)
-    job_result = _method(calls.job_result)
-    cancel = _method(calls.cancel)
-    forget = _method(calls.forget)
-    rename = _method(calls.rename)
-    ask = _method(calls.ask)
+    plan = _blocking(AsyncClient.plan)
+    known_plan = _blocking(AsyncClient.known_plan)
+    ask = _blocking(AsyncClient.ask)
+    answer = _blocking(AsyncClient.answer)
+    submit = _blocking(AsyncClient.submit)
+    submit_request = _blocking(AsyncClient.submit_request)
+    job = _blocking(AsyncClient.job)
+    jobs = _iterating(AsyncClient.jobs)
+    job_plan = _blocking(AsyncClient.job_plan)
+    job_result = _blocking(AsyncClient.job_result)
+    cancel = _blocking(AsyncClient.cancel)
+    forget = _blocking(AsyncClient.forget)
+    rename = _blocking(AsyncClient.rename)
+    wait = _blocking(AsyncClient.wait)
+    events = _iterating(AsyncClient.events)
+    batch = _iterating(AsyncClient.batch)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the call of a capability: its inputs, and its options by name or as `options`."""
-        return calls.method(name, self.answer)
-
-    def jobs(self, **filters: str | int) -> Iterator[RemoteJob]:
-        """Yield jobs, newest first: `state`, `name` and `problem_hash` say which."""
-        params, after = {name: str(value) for name, value in filters.items()}, None
-        while True:
-            page, after = self._answer(calls.jobs(params if after is None else params | {"after": after}))
-            yield from page
-            if after is None:
-                return
-
-    def answer(self, capability: Capability[A], question: Question, options: CapabilityOptions) -> A:
-        """Return the answer of a capability to its inputs, by their names."""
-        return self._answer(calls.answer(capability, question, options))
-
-    def events(self, job_id: str) -> Iterator[RemoteEvent]:
-        """Yield what happened to a job and what happens, until it is over; a connection that breaks is made anew."""
-        reader, patience = EventReader(), Patience(self._patience_s)
-        while True:
-            try:
-                with self._http.stream("GET", f"/v1/jobs/{job_id}/events", headers=reader.headers) as response:
-                    if not response.is_success:
-                        response.read()
-                        raise calls.refusal(response)
-                    for line in response.iter_lines():
-                        if (event := reader.line(line)) is not None:
-                            patience = Patience(self._patience_s)
-                            yield event
-                if reader.is_over or response.status_code == 204:
-                    return
-                time.sleep(patience.wait_s(AwayError("events: the stream ended before the job did")))
-            except (httpx.TransportError, BusyError) as error:
-                time.sleep(patience.wait_s(failure(error)))
-
-    def wait(self, job_id: str) -> RemoteJob:
-        """Return a job once it is over."""
-        for _ in self.events(job_id):
-            pass
-        return self.job(job_id)
-
-    def batch(self, problems: Sequence[Problem], options: Options = NO_OPTIONS) -> Iterator[BatchResult]:
-        """Plan many problems; yield the result of each as soon as it is known, in any order."""
-        body = calls.batch_lines(problems, options)
-        limits = timeout(options.time_limit_s + SILENCE_S)
-        try:
-            with self._http.stream(
-                "POST", "/v1/batch", content=body, headers=calls.BATCH_HEADERS, timeout=limits
-            ) as response:
-                if not response.is_success:
-                    response.read()
-                    raise calls.refusal(response)
-                for line in response.iter_lines():
-                    yield calls.batch_result(line, problems)
-        except httpx.TransportError as error:
-            raise failure(error) from error
-
-    def _answer(self, call: ServiceCall[T]) -> T:
-        patience = Patience(self._patience_s)
-        while True:
-            try:
-                return call.answer(self._http.request(call.method, call.path, **call.sent))
-            except (httpx.TransportError, BusyError) as error:
-                time.sleep(patience.wait_s(failure(error)))
+        """Return the call of a capability; raises AttributeError where there is none."""
+        method = AsyncClient.__getattr__(self._client, name)
+        return lambda *given, **named: self._portal.call(partial(method, *given, **named))

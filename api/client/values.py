@@ -1,4 +1,4 @@
-"""Jobs, events and results of batches, as the service's JSON has them."""
+"""Jobs, events and results of batches, as the service writes them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,6 @@ from pydantic import BaseModel, ConfigDict
 from memplan.api.client.errors import RefusedError
 from memplan.api.store.job_states import OPEN, State
 from memplan.planner.model.plan import Plan
-
-
-class RemoteProgress(BaseModel):
-    """The progress of a search: its best peak and bound, in bytes, and the solver of the latest."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    peak: int | None
-    lower_bound: int
-    gap: float | None
-    solver: str | None = None
 
 
 class RemoteJob(BaseModel):
@@ -41,7 +30,7 @@ class RemoteJob(BaseModel):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     deadline_at: datetime | None = None
-    progress: RemoteProgress | dict[str, Any] | None = None
+    progress: dict[str, Any] | None = None
     plan_status: str | None = None
     plan_hash: str | None = None
     attempts: int = 0

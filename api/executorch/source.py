@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memplan.api.client.errors import AwayError, RefusedError
 from memplan.api.client.http import Client
-from memplan.api.client.patience import PATIENCE_S
+from memplan.api.client.http_async import PATIENCE_S
 from memplan.api.options import Options
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import Plan

@@ -10,20 +10,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import httpx
 import pytest
 from pydantic_core import to_json
 
-from memplan.api.client import calls
-from memplan.api.client.calls import EventReader, refusal_of
-from memplan.api.client.errors import AwayError, BusyError, RefusedError, ServiceError, WrongAnswerError
+from memplan.api.client.errors import AwayError, BusyError, RefusedError, WrongAnswerError
 from memplan.api.client.http import Client
-from memplan.api.client.http_async import AsyncClient
-from memplan.api.client.patience import Patience
-from memplan.api.client.values import RemoteEvent
+from memplan.api.client.http_async import AsyncClient, refusal_of
 from memplan.api.options import Options
-from memplan.capabilities.order.options import OrderOptions
-from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import graph_from, write_graph
@@ -218,21 +211,10 @@ def test_events_go_on_where_a_stream_broke() -> None:
         ]
 
 
-def test_a_reader_of_events_knows_where_it_is() -> None:
-    reader = EventReader()
-    assert "Last-Event-ID" not in reader.headers
-    lines = ["id: 7", "event:better", 'data: {"peak": 5}', ""]
-    assert [reader.line(line) for line in lines][-1] == RemoteEvent(7, "better", {"peak": 5})
-    assert (reader.headers["Last-Event-ID"], reader.is_over) == ("7", False)
-    with pytest.raises(WrongAnswerError):
-        [reader.line(line) for line in ("data: {", "")]
-
-
-def test_waits_double_and_end() -> None:
-    patience, error = Patience(60.0), AwayError("away")
-    assert [patience.wait_s(error) for _ in range(6)] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0]
-    with pytest.raises(ServiceError):
-        Patience(0.0).wait_s(error)
+def test_an_event_that_is_none_is_not_believed() -> None:
+    broken = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\ndata: {\n\n"
+    with answering(broken) as port, Client(f"http://127.0.0.1:{port}") as client, pytest.raises(WrongAnswerError):
+        list(client.events("1"))
 
 
 def test_whatever_refuses_is_told() -> None:
@@ -263,13 +245,19 @@ def test_a_request_of_a_kind_is_a_job_too(client: Client) -> None:
     assert result["peak"] == client.ask("order", fields)["peak"] == 18
 
 
-def test_an_order_that_is_wrong_is_refused(client: Client) -> None:
-    asked, options = {"graph": GRAPH}, OrderOptions()
-    right = json.loads(to_json(client.order(GRAPH)))
-    call = calls.answer(CAPABILITIES["order"], asked, options)
-    with pytest.raises(WrongAnswerError, match="order: has a peak of 33, and not of 18"):
-        call.answer(httpx.Response(200, json=right | {"order": [0, 1, 2, 3, 4, 5]}))
-    with pytest.raises(WrongAnswerError, match="order: is not one of this graph's operations"):
-        call.answer(httpx.Response(200, json=right | {"order": [0, 1, 4]}))
-    with pytest.raises(WrongAnswerError, match="order: is not a legal one"):
-        call.answer(httpx.Response(200, json=right | {"order": [4, 0, 1, 2, 3, 5]}))
+@pytest.mark.parametrize(
+    ("order", "sentence"),
+    [
+        ([0, 1, 2, 3, 4, 5], "order: has a peak of 33, and not of 18"),
+        ([0, 1, 4], "order: is not one of this graph's operations"),
+        ([4, 0, 1, 2, 3, 5], "order: is not a legal one"),
+    ],
+)
+def test_an_order_that_is_wrong_is_refused(client: Client, order: list[int], sentence: str) -> None:
+    wrong = json.loads(to_json(client.order(GRAPH))) | {"order": order}
+    with (
+        answering(http("200 OK", json.dumps(wrong))) as port,
+        Client(f"http://127.0.0.1:{port}") as other,
+        pytest.raises(WrongAnswerError, match=sentence),
+    ):
+        other.order(GRAPH)
