@@ -122,7 +122,8 @@ class _Execution:
         self.pieces_of: dict[int, range] = {}
         for root, (_, offset) in places.items():
             self._cut(root, offset)
-        self.low, self.high, root_of = np.array(self.pieces, np.int64).reshape(-1, 3).T
+        # Ends are below 2^64, as offsets are below 2^63 and sizes at most 2^62.
+        self.low, self.high, root_of = np.array(self.pieces, np.uint64).reshape(-1, 3).T
         pools = {pool: k for k, (pool, _) in enumerate(places.values())}
         self.pool = np.array([pools[places[root][0]] for root in root_of.tolist()], np.int64)
         self.marks: defaultdict[int, list[tuple[int, Action]]] = defaultdict(list)

@@ -19,25 +19,54 @@ def lifetimes(operations: Operations, reading: Reading | None = None) -> dict[in
     return {row.id: row.intervals for row in problem_of(operations, reading).buffers}
 
 
-def test_a_buffer_is_alive_from_its_first_use_to_its_last() -> None:
-    main = function(op("-> a"), op("a -> b"), op("a -> c"), op("b c ->"), a=1, b=2, c=3)
-    assert lifetimes(program(main)) == {"main/a": ((0, 3),), "main/b": ((1, 4),), "main/c": ((2, 4),)}
+F = function(op("p -> t"), op("t -> q"), takes="p", gives="q", p=1, t=5, q=1)
+KEEPS = function(op("state -> state"), state={"size": 4, "persistent": True})
+CASES = {
+    "from the first use to the last": (function(op("-> a"), op("a -> b"), op("b ->"), a=1, b=2), "a 0-2, b 1-3"),
+    "between uses, though written anew": (function(op("-> a"), op("a ->"), op(), op("-> a"), a=1), "a 0-4"),
+    "inputs and outputs": (
+        function(op("x -> a"), op("a -> y"), op(), takes="x unused", gives="y", x=1, a=1, y=1, unused=1),
+        "x -1-1, a 0-2, y 1-4, unused -1-0",
+    ),
+    "returned as it was given": (function(op("x -> x"), takes="x", gives="x", x=8), "x -1-2"),
+    "branches exclude each other": (
+        function(op("-> a"), choice([op("a -> b"), op("b ->")], [op("a -> c"), op("c ->")]), a=1, b=10, c=20),
+        "a 0-2 3-4, b 1-3, c 3-5",
+    ),
+    "behind branches": (function(op("-> a"), choice([op()], [op(), op()], []), op("a ->"), a=1), "a 0-5"),
+    "written in each branch": (
+        function(choice([op(), op("-> a")], [op(), op("-> a")]), op("a ->"), a=1),
+        "a 1-2 3-5",
+    ),
+    "anew in each iteration": (function(loop(op("-> a"), op("a ->"), op()), op(), a=1), "a 0-2"),
+    "across iterations": (function(loop(op(), op("a ->"), op("-> a"), op()), op(), a=1), "a 0-4"),
+    "before a loop": (function(op("-> a"), loop(op(), op("-> a"), op()), op(), a=1), "a 0-4"),
+    "behind a loop": (function(loop(op(), op("-> a"), op()), op("a ->"), a=1), "a 0-4"),
+    "an inner loop that may not run": (function(loop(loop(op("-> a")), op("a ->"), op()), a=1), "a 0-3"),
+    "an inner loop that runs": (function(loop(loop(op("-> a"), trips=2), op("a ->"), op()), a=1), "a 0-2"),
+    "a loop of one trip is no loop": (function(loop(op(), op("a -> a"), op(), trips=1), a=1), "a 1-2"),
+    "an alloc in a loop": (function(loop({"alloc": ["a"]}, op("a -> a"), op()), a=1), "a 1-2"),
+    "calls have buffers of their own": (
+        function(op(), call("f", "x -> a"), choice([call("f", "a -> y")], []), takes="x", gives="y", x=1, a=1, y=1),
+        "x -1-2, a 2-4, y 4-6, 1:f/t 1-3, 2.0.0:f/t 3-5",
+    ),
+    "a call in a loop": (function(loop(op(), call("g"), op())), "0.1:g/t 1-3"),
+    "a persistent buffer": (function(op(), call("keeps"), op()), "1:keeps/state -1-4"),
+    "temporaries of an operation": (
+        function(op("-> a", op(), op(), temporaries="t"), op("a ->"), a=1, t=3),
+        "a 0-3, t 0-2",
+    ),
+}
 
 
-def test_a_buffer_is_alive_between_uses_even_if_it_is_written_anew() -> None:
-    assert lifetimes(program(function(op("-> a"), op("a ->"), op(), op("-> a"), op("a ->"), a=1))) == {
-        "main/a": ((0, 5),)
-    }
-
-
-def test_inputs_are_there_before_the_first_step_and_outputs_behind_the_last() -> None:
-    main = function(op("x -> a"), op("a -> y"), op(), takes="x unused", gives="y", x=1, a=1, y=1, unused=1)
-    assert lifetimes(program(main)) == {
-        "main/x": ((-1, 1),),
-        "main/a": ((0, 2),),
-        "main/y": ((1, 4),),
-        "main/unused": ((-1, 0),),
-    }
+@pytest.mark.parametrize(("main", "expected"), CASES.values(), ids=CASES)
+def test_buffers_are_alive_from_their_first_use_to_their_last(main: dict[str, Any], expected: str) -> None:
+    operations = program(main, f=F, g=function(op("t ->"), op("-> t"), t=1), keeps=KEEPS)
+    said = ", ".join(
+        " ".join([str(name).removeprefix("main/"), *(f"{start}-{end}" for start, end in intervals)])
+        for name, intervals in lifetimes(operations).items()
+    )
+    assert said == expected
 
 
 def test_inputs_and_outputs_are_planned_or_not() -> None:
@@ -46,12 +75,6 @@ def test_inputs_and_outputs_are_planned_or_not() -> None:
     assert (set(only_outputs.problem.index), only_outputs.not_planned) == ({"main/a", "main/y"}, ("main/x",))
     neither = analyse(operations, Reading(plan_inputs=False, plan_outputs=False))
     assert (set(neither.problem.index), neither.not_planned) == ({"main/a"}, ("main/x", "main/y"))
-
-
-def test_what_is_returned_as_it_was_given_is_planned_as_an_input() -> None:
-    operations = program(function(op("x -> x"), takes="x", gives="x", x=8))
-    assert lifetimes(operations) == {"main/x": ((-1, 2),)}
-    assert lifetimes(operations, Reading(plan_inputs=False)) == {}
 
 
 def test_constants_lie_apart_and_count_once_however_often_their_function_is_called() -> None:
@@ -77,79 +100,9 @@ def test_unused_buffers_are_not_planned() -> None:
     assert (set(found.problem.index), found.unused) == ({"main/a"}, ("main/idle",))
 
 
-def test_branches_exclude_each_other() -> None:
-    main = function(op("-> a"), choice([op("a -> b"), op("b ->")], [op("a -> c"), op("c ->")]), a=1, b=10, c=20)
-    found = analyse(program(main))
-    assert lifetimes(program(main)) == {"main/a": ((0, 2), (3, 4)), "main/b": ((1, 3),), "main/c": ((3, 5),)}
-    assert found.workspace.live_bytes == 21
-
-
-def test_what_is_needed_behind_branches_is_alive_in_all_of_them() -> None:
-    main = function(op("-> a"), choice([op()], [op(), op()], []), op("a ->"), a=1)
-    assert lifetimes(program(main)) == {"main/a": ((0, 5),)}
-
-
-def test_what_each_branch_writes_is_not_alive_before_it_is_written() -> None:
-    main = function(choice([op(), op("-> a")], [op(), op("-> a")]), op("a ->"), a=1)
-    assert lifetimes(program(main)) == {"main/a": ((1, 2), (3, 5))}
-
-
 def test_a_branch_frees_at_its_start_what_only_the_other_one_needs() -> None:
     found = analyse(program(function(op("-> a"), choice([op("a ->")], []), op(), a=1)))
     assert [(row.where, row.path) for row in found.insert_free] == [("after", "main/1.0.0"), ("start-of", "main/1.1")]
-
-
-def test_what_an_iteration_writes_before_it_reads_starts_anew_in_each() -> None:
-    main = function(loop(op("-> a"), op("a ->"), op()), op(), a=1)
-    assert lifetimes(program(main)) == {"main/a": ((0, 2),)}
-
-
-def test_what_crosses_an_iteration_is_alive_for_the_whole_loop() -> None:
-    main = function(loop(op(), op("a ->"), op("-> a"), op()), op(), a=1)
-    assert lifetimes(program(main)) == {"main/a": ((0, 4),)}
-
-
-def test_what_is_used_before_or_behind_a_loop_is_alive_for_the_whole_of_it() -> None:
-    before = function(op("-> a"), loop(op(), op("-> a"), op()), op(), a=1)
-    behind = function(loop(op(), op("-> a"), op()), op("a ->"), a=1)
-    assert lifetimes(program(before)) == {"main/a": ((0, 4),)}
-    assert lifetimes(program(behind)) == {"main/a": ((0, 4),)}
-
-
-def test_an_inner_loop_that_may_not_run_writes_nothing_for_sure() -> None:
-    perhaps = function(loop(loop(op("-> a")), op("a ->"), op()), a=1)
-    surely = function(loop(loop(op("-> a"), trips=2), op("a ->"), op()), a=1)
-    assert lifetimes(program(perhaps)) == {"main/a": ((0, 3),)}
-    assert lifetimes(program(surely)) == {"main/a": ((0, 2),)}
-
-
-def test_a_loop_of_one_trip_is_no_loop() -> None:
-    assert lifetimes(program(function(loop(op(), op("a -> a"), op(), trips=1), a=1))) == {"main/a": ((1, 2),)}
-
-
-def test_an_alloc_in_a_loop_makes_each_iteration_begin_anew() -> None:
-    main = function(loop({"alloc": ["a"]}, op("a -> a"), op()), a=1)
-    assert lifetimes(program(main)) == {"main/a": ((1, 2),)}
-
-
-def test_every_call_has_buffers_of_its_own() -> None:
-    f = function(op("p -> t"), op("t -> q"), takes="p", gives="q", p=1, t=5, q=1)
-    main = function(op(), call("f", "x -> a"), choice([call("f", "a -> y")], []), takes="x", gives="y", x=1, a=1, y=1)
-    found = lifetimes(program(main, f=f))
-    assert found["main/1:f/t"] == ((1, 3),)
-    assert found["main/2.0.0:f/t"] == ((3, 5),)
-    assert found["main/a"] == ((2, 4),)
-    assert len(found) == 5
-
-
-def test_a_call_in_a_loop_keeps_nothing_from_the_last_one() -> None:
-    f = function(op("t ->"), op("-> t"), t=1)
-    assert lifetimes(program(function(loop(op(), call("f"), op())), f=f)) == {"main/0.1:f/t": ((1, 3),)}
-
-
-def test_a_persistent_buffer_is_alive_for_as_long_as_the_program_runs() -> None:
-    f = function(op("state -> state"), state={"size": 4, "persistent": True})
-    assert lifetimes(program(function(op(), call("f"), op()), f=f)) == {"main/1:f/state": ((-1, 4),)}
 
 
 def test_the_temporaries_of_a_call_are_alive_for_their_own_part_or_for_all_of_it() -> None:
@@ -183,11 +136,6 @@ def test_what_only_one_operation_uses_inside_is_lifted_to_it() -> None:
     operations = program(function(op(), op("a -> b", inner), a=1, b=2, t=3))
     assert lifetimes(operations) == {"main/a": ((1, 4),), "main/b": ((1, 4),), "main/t": ((1, 3),)}
     assert lifetimes(operations, Reading(temporaries="lifted"))["main/t"] == ((1, 4),)
-
-
-def test_the_temporaries_of_an_operation_are_alive_for_all_of_it() -> None:
-    operations = program(function(op("-> a", op(), op(), temporaries="t"), op("a ->"), a=1, t=3))
-    assert lifetimes(operations) == {"main/a": ((0, 3),), "main/t": ((0, 2),)}
 
 
 def test_a_view_keeps_what_it_looks_at_alive() -> None:

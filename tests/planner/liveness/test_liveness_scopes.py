@@ -17,32 +17,28 @@ def scope(*body: Statement, **others: Statement) -> tuple[tuple[int, int], ...]:
     return row.intervals
 
 
-def test_a_scope_goes_from_alloc_to_free() -> None:
-    assert scope(op(), ALLOC, op(), op("-> a"), op(), FREE, op()) == ((1, 5),)
+@pytest.mark.parametrize(
+    ("body", "intervals"),
+    [
+        ([op(), ALLOC, op(), op("-> a"), op(), FREE, op()], ((1, 5),)),
+        # Never allocated, it is there for the whole program; without a free, to the end of the block.
+        ([op(), op("-> a"), op()], ((0, 3),)),
+        ([op(), choice([ALLOC, op("-> a"), op()], [op()]), op()], ((1, 4),)),
+        ([op(), op("->", ALLOC, op("-> a"), op()), op()], ((1, 4),)),
+        ([op(), loop(ALLOC, op("-> a"), op()), op()], ((1, 4),)),
+        # Each branch may free; what one frees is held by the other to the end.
+        ([ALLOC, op("-> a"), choice([FREE, op()], [op("a ->"), FREE]), op()], ((0, 2), (4, 5))),
+        ([ALLOC, op("-> a"), choice([FREE], []), op()], ((0, 2), (3, 4))),
+        ([ALLOC, op("-> a"), FREE, op(), ALLOC, op("-> a"), FREE], ((0, 2), (4, 6))),
+    ],
+)
+def test_a_scope_goes_from_alloc_to_free(body: list[Statement], intervals: tuple[tuple[int, int], ...]) -> None:
+    assert scope(*body) == intervals
 
 
-def test_a_buffer_that_is_never_allocated_is_there_for_the_whole_program_or_call() -> None:
-    assert scope(op(), op("-> a"), op()) == ((0, 3),)
+def test_the_scope_of_a_buffer_that_a_call_never_allocates_is_the_call() -> None:
     f = function(op(), op("-> t"), op(), t=1)
     assert problem_of(program(function(op(), call("f"), op()), f=f), BY_SCOPE).buffers[0].intervals == ((1, 4),)
-
-
-def test_a_scope_without_a_free_ends_with_its_block() -> None:
-    assert scope(op(), choice([ALLOC, op("-> a"), op()], [op()]), op()) == ((1, 4),)
-    assert scope(op(), op("->", ALLOC, op("-> a"), op()), op()) == ((1, 4),)
-    assert scope(op(), loop(ALLOC, op("-> a"), op()), op()) == ((1, 4),)
-
-
-def test_each_branch_may_free() -> None:
-    assert scope(ALLOC, op("-> a"), choice([FREE, op()], [op("a ->"), FREE]), op()) == ((0, 2), (4, 5))
-
-
-def test_a_buffer_may_be_allocated_again() -> None:
-    assert scope(ALLOC, op("-> a"), FREE, op(), ALLOC, op("-> a"), FREE) == ((0, 2), (4, 6))
-
-
-def test_what_only_one_branch_frees_is_held_by_the_other_to_the_end() -> None:
-    assert scope(ALLOC, op("-> a"), choice([FREE], []), op()) == ((0, 2), (3, 4))
 
 
 def test_scopes_do_not_matter_by_usage() -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import random
-from typing import Any
-
 import pytest
 
-from lab.liveness_agreement import packed
 from memplan.planner.errors import PlanError
 from memplan.planner.liveness import problem_of
 from memplan.planner.liveness.shadow import Clobber, shadow
@@ -50,55 +46,9 @@ def test_a_wrong_lifetime_that_the_verifier_believes_is_caught() -> None:
     assert clobbered(CHAIN, placed) == {("main/a", "main/2")}
 
 
-def test_a_buffer_that_is_overwritten_one_step_too_early_is_named() -> None:
-    chance = random.Random(7)
-    for _ in range(30):
-        names = [f"b{k}" for k in range(4)]
-        reads = [op(" ".join(chance.sample(names, 2)) + f" -> c{k}") for k in range(5)]
-        sizes: dict[str, Any] = dict.fromkeys([*names, *(f"c{k}" for k in range(5))], 4)
-        operations = program(function(op(f"-> {' '.join(names)}"), *reads, **sizes))
-        ends = {row.id: row.end or 0 for row in problem_of(operations).buffers}
-        lost = chance.choice([name for name in names if ends[f"main/{name}"] > 1])
-        last = ends[f"main/{lost}"] - 1
-        offsets = {name: 4 * k for k, name in enumerate(sizes)}
-        offsets[f"c{last - 1}"] = offsets[lost]
-        assert clobbered(operations, plan(**offsets)) == {(f"main/{lost}", f"main/{last}")}
-
-
-def test_a_dead_buffer_may_be_overwritten() -> None:
-    assert shadow(CHAIN, plan(a=0, b=4, c=8)) == ()
-    assert (
-        shadow(
-            program(function(op("-> a"), op("a -> b"), op("b -> c"), op("c ->"), a=4, b=4, c=4)), plan(a=0, b=4, c=0)
-        )
-        == ()
-    )
-
-
-def test_buffers_of_different_branches_may_share_bytes() -> None:
-    main = function(op("-> a"), choice([op("a -> b"), op("b ->")], [op("a -> c"), op("c ->")]), a=4, b=4, c=4)
-    assert shadow(program(main), plan(a=0, b=4, c=4)) == ()
-
-
-def test_what_one_branch_overwrites_is_missed_behind_it() -> None:
-    main = function(op("-> a"), choice([op()], [op("-> b"), op("b ->")]), op("a ->"), a=4, b=4)
-    assert clobbered(program(main), plan(a=0, b=2)) == {("main/a", "main/2")}
-
-
-def test_what_an_iteration_leaves_is_missed_by_the_next() -> None:
-    main = function(op("-> a"), loop(op("a ->"), op("-> b"), op("b ->")), a=4, b=4)
-    assert clobbered(program(main), plan(a=0, b=0)) == {("main/a", "main/1.0")}
-
-
 def test_it_may_take_three_iterations_to_lose_something() -> None:
     body = loop(choice([op("-> a")], [op("-> b")], [op("a ->")]))
     assert clobbered(program(function(body, a=4, b=4)), plan(a=0, b=3)) == {("main/a", "main/0.0.2.0")}
-
-
-def test_a_loop_in_a_loop_is_run_until_nothing_new_is_found() -> None:
-    inner = loop(choice([op("-> b")], [op()]))
-    main = function(op("-> a"), loop(inner, choice([op("a ->")], [])), a=4, b=4)
-    assert clobbered(program(main), plan(a=0, b=0)) == {("main/a", "main/1.1.0.0")}
 
 
 def test_each_call_begins_with_nothing_in_its_temporaries() -> None:
@@ -109,27 +59,12 @@ def test_each_call_begins_with_nothing_in_its_temporaries() -> None:
     assert clobbered(operations, plan(a=0, **{"0:f__t": 0, "2:f__t": 0})) == {("main/a", "main/3")}
 
 
-def test_an_argument_is_the_callers_buffer() -> None:
-    f = function(op("-> t"), op("p t ->"), takes="p", p=4, t=4)
-    operations = program(function(op("-> a"), call("f", "a ->"), a=4), f=f)
-    assert clobbered(operations, plan(a=0, **{"1:f__t": 0})) == {
-        ("main/a", "main/1:f/1"),
-        ("main/1:f/t", "main/1:f/1"),
-    } - {("main/1:f/t", "main/1:f/1")}
-
-
 def test_a_part_is_lost_only_to_operations_that_write_it() -> None:
     low, high = ({"size": 4, "alias_of": "a", "alias_offset": at} for at in (0, 4))
     main = function(
         op("-> a"), op("-> b"), op("low ->"), op("high ->"), op("-> high"), op("a ->"), a=8, b=2, low=low, high=high
     )
     assert clobbered(program(main), plan(a=0, b=6)) == {("main/high", "main/3")}
-
-
-def test_what_one_statement_writes_to_two_buffers_at_once_is_lost_in_both() -> None:
-    main = function(op("-> a b"), op("a ->"), op("b ->"), a=4, b=4)
-    found = clobbered(program(main), plan(a=0, b=3))
-    assert {("main/a", "main/1"), ("main/b", "main/2")} <= found
 
 
 def test_a_persistent_buffer_is_needed_at_the_end() -> None:
@@ -150,6 +85,7 @@ def test_arenas_may_be_as_large_as_they_like() -> None:
     main = function(op("-> a"), op("-> b"), op("a b ->"), a=2**60, b=2**60)
     assert shadow(program(main), plan(a=0, b=2**60)) == ()
     assert clobbered(program(main), plan(a=0, b=2**60 - 1)) == {("main/a", "main/2")}
+    assert shadow(program(main), plan(a=0, b=2**63 - 1)) == ()
 
 
 @pytest.mark.parametrize(
@@ -169,26 +105,3 @@ def test_a_plan_that_places_a_buffer_twice_is_an_error() -> None:
     rows = [{"id": f"main/{name}", "pool": "default", "offset": 0} for name in "abca"]
     with pytest.raises(PlanError, match=r'placements\[3\]\.id: must be unique, got "main/a" again'):
         shadow(CHAIN, Plan.model_validate({"placements": rows}))
-
-
-def test_whatever_is_packed_by_lifetimes_is_intact() -> None:
-    f = function(op("p -> t"), op("t -> q", op("-> u"), op("u ->")), takes="p", gives="q", p=4, q=4, t=9, u=7)
-    main = function(
-        call("f", "x -> a"),
-        loop(choice([call("f", "a -> b"), op("b ->")], [op("a -> c"), op("c -> a")])),
-        op("a -> y"),
-        takes="x",
-        gives="y",
-        x=4,
-        a=4,
-        b=4,
-        c=4,
-        y=4,
-    )
-    operations = program(main, f=f)
-    for seed in range(20):
-        rows = [
-            {"id": name, "pool": "default", "offset": at}
-            for name, at in packed(operations, random.Random(seed)).items()
-        ]
-        assert shadow(operations, Plan.model_validate({"placements": rows})) == ()
