@@ -17,8 +17,8 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
-from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange, where
-from memplan.planner.symbols.space import Space, Symbol, Values
+from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, where
+from memplan.planner.symbols.space import Space, SymbolRange, Values
 from memplan.systems.imported import Imported, ModelOptions, stranger_bytes
 from memplan.systems.reading import IMPORTERS, detect, read_model
 
@@ -46,7 +46,7 @@ def read_symbolic(
         raise OptionError(f"symbol: must be a dimension that the model names ({listed}), got {shown(unknown[0])}")
     names = {each: _spelled(each) for each in stated if each not in options.dims}
     symbols = {short: ranges.get(each, stated[each]) for each, short in names.items()}
-    numbers = SymbolicNumbers(Symbol(each, row.min, row.max, row.multiple_of) for each, row in symbols.items())
+    numbers = SymbolicNumbers(symbols)
 
     def at(values: Mapping[str, int]) -> Imported:
         dims = {each: values[short] for each, short in names.items()}

@@ -19,8 +19,9 @@ from memplan.capabilities.shapes.search.search import Planned
 from memplan.capabilities.shapes.shapes import ShapesOptions
 from memplan.planner.errors import InputError
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange
+from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem
 from memplan.planner.symbols.reading import read
+from memplan.planner.symbols.space import SymbolRange
 
 MOST_PARTS = 20_000
 """The most terms of all offsets, written out; what inductor writes repeats those of the offsets beneath."""

@@ -27,7 +27,8 @@ from memplan.capabilities.shapes.verify_shapes import (
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.model.rows import Bytes, Id
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import SymbolicProblem, SymbolRange, where
+from memplan.planner.symbols.problem import SymbolicProblem, where
+from memplan.planner.symbols.space import SymbolRange
 
 VERIFIED_AT = 24
 """The values at which programs are verified, beside the corners: 0.1 s for 700 buffers."""

@@ -18,7 +18,8 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Name
-from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolRange
+from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem
+from memplan.planner.symbols.space import SymbolRange
 from memplan.systems import reading as importers
 from memplan.systems.symbolic import read_symbolic
 

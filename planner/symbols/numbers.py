@@ -6,7 +6,7 @@ is compared is proved for all values: a reader that would go another way at some
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, Self
 
 from memplan.planner.errors import FormatError
@@ -22,7 +22,7 @@ from memplan.planner.symbols.polynomials import (
     scaled,
     times,
 )
-from memplan.planner.symbols.space import Space, Symbol, Values
+from memplan.planner.symbols.space import Space, SymbolRange, Values
 
 _MOST_TERMS = 1_000
 
@@ -35,7 +35,7 @@ class SymbolicNumbers:
 
     prefix = "="
 
-    def __init__(self, symbols: Iterable[Symbol]) -> None:
+    def __init__(self, symbols: Mapping[str, SymbolRange]) -> None:
         self.space = Space.of(symbols)
         self.compare = Comparer(self.space)
         self.point: Values = {name: _inner(each, i) for i, (name, each) in enumerate(self.space.symbols.items())}
@@ -191,7 +191,7 @@ def _form(value: int) -> Polynomial:
     return value.form if isinstance(value, SymbolicNumber) else constant(int(value))
 
 
-def _inner(symbol: Symbol, place: int) -> int:
+def _inner(symbol: SymbolRange, place: int) -> int:
     """Return a value of a symbol that few others have, so that sizes that are equal there are surely so."""
     low, high = symbol.steps
     step = max(low, 3) + 8 + 3 * place

@@ -18,19 +18,11 @@ from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Id, Name, Ti
 from memplan.planner.symbols.comparing import Comparer, samples
 from memplan.planner.symbols.polynomials import Key, Polynomial, key
 from memplan.planner.symbols.reading import MOST_CHARACTERS, read
-from memplan.planner.symbols.space import Space, Symbol, Values
+from memplan.planner.symbols.space import Space, SymbolRange, Values
 
 MOST_SYMBOLS = 16
 Rows = NDArray[np.int64]
 """Sizes or offsets: a row a buffer, a column a value of the symbols."""
-
-
-class SymbolRange(Value):
-    """The values of a symbol: from `min` to `max`, which both count, multiples of `multiple_of`; no `max`, no bound."""
-
-    min: Annotated[int, Field(ge=0, le=MAX_BYTES)] = 1
-    max: Annotated[int, Field(ge=0, le=MAX_BYTES)] | None = None
-    multiple_of: Annotated[int, Field(ge=1, le=MAX_BYTES)] = 1
 
 
 class SymbolicBuffer(Value):
@@ -115,8 +107,7 @@ class Sized:
 
 def compiled(problem: SymbolicProblem) -> Sized:
     """Read the sizes of a problem; raises ProblemError, which names the size, the symbol and the value."""
-    rows = [Symbol(name, each.min, each.max, each.multiple_of) for name, each in problem.symbols.items()]
-    space = Space.of(rows)
+    space = Space.of(problem.symbols)
     by_text: dict[int | str, int] = {}
     by_key: dict[Key, int] = {}
     forms: list[Polynomial] = []

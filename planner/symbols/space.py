@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from memplan.planner.errors import ProblemError
+from memplan.planner.model.rows import MAX_BYTES, Value
 from memplan.planner.symbols.polynomials import (
     Key,
     Polynomial,
@@ -30,17 +32,12 @@ Columns = dict[str, NDArray[np.int64]]
 _BITS = 63
 
 
-@dataclass(frozen=True)
-class Symbol:
-    """A symbol of sizes: its least and largest value, which both count, and a divisor of all its values.
+class SymbolRange(Value):
+    """The values of a symbol: from `min` to `max`, which both count, multiples of `multiple_of`; no `max`, no bound."""
 
-    `max` is None where nothing bounds it.
-    """
-
-    name: str
-    min: int = 1
-    max: int | None = None
-    multiple_of: int = 1
+    min: Annotated[int, Field(ge=0, le=MAX_BYTES)] = 1
+    max: Annotated[int, Field(ge=0, le=MAX_BYTES)] | None = None
+    multiple_of: Annotated[int, Field(ge=1, le=MAX_BYTES)] = 1
 
     @property
     def steps(self) -> tuple[int, int | None]:
@@ -71,23 +68,22 @@ class Space:
     A symbol counts steps of its divisor, so that `(b*h*w)//64` of multiples of 8 is whole without an atom.
     """
 
-    symbols: Mapping[str, Symbol]
+    symbols: Mapping[str, SymbolRange]
     atoms: dict[str, Atom] = field(default_factory=dict)
     _names: dict[tuple[str, Key, int], str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, symbols: Iterable[Symbol]) -> Space:
+    def of(cls, symbols: Mapping[str, SymbolRange]) -> Space:
         """Return the space of symbols; raises ProblemError for a symbol without a value."""
-        found = {symbol.name: symbol for symbol in symbols}
         wrong = []
-        for name, symbol in found.items():
+        for name, symbol in symbols.items():
             low, high = symbol.steps
             if high is not None and high < low:
                 divisor = f" that are multiples of {symbol.multiple_of}" if symbol.multiple_of > 1 else ""
                 wrong.append(f"symbols.{name}: must have a value from {symbol.min} to {symbol.max}{divisor}")
         if wrong:
             raise ProblemError(*wrong)
-        return cls(found)
+        return cls(symbols)
 
     @property
     def is_bounded(self) -> bool:

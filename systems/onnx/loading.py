@@ -194,7 +194,7 @@ def _size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -
     if name in dims or not words_in(name).issubset(dims):
         return dims.get(name)
     text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
-    numbers = numbers or SymbolicNumbers(())
+    numbers = numbers or SymbolicNumbers({})
     try:
         return numbers.of(read(text, numbers.space, "dim"))
     except ProblemError:

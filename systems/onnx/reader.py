@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.symbols.problem import SymbolRange
+from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import OperationsDraft
 from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts

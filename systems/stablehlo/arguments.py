@@ -10,8 +10,7 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
 from memplan.planner.symbols.polynomials import Polynomial, minus
-from memplan.planner.symbols.problem import SymbolRange
-from memplan.planner.symbols.space import Floor, Symbol
+from memplan.planner.symbols.space import Floor, SymbolRange
 
 
 class _Line(NamedTuple):
@@ -39,7 +38,7 @@ class OpenSizes:
     _following: dict[str, Polynomial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.numbers = SymbolicNumbers(Symbol(place) for place in self.places)
+        self.numbers = SymbolicNumbers({place: SymbolRange() for place in self.places})
 
     def learn(self) -> None:
         """Name the symbols after numbers that are named, and take their ranges from comparisons that are asserted."""

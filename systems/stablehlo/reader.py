@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
-from memplan.planner.symbols.problem import SymbolRange
+from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.imported import Imported, ModelOptions, element_count, sized
 from memplan.systems.stablehlo.arguments import OpenSizes

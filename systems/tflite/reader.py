@@ -19,7 +19,7 @@ from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.program_facts import OperationFacts
-from memplan.planner.symbols.problem import SymbolRange
+from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.imported import Imported, ModelOptions, element_count, plan_of, sized
 from memplan.systems.tflite import ethos_u

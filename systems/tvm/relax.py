@@ -16,7 +16,7 @@ from itertools import accumulate
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.operations.graph_facts import TensorFacts
-from memplan.planner.symbols.problem import SymbolRange
+from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft, Uses
 from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.tvm.relax_facts import call_facts

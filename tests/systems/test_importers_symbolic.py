@@ -13,8 +13,8 @@ from onnx import GraphProto, TensorProto, helper, numpy_helper
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
-from memplan.planner.symbols.problem import SymbolRange, compiled
-from memplan.planner.symbols.space import Symbol, Values
+from memplan.planner.symbols.problem import compiled
+from memplan.planner.symbols.space import SymbolRange, Values
 from memplan.systems.imported import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.symbolic import read_symbolic
@@ -184,7 +184,7 @@ def test_a_model_that_is_another_one_at_some_values_is_refused() -> None:
 
 
 def test_numbers_over_symbols_are_those_of_plain_arithmetic() -> None:
-    numbers = SymbolicNumbers([Symbol("n", 1, 40), Symbol("m", 2, 60, 2)])
+    numbers = SymbolicNumbers({"n": SymbolRange(max=40), "m": SymbolRange(min=2, max=60, multiple_of=2)})
     draw = random.Random(5)
     for _ in range(200):
         steps = [draw.choice("+-*/%<>") for _ in range(6)]
@@ -220,7 +220,7 @@ def test_numbers_over_symbols_are_those_of_plain_arithmetic() -> None:
 
 
 def test_what_does_not_compare_alike_for_all_values_is_refused() -> None:
-    numbers = SymbolicNumbers([Symbol("n", 1, 40)])
+    numbers = SymbolicNumbers({"n": SymbolRange(max=40)})
     n = numbers.symbol("n")
     assert n >= 1 and n < 41 and 0 < n and not n > 40 and n == n + 1 - 1 and n != 41  # noqa: PT018, SIM300
     with pytest.raises(FormatError, match="must compare alike for all values, got n <= 7"):

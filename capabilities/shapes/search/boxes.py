@@ -99,8 +99,8 @@ class ProofByBoxes:
         for at in np.argsort(-(peak / load), kind="stable").tolist():
             ratio = Fraction(int(peak[at]), int(load[at]))
             if ratio > 1 + self.over:
-                steps = zip(symbols.values(), grid[at].tolist(), strict=True)
-                return {symbol.name: step * symbol.multiple_of for symbol, step in steps}, ratio
+                steps = zip(symbols.items(), grid[at].tolist(), strict=True)
+                return {name: step * symbol.multiple_of for (name, symbol), step in steps}, ratio
             if peak[at] / load[at] < float(1 + self.over) * (1 - 1e-9):
                 break
         return None

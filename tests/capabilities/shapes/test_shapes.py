@@ -24,8 +24,8 @@ from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, line
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.planner.errors import OptionError, ProblemError
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import Sized, SymbolicProblem, SymbolRange, compiled
-from memplan.planner.symbols.space import Values
+from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled
+from memplan.planner.symbols.space import SymbolRange, Values
 from tests.support.symbolic import drawn_problem, every_value
 
 GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")

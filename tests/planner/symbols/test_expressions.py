@@ -12,10 +12,14 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.symbols.comparing import Comparer, samples
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
 from memplan.planner.symbols.reading import read
-from memplan.planner.symbols.space import Space, Symbol
+from memplan.planner.symbols.space import Space, SymbolRange
 from tests.support.symbolic import drawn_size, drawn_symbols, every_value
 
-SPACE = [Symbol("b", 1, 64), Symbol("n", 2, 2048), Symbol("w", 32, 1024, 32)]
+SPACE = {
+    "b": SymbolRange(max=64),
+    "n": SymbolRange(min=2, max=2048),
+    "w": SymbolRange(min=32, max=1024, multiple_of=32),
+}
 
 
 def space() -> Space:
@@ -45,7 +49,7 @@ def test_values_are_those_of_the_expression_as_it_is_written() -> None:
         draw = random.Random(seed)
         symbols = drawn_symbols(draw)
         text = f"{drawn_size(draw, list(symbols))} + {drawn_size(draw, list(symbols))}"
-        here = Space.of([Symbol(name, **each) for name, each in symbols.items()])
+        here = Space.of({name: SymbolRange(**each) for name, each in symbols.items()})
         form = read(text, here, "size")
         tree, again = (ast.parse(each, mode="eval").body for each in (text, here.text(form)))
         for values in samples(here, 20, seed):
@@ -59,7 +63,7 @@ def test_what_is_proved_to_be_below_is_below_at_every_value() -> None:
         symbols = drawn_symbols(draw, 2)
         for each in symbols.values():
             each["max"] = min(each["max"], each["min"] + 12 * each["multiple_of"])
-        here = Space.of([Symbol(name, **each) for name, each in symbols.items()])
+        here = Space.of({name: SymbolRange(**each) for name, each in symbols.items()})
         compare = Comparer(here)
         left, right = (read(drawn_size(draw, list(symbols)), here, "size") for _ in range(2))
         rows = {"symbols": symbols, "buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]}
@@ -71,7 +75,7 @@ def test_what_is_proved_to_be_below_is_below_at_every_value() -> None:
 
 
 def test_a_proof_without_a_largest_value_needs_none() -> None:
-    here = Space.of([Symbol("n", 1, None)])
+    here = Space.of({"n": SymbolRange()})
     compare = Comparer(here)
     assert compare.never_above(read("64*((4*n + 63)//64)", here, "size"), read("4*n + 63", here, "size"))
     assert not compare.never_above(read("n*n", here, "size"), read("1000*n", here, "size"))

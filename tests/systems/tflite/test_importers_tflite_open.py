@@ -9,7 +9,8 @@ import pytest
 
 from memplan.api.cli.main import main
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.symbols.problem import SymbolRange, compiled
+from memplan.planner.symbols.problem import compiled
+from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.imported import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.symbolic import read_symbolic
