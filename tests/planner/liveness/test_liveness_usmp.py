@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 from memplan.planner.liveness import Reading, analyse, problem_of
 from memplan.planner.model.problem import Problem
@@ -91,34 +90,3 @@ def test_what_is_allocated_in_a_loop_and_never_used_needs_nothing() -> None:
         program(function(call("convolve", "x ->"), takes="x", x=401408), convolve=convolve), NOT_THE_CALLERS
     )
     assert (found.workspace.live_bytes, found.unused) == (430_848, ("main/0:convolve/dummy",))
-
-
-def test_every_call_of_one_function_has_its_own_temporaries() -> None:
-    convolve = function(
-        loop(op("data -> padded")),
-        loop(loop(op("-> sums"), loop(op("padded sums -> sums"))), loop(op("sums -> result"))),
-        takes="data",
-        gives="result",
-        data=3456,
-        padded=4368,
-        sums=144,
-        result=3456,
-    )
-    sizes: dict[str, Any] = dict.fromkeys(("sid_5", "sid_4", "sid_3", "sid_2", "sid_8", "sid_7", "sid_6"), 3456)
-    main = function(
-        op("-> sid_8"),
-        call("convolve", "sid_8 -> sid_7"),
-        op("sid_7 -> sid_6"),
-        op("sid_6 -> sid_5"),
-        op("sid_5 -> sid_4"),
-        call("convolve", "sid_4 -> sid_3"),
-        op("sid_3 -> sid_2"),
-        op("sid_5 sid_2 ->"),
-        **sizes,
-    )
-    found = analyse(program(main, convolve=convolve))
-    assert found.workspace.live_bytes == 11_424
-    assert {str(row.id).split("/")[1] for row in found.problem.buffers if str(row.id).endswith("padded")} == {
-        "1:convolve",
-        "5:convolve",
-    }

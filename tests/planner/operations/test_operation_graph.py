@@ -109,7 +109,6 @@ def test_facts_are_read_and_written_as_they_were() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"given": [4]}, "given[0]: must be the position of one of the 4 tensors, got 4"),
         ({"resident": [1, 1]}, "resident[1]: must be named once, got 1 again (first at resident[0])"),
         ({"tensors": [{}]}, "tensors: must be empty, or one for each of the 4 sizes, got 1"),
         (
@@ -146,14 +145,10 @@ def test_facts_are_read_and_written_as_they_were() -> None:
         ({"size": [4, -1, 20, 3]}, "size[1]: must be at least 0, got -1"),
         ({"size": [4, "10", 20, 3]}, 'size[1]: must be an integer, got "10" (did you mean 10, without quotes?)'),
         ({"kept": [4]}, "kept[0]: must be the position of one of the 4 tensors, got 4"),
-        ({"kept": [3, 3]}, "kept[1]: must be named once, got 3 again (first at kept[0])"),
         ({"ops": [{"in": [9]}]}, "ops[0].in[0]: must be the position of one of the 4 tensors, got 9"),
-        ({"ops": [{"out": [9]}]}, "ops[0].out[0]: must be the position of one of the 4 tensors, got 9"),
         ({"ops": [{"in": [1]}, {"out": [1]}]}, "ops[0].in[0]: must be made before it is read, got 1, made by ops[1]"),
-        ({"ops": [{"in": [1], "out": [1]}]}, "ops[0].in[0]: must be made before it is read, got 1, made by ops[0]"),
         ({"ops": [{"out": [1, 1]}]}, "ops[0].out[1]: must be named once, got 1 again (first at out[0])"),
         ({"ops": [{"after": [0]}]}, "ops[0].after[0]: must name an earlier operation, got 0"),
-        ({"ops": [{"work": -1}]}, "ops[0].work: must be at least 0, got -1"),
         ({"ops": [{"inputs": 1}]}, "ops[0].inputs: must be a list, got 1"),
         ({"ops": [{"reads": []}]}, "ops[0].reads: is not a known field"),
         ({"format": "other"}, "format: must be 'operations-by-bytes/1', got \"other\""),
@@ -174,7 +169,3 @@ def test_text_that_is_no_json_is_refused() -> None:
         read_graph(b"{")
     with pytest.raises(OperationsError, match="must be an object"):
         read_graph(b"[]")
-
-
-def test_an_empty_graph_is_one() -> None:
-    assert graph_from({}).ops == ()

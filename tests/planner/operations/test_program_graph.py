@@ -57,23 +57,6 @@ def test_buffers_are_tensors_and_views_are_what_they_lie_in() -> None:
     assert peak(found) == 12
 
 
-def test_what_is_changed_in_place_waits_for_its_readers() -> None:
-    body = (
-        {"op": "read", "inputs": ["state"], "outputs": ["a"]},
-        {"op": "write", "inputs": ["state"], "outputs": ["state"]},
-        {"op": "join", "inputs": ["a", "state"], "outputs": ["b"]},
-    )
-    found = program_graph(program(*body, names="a b state", params=["state"], results=["b"]))
-    assert found.graph.given == (0,)
-    assert found.graph.predecessors == ((), (0,), (0, 1))
-
-
-def test_operations_without_outputs_stay_in_order() -> None:
-    body = [{"op": "print", "inputs": [name]} for name in ("a", "b", "a")]
-    found = program_graph(program(*body, names="a b", params=["a", "b"]))
-    assert found.graph.predecessors == ((), (0,), (1,))
-
-
 def test_a_region_counts_what_only_it_uses_and_the_operation_what_others_use() -> None:
     body = (
         {"op": "begin", "outputs": ["four", "b"]},

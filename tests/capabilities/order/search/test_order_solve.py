@@ -15,10 +15,10 @@ from memplan.capabilities.order.answer import CutWitness, ExhaustionWitness, Sta
 from memplan.capabilities.order.search.solve import check_bound, order_operations
 from memplan.capabilities.order.search.starts import breadth_first, depth_first
 from memplan.planner.errors import InvalidPlanError, OptionError
-from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
+from memplan.planner.operations.graph import graph_from, read_graph
 from memplan.planner.operations.order_check import bytes_after, bytes_beside, peak_of
 from tests.support.depth import seeds
-from tests.support.operation_graphs import layered_graph, least_peak, random_graph, twin_graph
+from tests.support.operation_graphs import layered_graph, random_graph, twin_graph
 
 FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
 RECORDED: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text())
@@ -137,31 +137,6 @@ def test_a_time_limit_is_a_finite_number_of_seconds(limit: float) -> None:
 def test_graphs_with_little_in_them_have_an_order(graph: dict[str, Any], peak: int) -> None:
     result = order_operations(graph_from(graph), deterministic=True)
     assert (result.peak, result.lower_bound, result.status) == (peak, peak, "optimal")
-
-
-def test_waists_cut_a_graph_into_parts_that_are_proved_by_themselves() -> None:
-    rng = random.Random(0)
-    for _ in range(20):
-        chain = joined([random_graph(rng, 5) for _ in range(2)])
-        assert order_operations(chain, deterministic=True).peak == least_peak(chain)
-
-
-def joined(graphs: list[OperationGraph]) -> OperationGraph:
-    """Return graphs run one after the other, with an operation between them."""
-    size: list[int] = []
-    named: dict[str, list[int]] = {"kept": [], "given": [], "resident": []}
-    ops: list[dict[str, Any]] = []
-    for graph in graphs:
-        base, first = len(size), len(ops)
-        size += graph.size
-        for field, tensors in named.items():
-            tensors += [base + tensor for tensor in getattr(graph, field)]
-        for row in graph.ops:
-            after = [first + v for v in row.after] + ([first - 1] if first else [])
-            both = {"in": [base + t for t in row.inputs], "out": [base + t for t in row.outputs]}
-            ops.append({**both, "work": row.work, "after": sorted(set(after))})
-        ops.append({"after": [*range(first, len(ops))]})
-    return graph_from({"size": size, **named, "ops": ops})
 
 
 @pytest.mark.parametrize(
