@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, TypeVar
-
-from pydantic import BaseModel
+from typing import Any
 
 from memplan.capabilities.inputs import GRAPH, graph_subject, object_in
 from memplan.capabilities.order.options import unaligned_graph
@@ -20,8 +18,6 @@ from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.systems import reading as importers
 from memplan.systems.imported import ModelOptions
 
-M = TypeVar("M", bound=BaseModel)
-
 
 def _subject(problem: ScheduleProblem | OperationGraph) -> Subject:
     if isinstance(problem, OperationGraph):
@@ -29,21 +25,8 @@ def _subject(problem: ScheduleProblem | OperationGraph) -> Subject:
     return Subject(f"sha256:{sha256(problem.model_dump_json().encode()).hexdigest()}", None, len(problem.widths))
 
 
-def _object_input(name: str, kind: type[M], help_text: str, **others: Any) -> Input[M]:
-    """Return an input that is an object of JSON, in bodies and in files."""
-
-    def read(value: object) -> M:
-        return kind.model_validate(object_in(value, name, ProblemError))
-
-    return Input(
-        name,
-        kind,
-        read,
-        lambda value: value.model_dump(mode="json"),
-        help_text,
-        from_file=lambda _reader, data, _name, _question: read(memplan_json.parse(data)),
-        **others,
-    )
+def _target_of(value: object) -> Target:
+    return Target.model_validate(object_in(value, "target", ProblemError))
 
 
 def _problem_of(value: object) -> ScheduleProblem | OperationGraph:
@@ -69,6 +52,13 @@ PROBLEM = Input[Any](
     subject=_subject,
     reading=ModelOptions,
 )
-TARGET = _object_input(
-    "target", Target, "A file: a machine, as JSON, instead of that of the problem.", required=False, named_by_flag=True
+TARGET = Input(
+    "target",
+    Target,
+    _target_of,
+    lambda target: target.model_dump(mode="json"),
+    "A file: a machine, as JSON, instead of that of the problem.",
+    from_file=lambda _reader, data, _name, _question: _target_of(memplan_json.parse(data)),
+    required=False,
+    named_by_flag=True,
 )

@@ -13,6 +13,16 @@ from memplan.capabilities.cascade.kernels.access import (
     COUNT,
     DIVISOR,
     EVALUATED,
+    FOUND_FROM,
+    FOUND_HEIGHT,
+    FOUND_KIND,
+    FOUND_MACS,
+    FOUND_PEAK,
+    FOUND_RUNS,
+    FOUND_SAVED,
+    FOUND_TO,
+    FOUND_TRAFFIC,
+    FOUND_WIDTH,
     FULL,
     HIGH,
     KIND_AGAIN,
@@ -20,6 +30,7 @@ from memplan.capabilities.cascade.kernels.access import (
     KIND_ROWS,
     KIND_THIN,
     KIND_TILES,
+    LOST,
     LOW,
     N_WINDOW,
     RECOMPUTE,
@@ -30,16 +41,14 @@ from memplan.capabilities.cascade.kernels.access import (
     Access,
     Ranges,
     bytes_read,
-    count_made,
     cut_in_steps,
-    end_made,
     make,
     make_all,
+    make_beside,
     make_whole_again,
     read_by,
     rounded,
-    write_region,
-    write_shape,
+    saved_by_sliding,
 )
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.kernel import Kernel
@@ -165,67 +174,6 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
 
 
 @step
-def make_beside(access: Access, ranges: Ranges, j: int, v: int, steps: int) -> int:
-    """Write the ranges of what nothing in the region reads; return the most rows that are made in a step.
-
-    Each step makes all that others have read the rows for; where nothing else reads them, as much as of the last one.
-    """
-    size, slot, is_bound = access.size[access.out[v], 0], j - 1 - v, False
-    for y in range(steps):
-        ranges.end[slot, y] = size
-    for edge in range(access.edge_first[v], access.edge_first[v + 1]):
-        if read_by(access, ranges, j, access.source[edge], v + 1, 0, steps) < 0:
-            continue
-        is_bound, most, top = True, 0, 0
-        for y in range(steps):
-            most = max(most, ranges.high[y])
-        for y in range(steps):
-            top = max(top, max(ranges.high[y], min(max(ranges.up[y] // ranges.parts[0], 0), most)))
-            ranges.end[slot, y] = min(ranges.end[slot, y], end_made(access, edge, 0, top))
-    capacity, before = 0, 0
-    driver = ranges.end[0, steps - 1]
-    for y in range(steps):
-        if not is_bound:
-            ranges.end[slot, y] = size * ranges.end[0, y] // driver
-        if y == steps - 1:
-            ranges.end[slot, y] = size
-        ranges.first[slot, y], ranges.reach[slot, y] = before, ranges.end[slot, y] * ranges.parts[0]
-        capacity, before = max(capacity, ranges.end[slot, y] - before), ranges.end[slot, y]
-    count_made(ranges, slot, steps)
-    return int(capacity)
-
-
-@step
-def saved_by_sliding(access: Access, ranges: Ranges, slide: I64, j: int, first: int, steps: int) -> int:
-    """Return the most bytes saved where the output grows into the rows of an input that nothing needs any more.
-
-    Write that input, and how many bytes below it the output begins.
-    """
-    sink = access.out[j - 1]
-    if access.role[j - 1] == SUM or access.is_streamed[sink] == 1:
-        return 0
-    out_row, best = access.size[sink, 1] * access.pixel[sink], 0
-    for edge in range(access.edge_first[first], access.edge_first[j]):
-        tensor = access.source[edge]
-        if access.maker[tensor] >= first or access.last[tensor] >= j or access.last[tensor] != access.reader[edge]:
-            continue
-        if access.is_streamed[tensor] == 1 and access.reader[access.reading[access.reader_first[tensor]]] >= first:
-            continue
-        read_by(access, ranges, j, tensor, first, 0, steps)
-        row, size = access.size[tensor, 1] * access.pixel[tensor], access.size[tensor, 0]
-        low, down = size, 0
-        for back in range(steps):
-            y = steps - 1 - back
-            low = min(low, ranges.low[y])
-            down = max(down, ranges.end[0, y] * out_row - low * row)
-        down = rounded(down, access.alignment)
-        saved = access.whole[tensor] + access.whole[sink] - max(down + access.whole[tensor], access.whole[sink])
-        if saved > best:
-            best, slide[0], slide[1] = saved, tensor, down
-    return best
-
-
-@step
 def rolls_along(search: TileSearch, axis: int) -> bool:
     """Return True if tensors roll along an axis."""
     if has_whole_rows(search):
@@ -327,9 +275,15 @@ def put_together(access: Access, search: TileSearch, a: int, b: int, n: int) -> 
             within = max(within, profile[i])
         saved = search.saved[a, k] if search.slides and has_whole_rows(search) else ZERO
         peak = max(access.live[v] + inside + kept + within - saved, after)
-        row = write_region(found, answer, v, j, peak, macs, traffic, runs)
-        if row >= 0:
-            write_shape(found, row, search.kind, search.stride[0, a], search.stride[1, b], saved)
+        row = answer[COUNT]
+        if row == len(found):
+            answer[LOST] += 1
+            continue
+        answer[COUNT] += 1
+        found[row, FOUND_FROM], found[row, FOUND_TO], found[row, FOUND_PEAK] = v, j, peak
+        found[row, FOUND_MACS], found[row, FOUND_TRAFFIC], found[row, FOUND_RUNS] = macs, traffic, runs
+        found[row, FOUND_KIND], found[row, FOUND_SAVED] = search.kind, saved
+        found[row, FOUND_HEIGHT], found[row, FOUND_WIDTH] = search.stride[0, a], search.stride[1, b]
 
 
 @step

@@ -18,7 +18,6 @@ from memplan.capabilities.schedule.answer import Proof
 from memplan.capabilities.schedule.search.downsets import (
     Arc,
     Bounds,
-    DownsetSearch,
     Found,
     OperationLine,
     PlannedStep,
@@ -72,17 +71,8 @@ def _arcs(
     ground: Ground, best: Sequence[PlannedStep], line: OperationLine | None, share: float
 ) -> tuple[list[Arc], bool]:
     """Return the steps between the states of the graph, or of a line of it, and whether these are all."""
-    search = DownsetSearch(
-        ground.relations,
-        ground.costs,
-        ground.effort,
-        StepWindow(ground.all),
-        _WHOLE if line is None else _ALONG,
-        prices=ground.prices(best),
-        share=share,
-        line=line,
-        arcs=[],
-    )
+    bounds, prices = _WHOLE if line is None else _ALONG, ground.prices(best)
+    search = ground.search(StepWindow(ground.all), bounds, prices=prices, share=share, line=line, arcs=[])
     search.found()
     return search.arcs or [], not search.is_cut and not ground.costs.is_cut
 

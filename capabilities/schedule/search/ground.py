@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.model.graph import TileGraph
@@ -63,10 +64,11 @@ class Ground:
         self, window: StepWindow, bounds: Bounds, below: float, prices: dict[int, float], share: float, extra: set[int]
     ) -> Found | None:
         """Return the best steps of a window below a value."""
-        search = DownsetSearch(
-            self.relations, self.costs, self.effort, window, bounds, below, prices, self.least, share
-        )
-        return search.found(extra)
+        return self.search(window, bounds, below=below, prices=prices, least=self.least, share=share).found(extra)
+
+    def search(self, window: StepWindow, bounds: Bounds, **limits: Any) -> DownsetSearch:
+        """Return a search of a window, with other limits of a DownsetSearch."""
+        return DownsetSearch(self.relations, self.costs, self.effort, window, bounds, **limits)
 
     def value(self, steps: Sequence[PlannedStep]) -> float:
         """Return the value of steps."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import accumulate, combinations
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.kernels.access import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
@@ -106,7 +106,10 @@ class NetworkSearch:
         for first, end in self._worth_running(ranges)[:MOST_RANGES]:
             if is_over():
                 return
-            rows = sorted(ranges[first, end], key=lambda row: (row[FOUND_MACS], row[FOUND_PEAK]))
+            by_peak = sorted(ranges[first, end], key=lambda row: (row[FOUND_PEAK], row[FOUND_MACS]))
+            least = accumulate((row[FOUND_MACS] for row in by_peak), min)
+            rows = [row for row, macs in zip(by_peak, least, strict=True) if row[FOUND_MACS] == macs]
+            rows.sort(key=lambda row: (row[FOUND_MACS], row[FOUND_PEAK]))
             picked = sorted({k * (len(rows) - 1) // (A_RANGE - 1) for k in range(A_RANGE)})
             for k in picked:
                 region = steps.region(rows[k])

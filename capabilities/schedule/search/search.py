@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from memplan.capabilities.schedule.answer import Proof
 from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, DownsetSearch, Found, PlannedStep, StepWindow
+from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, Found, PlannedStep, StepWindow
 from memplan.capabilities.schedule.search.exhaustion import MOST_OPERATIONS, exhausted
 from memplan.capabilities.schedule.search.ground import Ground
 from memplan.capabilities.schedule.search.groups import grown
@@ -130,17 +130,8 @@ class ScheduleSearch:
     def _passed(self, best: Found, bounds: Bounds, share: float) -> Found:
         """Return the best steps after a search over the whole graph, guided by the prices of those that are known."""
         ground = self.ground
-        search = DownsetSearch(
-            ground.relations,
-            ground.costs,
-            ground.effort,
-            StepWindow(ground.all),
-            bounds,
-            below=best.value + EPSILON,
-            prices=ground.prices(best.steps),
-            least=ground.least,
-            share=share,
-        )
+        limits = {"below": best.value + EPSILON, "prices": ground.prices(best.steps), "least": ground.least}
+        search = ground.search(StepWindow(ground.all), bounds, share=share, **limits)
         found = search.found()
         if found is not None and found.value < best.value - EPSILON:
             best = found
