@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ PROBLEMS.setLevel(logging.CRITICAL)
 _TEXT = "%(asctime)s %(levelname)-7s %(name)s %(message)s%(ids)s"
 _JSON = "%(levelname)s %(name)s %(message)s"
 _ONLY_IN_TEXT = ("ids", "color_message")
+_FRAMES_LOGGED = 12
 _QUIET = ("alembic", "sqlalchemy", "httpx", "asyncio")
 """The loggers of libraries of which only warnings are written."""
 
@@ -57,6 +59,12 @@ def log_config(log_format: Literal["text", "json"], log_problems: bool = False) 
         "loggers": {name: {"level": "WARNING"} for name in _QUIET}
         | {PROBLEMS.name: {"level": "INFO" if log_problems else "CRITICAL"}},
     }
+
+
+def log_fault(error: Exception, what: str) -> None:
+    """Log where a fault of the program is, without its message, which may hold what callers sent."""
+    frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
+    logging.getLogger("memplan").error("%s: %s\n%s", type(error).__name__, what, frames)
 
 
 class Ids(logging.Filter):

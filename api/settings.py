@@ -42,12 +42,6 @@ def _database(url: str) -> str:
     return url
 
 
-def _address(url: str) -> str:
-    if not url.startswith(("tcp://", "tls://")):
-        raise PydanticCustomError("rule", "must begin with tcp:// or tls://")
-    return url
-
-
 def _secret(text: str) -> str:
     if len(text) < _LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
         raise PydanticCustomError("rule", f"must be at least {_LEAST_SECRET} visible ASCII characters")
@@ -83,7 +77,6 @@ class Settings(BaseSettings):
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)
     solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     worker_memory_bytes: int | None = Field(default=None, ge=_LEAST_WORKER_BYTES)
-    scheduler: Annotated[str, AfterValidator(_address)] | None = None
 
     # Limits
     max_body_bytes: int = Field(default=16 * 2**20, ge=1)

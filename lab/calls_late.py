@@ -215,7 +215,7 @@ def _cpu(own: Served) -> tuple[float, float]:
     for one in (own.process, *own.process.children(recursive=True)):
         try:
             line = " ".join(one.cmdline())
-            of["worker" not in line and "import_process" not in line] += sum(one.cpu_times()[:4])
+            of["memplan.api.workers" not in line] += sum(one.cpu_times()[:4])
         except Exception:  # noqa: BLE001 - one that has just ended
             continue
     return of[True], of[False]

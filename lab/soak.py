@@ -1,6 +1,6 @@
 """Kill what a service is made of, at random, while jobs come: `python -m lab.soak ROUNDS [--seed N] [--postgres]`.
 
-Two servers on one database, a scheduler and two workers, each a process. A round submits jobs, kills one process with
+Two servers on one database and two workers, each a process. A round submits jobs, kills one process with
 SIGKILL in the middle of their work, and starts it again after a moment. At the end no accepted job may be lost, none
 may have ended twice or failed, and every plan must pass the verifier. Half of the jobs are plans, easy and hard; the
 others are of all other kinds in turn.
@@ -21,7 +21,7 @@ from pathlib import Path
 from lab.support.drawn_calls import example
 from memplan.capabilities.registry import CAPABILITIES
 from tests.support.fault_clients import Client, easy, hard
-from tests.support.machines import Machine, machines, scheduler, server, worker
+from tests.support.machines import machines, server, worker
 from tests.support.postgresql import postgresql
 
 _JOBS_A_ROUND = 4
@@ -42,19 +42,18 @@ def main() -> None:
 def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = False) -> dict[str, object]:
     """Run the rounds and check what is left; returns how many were killed, and how many jobs ended in each state."""
     began = time.monotonic()
-    dask = scheduler(folder)
-    base: list[Machine] = [dask, worker("worker-1", folder, dask), worker("worker-2", folder, dask)]
-    settings = {"scheduler": str(dask.url)}
+    url = f"sqlite:///{folder}/data/memplan.db"
     killed: Counter[str] = Counter()
     with ExitStack() as stack:
         victims: list[tuple[str, Callable[[], None], Callable[[], None]]] = []
         if with_postgres:
             database = stack.enter_context(postgresql(is_safe=True))
-            settings["database_url"] = database.url()
+            url = database.url()
             victims.append(("postgresql", database.kill, database.start))
-        servers = [server(f"server-{k}", folder, **settings) for k in (1, 2)]
-        victims += [(machine.name, machine.kill, machine.start) for machine in (*base, *servers)]
-        stack.enter_context(machines(*base, *servers))
+        servers = [server(f"server-{k}", folder, database_url=url, workers="0") for k in (1, 2)]
+        workers = [worker(f"worker-{k}", folder, url) for k in (1, 2)]
+        victims += [(machine.name, machine.kill, machine.start) for machine in (*servers, *workers)]
+        stack.enter_context(machines(*servers, *workers))
         client = Client(servers, draw)
         for _ in range(rounds):
             _submit_some(client, draw)

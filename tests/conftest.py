@@ -53,7 +53,7 @@ _ROOT = Path(__file__).parents[1]
 _WAITING = {
     "kills": ("tests/faults",),
     "one after the other": (
-        *("tests/api/cluster", "tests/packaging/test_deployment.py", "tests/api/cli/test_cli_keys.py"),
+        *("tests/api/workers", "tests/packaging/test_deployment.py", "tests/api/cli/test_cli_keys.py"),
         *("tests/solvers/portfolio/test_subprocess_solver.py", "tests/solvers/portfolio/test_watchdog.py"),
         *("tests/api/cli/test_cli_process.py", "tests/api/http/test_limits.py"),
         "tests/api/bench/test_bench_measuring.py",

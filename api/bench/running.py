@@ -51,22 +51,16 @@ def still_to_do(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[Ben
     return [job for job in wanted if job.key not in keys]
 
 
-def run(
-    wanted: Iterable[BenchTask], executor: Executor, cancelled: threading.Event | None = None
-) -> Generator[Result, None, None]:
-    """Measure the jobs on an executor and yield their results as they come.
+def run(wanted: Iterable[BenchTask], executor: Executor, cancelled: threading.Event) -> Generator[Result, None, None]:
+    """Measure the jobs on an executor's threads, which each watch a process, and yield their results as they come.
 
-    The work sent to it is `measure(job)`, which can be pickled: threads that each watch a process will do, and so will
-    a cluster's client. Where the caller stops early, what has not started never does; what has is killed where the
-    executor's work is in this process, which sees `cancelled`.
+    Where the caller stops early, what has not started never does, and what has is killed.
     """
-    watch = () if cancelled is None else (cancelled,)
-    futures: list[Future[Result]] = [executor.submit(measure, job, *watch) for job in wanted]
+    futures: list[Future[Result]] = [executor.submit(measure, job, cancelled) for job in wanted]
     try:
         for future in as_completed(futures):
             yield future.result()
     finally:
         for future in futures:
             future.cancel()
-        if cancelled is not None:
-            cancelled.set()
+        cancelled.set()

@@ -16,7 +16,6 @@ COMMANDS = {
     "schema": "solvers.schema",
     "bench": "solvers.bench",
     "serve": "service.serve",
-    "scheduler": "service.scheduler",
     "worker": "service.worker",
     "keys": "service.keys",
     "doctor": "solvers.doctor",
@@ -31,7 +30,7 @@ PANELS = {
     "Networks": ("order", "cascade", "schedule", "liveness", "shapes"),
     "Files": ("convert", "compare", "schema"),
     "Solvers": ("solvers", "bench", "doctor"),
-    "Service": ("serve", "scheduler", "worker", "keys"),
+    "Service": ("serve", "worker", "keys"),
 }
 """The panels of the list of commands; all others are in the first, on plans."""
 _NAMES = (*(name for name in MODULES if name not in COMMANDS), *COMMANDS)

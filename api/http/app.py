@@ -10,12 +10,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from anyio import to_thread
 from fastapi import FastAPI
 
-from memplan.api.cluster.cluster import WorkersAt
 from memplan.api.http.app_state import Service
 from memplan.api.http.middleware import Envelope
 from memplan.api.http.openapi import describe
 from memplan.api.http.problem_details import add_error_answers
 from memplan.api.http.routes import batch, job_contents, jobs, page, plans, questions, server
+from memplan.api.http.stopping import stopping
 from memplan.api.readiness import warm_up
 from memplan.api.settings import Settings, read_settings
 from memplan.planner import __version__
@@ -29,11 +29,8 @@ as what cycles there are is mostly young.
 """
 
 
-def create_app(settings: Settings | None = None, workers: WorkersAt | None = None) -> FastAPI:
-    """Make the service; its settings come from the environment unless they are given. Raises OptionError.
-
-    `workers` are those of the parent, for one of several server processes.
-    """
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Make the service; its settings come from the environment unless they are given. Raises OptionError."""
     app = FastAPI(
         title="memplan",
         version=__version__,
@@ -42,7 +39,7 @@ def create_app(settings: Settings | None = None, workers: WorkersAt | None = Non
         docs_url=None,  # those pages fetch scripts from elsewhere; `routes/page.py` has one of our own
         redoc_url=None,
     )
-    service = app.state.service = Service(settings or read_settings(), workers)
+    service = app.state.service = Service(settings or read_settings())
     for module in (questions, plans, jobs, job_contents, batch, server, page):
         app.include_router(module.router)
     add_error_answers(app)
@@ -52,7 +49,7 @@ def create_app(settings: Settings | None = None, workers: WorkersAt | None = Non
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
     """Open what the service stands on, and make it ready before the first request; close it after the last."""
     service: Service = app.state.service
     async with AsyncExitStack() as stack:
@@ -62,4 +59,5 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         sys.setswitchinterval(_TURN_S)
         gc.set_threshold(*_COLLECTED_AT)
         gc.freeze()  # what lives as long as the server need not be looked at again
-        yield
+        stack.enter_context(stopping(service.stop))
+        yield {"service": service}

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
-from memplan.api.cluster.cluster import Cluster, WorkersAt
 from memplan.api.http.auth import KeyGate, look_up
 from memplan.api.http.bodies import HeldBytes
 from memplan.api.http.middleware import Streams
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
-from memplan.api.jobs.work import Services
-from memplan.api.metrics import COUNTS_FOLDER, Metrics
+from memplan.api.metrics import Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.cache.written_plans import WrittenPlans
-from memplan.api.service.long_places import LongPlaces
 from memplan.api.service.plan_service import PlanService
 from memplan.api.service.reasoned_plans import ReasonedPlans
-from memplan.api.service.recent_keys import RecentKeys
 from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.store import Store
+from memplan.api.workers.pool import ChildPool
+from memplan.api.workers.workers import Workers
 from memplan.solvers.search.deadline import Deadline
 
 T = TypeVar("T")
@@ -53,25 +49,22 @@ class Service:
     """The shared state of one app. Solving has places of its own, so that short work never waits behind it."""
 
     store: Store
-    cluster: Cluster
+    workers: Workers
     cache: PlanCache
     solving: ReasonedPlans
     working: WorkService
     jobs: JobParts
     """These are there while the service is open."""
 
-    def __init__(self, settings: Settings, workers: WorkersAt | None = None) -> None:
-        self.settings, self._workers_at = settings, workers
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.gate = KeyGate(settings, self.find_key)
         self.metrics = Metrics()
         self.bodies = HeldBytes.of(settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
         self.written = WrittenPlans(settings.cache_memory_bytes // 2)
-        together = os.environ.get(COUNTS_FOLDER)
-        folder = None if together is None else Path(together)
-        usually = 0 if settings.scheduler else settings.workers
-        long_places = LongPlaces(lambda: self.cluster.workers, folder, usually)
-        self.queue = AdmissionQueue(lambda: self.cluster.places, settings.waiting, long_places, RecentKeys(folder))
+        # One key leaves a place to others.
+        self.queue = AdmissionQueue(settings.solves + 1, settings.waiting, of_key=settings.solves)
         self.readiness = Readiness(
             Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),
             Check(self._stores, "memplan: could not store"),
@@ -92,15 +85,16 @@ class Service:
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder)
         stack.callback(self.store.close)
-        self.cluster = await Cluster.open(settings, self.metrics.lost_worker, self._workers_at)
-        stack.push_async_callback(self.cluster.close)
+        pool = ChildPool(self.queue.places + settings.workers + 1, settings, self.metrics.lost_worker)
+        self.workers = Workers(pool, self.queue.places)
+        stack.push_async_callback(to_thread.run_sync, self.workers.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
-        self.working = WorkService(self.cluster, self.queue, self.metrics)
-        plans = PlanService(self.cache, self.cluster, self.queue, self.metrics, settings.solves)
+        self.working = WorkService(self.workers, self.queue)
+        plans = PlanService(self.cache, self.workers, self.queue, self.metrics, settings.solves)
         self.solving = ReasonedPlans(plans, self.working)
-        services = Services(self.solving, self.working)
-        self.jobs = await stack.enter_async_context(open_jobs(self.store, services, self.queue, self.metrics, settings))
-        self._enders.append(self.jobs.stop)
+        self.jobs = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
+        await to_thread.run_sync(pool.warm)
+        self._enders.append(self.jobs.following.stop)
         if self.metrics.is_one_of_several:
             noting = asyncio.create_task(self._note())
             stack.callback(noting.cancel)
@@ -112,7 +106,7 @@ class Service:
     def counted_now(self) -> dict[str, int]:
         """Return how many there are on this server of what comes and goes."""
         return {
-            "workers": self.cluster.workers,
+            "workers": self.workers.count,
             "places": self.queue.places,
             "places_taken": self.queue.busy,
             "callers_waiting": self.queue.waiting,
@@ -127,7 +121,7 @@ class Service:
             await asyncio.sleep(_NOTE_EVERY_S)
 
     async def _has_workers(self) -> bool:
-        return self.cluster.workers > 0
+        return self.workers.count > 0
 
     async def _stores(self) -> bool:
         await to_thread.run_sync(self.store.check, abandon_on_cancel=True)

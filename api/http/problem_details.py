@@ -16,10 +16,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memplan.api.cluster.task import LostWorkersError
 from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.requests import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
+from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import FormatError, InputError, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.ways import ways

@@ -2,66 +2,73 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from anyio import to_thread
+
 from memplan.api.jobs.event_feed import Following
-from memplan.api.jobs.runner import FreePlaces, JobRunner, KeptTimes
 from memplan.api.jobs.submission import Intake
-from memplan.api.jobs.work import Services
+from memplan.api.jobs.workers import JobWorkers
 from memplan.api.metrics import Metrics
-from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.long_places import LONG_S
 from memplan.api.settings import Settings
+from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
+from memplan.api.workers.pool import ChildPool
+
+_TEND_S, _REMOVE_S = 0.5, 60.0
+_LOG = logging.getLogger("memplan")
 
 
 @dataclass(frozen=True)
 class JobParts:
-    """The intake of jobs, their runner, and the feed of their events."""
+    """The intake of jobs, and the feed of their events."""
 
     intake: Intake
-    runner: JobRunner
     following: Following
-
-    def stop(self) -> None:
-        """Take no more jobs, hand back those that run, and let go of all followers."""
-        self.runner.stop()
-        self.following.stop()
 
 
 @asynccontextmanager
-async def open_jobs(
-    store: Store, services: Services, queue: AdmissionQueue, metrics: Metrics, settings: Settings
-) -> AsyncIterator[JobParts]:
-    """Take and run jobs until the block ends, and then until the store knows what became of those that ran."""
+async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: ChildPool) -> AsyncIterator[JobParts]:
+    """Take jobs until the block ends, and run them in a pool, if there are `settings.workers`."""
     following = Following(store)
-    runner = JobRunner(
-        store,
-        services,
-        free_places=partial(_free_places, queue),
-        stir=following.stir,
-        metrics=metrics,
-        kept=KeptTimes(settings.job_kept_s, settings.certificate_kept_s),
-    )
     following.open()
-    runner.open()
+    tending = asyncio.create_task(_tend_always(store, metrics, settings))
+    workers = JobWorkers(store, settings, metrics, pool) if settings.workers > 0 else None
+    if workers is not None:
+        workers.start()
     try:
-        yield JobParts(Intake(store), runner, following)
+        yield JobParts(Intake(store), following)
     finally:
-        await runner.close()
+        tending.cancel()
+        await asyncio.gather(tending, return_exceptions=True)
+        if workers is not None:
+            await to_thread.run_sync(workers.close)
         await following.close()
 
 
-def _free_places(queue: AdmissionQueue, running: int) -> FreePlaces:
-    """Return the places for more jobs: one at least, which waits in the queue, lest callers starve all jobs.
-
-    While long ones wait for their place only others are taken, for the place that long ones leave free.
-    """
-    if not queue.places:
-        return FreePlaces(0)
-    waiting = min(running, queue.long_waiting)
-    number = max(queue.places - max(queue.busy, running - waiting), 1 - running)
-    return FreePlaces(number, LONG_S) if waiting else FreePlaces(number)
+async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> None:
+    """End jobs whose deadline passes while they wait, free those of workers that ended, and remove old ones."""
+    removed_at = time.monotonic()
+    while True:
+        try:
+            expired, freed = await store.briefly(store.leases.tend)
+            for _ in expired:
+                metrics.finished_job("expired")
+                metrics.missed_deadline()
+            if freed:
+                _LOG.warning("%d jobs of workers that ended are taken over", len(freed))
+            if time.monotonic() - removed_at >= _REMOVE_S:
+                removed_at, now = time.monotonic(), time.time()
+                certificates_s = settings.certificate_kept_s or settings.job_kept_s
+                remove = partial(store.leases.remove_ended, now - settings.job_kept_s, now - certificates_s)
+                while await store.briefly(remove):
+                    pass
+        except StoreError as error:
+            _LOG.warning("jobs cannot be tended: %s", error)
+        await asyncio.sleep(_TEND_S)

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from memplan.api.cluster.task import WorkAnswer
 from memplan.api.store.job import PackedPlan
+from memplan.api.workers.task import WorkAnswer
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.plan.planning import write_plan
 from memplan.planner.formats import memplan_json

@@ -14,15 +14,13 @@ from memplan.solvers.search.deadline import Deadline
 class PlanRequest:
     """A problem, options, and the deadline of the answer; `start` is a plan that the caller has already.
 
-    Keys take turns. A request that may be refused gets a FullError where the admission queue is full, or no worker
-    becomes free in time. For the others the time limit counts from when they have a worker, so that their deadline may
-    be infinite.
+    A request that may be refused gets a FullError where the admission queue is full, or no place becomes free in time.
+    For the others the time limit counts from when they have a place, so that their deadline may be infinite.
     """
 
     problem: CompiledProblem
     options: Options
     deadline: Deadline
-    priority: int = 0
     may_be_refused: bool = False
     start: Plan | None = None
     key_id: str | None = None

@@ -27,12 +27,13 @@ from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, res
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.plan_request import PlanRequest
-from memplan.api.service.search_runner import SearchRunner, Workers
+from memplan.api.service.search_runner import SearchRunner, Solves
 from memplan.api.service.single_flight import OnProgress, SharedSearch, SharedSearches
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan, StopReason
-from memplan.planner.model.problem import Profile
+from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import ProfileSearch, so_far, steps_of
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept
@@ -49,7 +50,7 @@ class PlanService:
     """Plans problems for all calls of a server. For one event loop."""
 
     def __init__(
-        self, cache: PlanCache, workers: Workers, queue: AdmissionQueue, metrics: Metrics, quick_places: int
+        self, cache: PlanCache, workers: Solves, queue: AdmissionQueue, metrics: Metrics, quick_places: int
     ) -> None:
         self._cache, self._metrics = cache, metrics
         self._runner = SearchRunner(workers, queue, metrics, quick_places)
@@ -271,23 +272,25 @@ def _sound(problem: CompiledProblem, plan: Plan) -> CachedPlan | None:
 
 def _answer(known: CachedPlan | None, result: SolveResult | None, request: PlanRequest) -> SolveResult | None:
     """Return the answer to a caller that a cached result is, if it is one."""
-    reason = None if known is None or result is None else _enough(known, result.plan, request)
-    return None if result is None or reason is None else replace(result, stop_reason=reason)
+    if known is None or result is None:
+        return None
+    reason = reason_to_answer(known, result.plan, request.options, request.problem.problem)
+    return None if reason is None else replace(result, stop_reason=reason)
 
 
-def _enough(known: CachedPlan, plan: Plan, request: PlanRequest) -> StopReason | None:
+def reason_to_answer(known: CachedPlan, plan: Plan, options: SolveOptions, problem: Problem) -> StopReason | None:
     """Return the reason why a cached plan answers a caller, if it does."""
     if plan.status in ("optimal", "infeasible"):
         return "proved"
     if known.is_final:
         return None
-    if plan.placements and _is_accepted(plan, request):
+    if plan.placements and _is_accepted(plan, options, problem):
         return "accepted"
-    return "time_limit" if known.searched_s >= _MOSTLY * request.options.time_limit_s else None
+    return "time_limit" if known.searched_s >= _MOSTLY * options.time_limit_s else None
 
 
-def _is_accepted(plan: Plan, request: PlanRequest) -> bool:
-    target = request.options.target()
-    if target is None and request.problem.problem.objective == "fit":
+def _is_accepted(plan: Plan, options: SolveOptions, problem: Problem) -> bool:
+    target = options.target()
+    if target is None and problem.objective == "fit":
         target = Accept()
     return target is not None and (target.gap is None or (plan.gap is not None and plan.gap <= target.gap))

@@ -9,22 +9,20 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from anyio import to_thread
 from pydantic_core import from_json
 
-from memplan.api.cluster.task import WorkAnswer, WorkTask
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.plan_service import PlanService
 from memplan.api.service.work_service import WorkRequest, WorkService
+from memplan.api.workers.task import WorkAnswer
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.planning import LEAST_REASON_S, with_reason
 from memplan.planner.errors import MemplanError
-from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.search.deadline import Deadline
@@ -76,39 +74,22 @@ class ReasonedPlans:
         limit_s = min(_COUNTED_S if counts_work else request.options.explain_s, left_s)
         if limit_s < LEAST_REASON_S:
             return None
-        asked = WorkRequest(
-            "plan",
-            "application/json",
-            await to_thread.run_sync(partial(_body, request.problem.problem, said)),
-            {"explain_s": request.options.explain_s, "deterministic": counts_work},
-            limit_s,
-            request.deadline.within(limit_s) if request.may_be_refused else request.deadline,
-            request.priority,
-            may_be_refused=request.may_be_refused,
-            key_id=request.key_id,
-            run=look_into,
-        )
+        what = request.problem.problem, said, request.options.explain_s, counts_work
+        due, key_id = request.deadline.within(limit_s), request.key_id
+        asked = WorkRequest("plan", what, due, key_id, run=look_into)
         try:
             answer = await self._working.work(asked, cancelled, on_progress)
         except MemplanError as error:  # the plan is an answer without it
-            _LOG.warning("%s has no more of a reason: %s", request.problem.hash, error)
+            _LOG.warning("a plan has no more of a reason: %s", error)
             return None
         return Explanation.model_validate(from_json(answer.content))
 
 
-def _body(problem: Problem, said: Explanation) -> bytes:
-    return b'{"problem":%s,"explanation":%s}' % (write_problem(problem).strip(), said.model_dump_json().encode())
-
-
-def look_into(task: WorkTask, control: Control) -> WorkAnswer:
-    """Look into the reason that a search saw, in a worker."""
-    content = from_json(task.body)
-    problem = Problem.model_validate(content["problem"])
-    seen = Plan(status="infeasible", explanation=Explanation.model_validate(content["explanation"]))
-    reason_s = float(task.options["explain_s"])
+def look_into(control: Control, problem: Problem, said: Explanation, reason_s: float, counts_work: bool) -> WorkAnswer:
+    """Look into the reason that a search saw, in a child."""
+    seen = Plan(status="infeasible", explanation=said)
     deadline = Deadline(time.monotonic(), control.deadline.at)
-    counted_s = reason_s if task.options["deterministic"] else None
-    running = Control(deadline, control.cancelled, control.report, counted_s=counted_s)
+    running = replace(control, deadline=deadline, counted_s=reason_s if counts_work else None)
     found = with_reason(problem, seen, running, reason_s).explanation
     assert found is not None
     return WorkAnswer(found.model_dump_json().encode(), "infeasible")

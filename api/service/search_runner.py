@@ -15,13 +15,12 @@ from typing import Protocol
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-from memplan.api.cluster.task import Task
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.long_places import is_long_work
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.single_flight import OnProgress, SharedSearch
+from memplan.api.workers.workers import PlanSearch
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
@@ -45,19 +44,19 @@ _LEAST_S = 0.02
 """The time that every search gets, however little is left; with less, a worker makes nothing of it."""
 
 
-class Workers(Protocol):
-    """The workers that solve what is not quick; the contract is that of `memplan.api.cluster.cluster.Cluster`."""
+class Solves(Protocol):
+    """What solves that is not quick; the contract is that of `memplan.api.workers.workers.Workers`."""
 
     async def solve(
-        self, task: Task, *, priority: int = 0, on_progress: OnProgress | None = None, cancelled: asyncio.Event
+        self, asked: PlanSearch, *, on_progress: OnProgress | None = None, cancelled: asyncio.Event
     ) -> SolveResult:
-        """Return a verified result of the task, soon after its deadline at the latest."""
+        """Return a verified result, soon after its deadline at the latest."""
 
 
 class SearchRunner:
     """Searches for plans, each time anew. For one event loop."""
 
-    def __init__(self, workers: Workers, queue: AdmissionQueue, metrics: Metrics, quick_places: int) -> None:
+    def __init__(self, workers: Solves, queue: AdmissionQueue, metrics: Metrics, quick_places: int) -> None:
         self._workers, self._queue, self._metrics = workers, queue, metrics
         self._places = CapacityLimiter(quick_places)
         self._threads = ThreadPoolExecutor(quick_places, thread_name_prefix="memplan-quick")
@@ -162,42 +161,27 @@ class SearchRunner:
         self, request: PlanRequest, shared: SharedSearch, best: SolveResult | None
     ) -> SolveResult | None:
         """Wait for a place and have a worker solve it; what is cancelled while it waits has the best so far."""
-        patience_s = max(0.0, request.deadline.left_s)
-        is_long = is_long_work(min(request.options.time_limit_s, request.deadline.left_s))
-        is_long |= self._queue.must_leave_one(request.key_id)
+        patience_s, may_be_refused = max(0.0, request.deadline.left_s), request.may_be_refused
         if not await self._queue.take_unless(
-            shared.cancelled,
-            patience_s,
-            caller=request.key_id,
-            priority=request.priority,
-            may_be_refused=request.may_be_refused,
-            is_long=is_long,
+            shared.cancelled, patience_s, caller=request.key_id, may_be_refused=may_be_refused
         ):
             return None if best is None else replace(best, stop_reason="cancelled")
         options = request.options
         if best is not None and not options.deterministic:
             options = options.model_copy(update={"seed": options.seed ^ _ANEW})
         taken = Deadline.after(options.time_limit_s)
-        # The time limit of a call counts from when it came, that of a job from when a worker begins with it.
-        began, limit_s = (
-            (request.deadline.began, None) if request.may_be_refused else (taken.began, options.time_limit_s)
+        began = request.deadline.began if may_be_refused else taken.began
+        asked = PlanSearch(
+            request.problem.problem,
+            options,
+            Deadline(began, max(request.deadline.at, taken.began + _LEAST_S)),
+            start=None if options.deterministic or best is None else best.plan,
+            limit_s=None if may_be_refused else options.time_limit_s,
         )
         try:
-            result = await self._workers.solve(
-                Task(
-                    request.problem.problem,
-                    options,
-                    Deadline(began, max(request.deadline.at, taken.began + _LEAST_S)),
-                    start=None if options.deterministic or best is None else best.plan,
-                    wants_plans=shared.wants_plans,
-                    limit_s=limit_s,
-                ),
-                priority=min(0, request.priority),  # those of one key never go before others'
-                on_progress=shared.tell,
-                cancelled=shared.cancelled,
-            )
+            result = await self._workers.solve(asked, on_progress=shared.tell, cancelled=shared.cancelled)
         finally:
-            self._queue.leave(request.key_id, is_long, taken.passed_s)
+            self._queue.leave(request.key_id)
         self._metrics.solved(result.plan, solver=options.solver, place="worker", seconds=taken.passed_s)
         return result
 

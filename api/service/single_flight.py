@@ -26,11 +26,6 @@ class SharedSearch:
         self._listeners: list[tuple[CompiledProblem, OnProgress]] = []
         self._task: asyncio.Task[SolveResult | None] | None = None
 
-    @property
-    def wants_plans(self) -> bool:
-        """True where a request wants to hear of better plans."""
-        return bool(self._listeners)
-
     def tell(self, progress: Progress) -> None:
         """Tell every listener of a better plan or bound."""
         self._best = progress.found or self._best

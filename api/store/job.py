@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from memplan.api.store.job_states import State
 
@@ -68,16 +68,16 @@ class StoredJob(JobTerms):
 
 @dataclass(frozen=True)
 class Lease:
-    """The right of a server to run a job: void once another has it. `number` counts the leases of a job."""
+    """The right of a worker to run a job: void once another has it. `number` counts the leases of a job."""
 
     job_id: str
-    server: str
+    holder: str
     number: int
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A job that a server has taken: its problem or request, and its best plan so far, both packed."""
+    """A job that a worker has taken: its problem or request, and its best plan so far, both packed."""
 
     lease: Lease
     job: StoredJob
@@ -95,27 +95,17 @@ class PackedPlan:
     hash: str | None = None
 
 
-class JobProgress(Protocol):
-    """The progress of a job: what its row keeps of it, and the seconds since its search began."""
+@dataclass(frozen=True)
+class JobProgress:
+    """The progress of a job, as JSON has it, and the seconds since its work began."""
+
+    facts: Mapping[str, Any]
+    elapsed_s: float
 
     @property
-    def elapsed_s(self) -> float:
-        """The seconds since the work began."""
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return what is told of it, as JSON has it."""
-
-
-@dataclass(frozen=True)
-class WorkProgress:
-    """The progress of a job of another kind than a plan: what its work tells."""
-
-    elapsed_s: float
-    content: Mapping[str, Any]
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return what is told of it, as JSON has it."""
-        return self.content
+    def is_of_plan(self) -> bool:
+        """True for a better plan or bound; else it is what the work on another question reports."""
+        return "gap" in self.facts
 
 
 @dataclass(frozen=True)
@@ -123,6 +113,6 @@ class JobOutcome:
     """The end of a job."""
 
     state: State
-    progress: JobProgress | None = None
+    progress: Mapping[str, Any] | None = None
     plan: PackedPlan | None = None
     error: str | None = None

@@ -38,7 +38,8 @@ jobs = Table(
     Column("is_cancel_asked", Boolean, nullable=False),
     Column("idempotency_key", Text, unique=True),  # with the id of the caller's key before it
     Column("request_digest", Text),
-    Column("lease_owner", Text),  # the server that runs it
+    Column("lease_holder", Text),  # the worker that runs it
+    Column("lease_until", Double),
     Column("lease", Integer, nullable=False),  # how often it was claimed: a claim of long ago can change nothing
     Column("last_event", Integer, nullable=False),
     Column("progress", Json),
@@ -46,11 +47,11 @@ jobs = Table(
     Column("plan_hash", Text),
     Column("error", Text),
     Column("late_s", Double),
-    Index("jobs_in_turn", "state", "key_id", "priority", "id"),
-    Index("jobs_by_start", "key_id", "started_at"),
+    Index("jobs_in_turn", "state", "priority", "id"),
+    Index("jobs_by_lease", "state", "lease_until"),
     Index("jobs_by_deadline", "state", "deadline_at"),
     Index("jobs_by_end", "finished_at"),
-    Index("jobs_by_owner", "lease_owner"),
+    Index("jobs_by_holder", "lease_holder"),
     Index("jobs_by_key", "key_id", "id"),
     Index("jobs_by_key_and_state", "key_id", "state"),
     Index("jobs_by_name", "name"),
@@ -104,6 +105,3 @@ keys = Table(
     Column("revoked_at", Double),
     Column("used_at", Double),
 )
-
-servers = Table("servers", METADATA, Column("id", Text, primary_key=True), Column("beats", Integer, nullable=False))
-"""The servers that run jobs; one that stops counting its beats is taken to be dead."""

@@ -17,7 +17,6 @@ from memplan.api.store.tables.jobs import Jobs
 from memplan.api.store.tables.keys import Keys
 from memplan.api.store.tables.leases import Leases
 from memplan.api.store.tables.plans import Plans
-from memplan.api.store.tables.servers import Servers
 
 T = TypeVar("T")
 
@@ -32,7 +31,6 @@ class Store:
         self.jobs = Jobs(database)
         self.leases = Leases(database)
         self.events = Events(database)
-        self.servers = Servers(database)
         self.plans = Plans(database)
         self.keys = Keys(database)
 

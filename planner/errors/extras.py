@@ -13,9 +13,8 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "engines": ("ortools", "highspy", "pulp"),
     "server": (
         *("fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "pydantic_settings", "sse_starlette"),
-        *("prometheus_client", "pythonjsonlogger"),
+        *("prometheus_client", "pythonjsonlogger", "psutil"),
     ),
-    "cluster": ("distributed", "dask", "cryptography", "psutil"),
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
     "jit": ("numba", "llvmlite"),

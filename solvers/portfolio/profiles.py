@@ -8,7 +8,7 @@ filling the pools in their order makes, the largest buffers first, as Cadence's 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from memplan.planner.errors import OptionError
@@ -19,7 +19,7 @@ from memplan.planner.model.problem import Problem, Profile, with_profile
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
-from memplan.solvers.search.control import Control
+from memplan.solvers.search.control import Control, silent
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import SolveResult
 from memplan.solvers.search.to_plan import gap_of
@@ -52,8 +52,12 @@ def solve_profile(
     profile: Profile,
     start: Plan | None = None,
     is_quick: bool = False,
+    watch: Callable[[Callable[[], SolveResult | None]], object] = silent,
 ) -> SolveResult:
-    """Solve as a profile says, in the time of one solve; raises OptionError."""
+    """Solve as a profile says, in the time of one solve; raises OptionError.
+
+    `watch` is called with what returns the best result so far of each search.
+    """
     deadline = control.deadline
     if not control.has_deadline and not options.deterministic:
         deadline = Deadline.after(options.time_limit_s)
@@ -64,7 +68,9 @@ def solve_profile(
         steered = replace(control, deadline=deadline.within(max(0.0, step.share * deadline.left_s)))
         try:
             try:
-                found = Solve(step.problem, step.options, steered, start=step.start, is_quick=is_quick).finish()
+                search = Solve(step.problem, step.options, steered, start=step.start, is_quick=is_quick)
+                watch(search.so_far)
+                found = search.finish()
             except OptionError as error:
                 step = steps.throw(error)
             else:

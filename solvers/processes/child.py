@@ -61,7 +61,7 @@ class ChildProcess:
         is_over: Callable[[], bool] | None = None,
         most_bytes: int | None = None,
         environment: Mapping[str, str] | None = None,
-        complaints: IO[bytes] | None = None,
+        complaints: IO[bytes] | int | None = None,
         niceness: int = 0,
     ) -> None:
         self._popen = subprocess.Popen(

@@ -36,9 +36,9 @@ def test_the_documentation_names_the_defaults() -> None:
 
 
 def test_an_empty_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMPLAN_SCHEDULER", "")
+    monkeypatch.setenv("MEMPLAN_DATABASE_URL", "")
     monkeypatch.setenv("MEMPLAN_WORKERS", "")
-    assert read_settings().scheduler is None
+    assert read_settings().database_url is None
 
 
 def test_data_go_where_the_users_data_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Servers, workers, schedulers and databases that are killed in the middle of their work."""
+"""Servers, workers and databases that are killed in the middle of their work."""
 
 from __future__ import annotations
 

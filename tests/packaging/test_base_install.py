@@ -102,8 +102,7 @@ def test_kernels_of_the_package_prove_without_numba() -> None:
         (("plan", "examples/mobilenet_v2.csv", "--solver", "cp-sat"), "ortools", "engines"),
         (("serve",), "", "server"),
         (("keys", "list"), "", "server"),
-        (("scheduler",), "", "cluster"),
-        (("worker", "tcp://127.0.0.1:1"), "", "cluster"),
+        (("worker",), "", "server"),
     ],
 )
 def test_what_is_missing_is_told_with_the_line_that_installs_it(

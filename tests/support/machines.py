@@ -80,16 +80,9 @@ def server(name: str, folder: Path, **settings: str) -> Machine:
     )
 
 
-def scheduler(folder: Path, host: str = "127.0.0.1") -> Machine:
-    """Make a scheduler on a port of its own; its `url` is what workers and servers on the same host are told."""
-    port = free_port()
-    command = (_MEMPLAN, "scheduler", "--host", host, "--port", str(port))
-    return Machine("scheduler", command, url=f"tcp://127.0.0.1:{port}", log=folder / "scheduler.log")
-
-
-def worker(name: str, folder: Path, of: Machine) -> Machine:
-    """Make a worker that joins a scheduler."""
-    return Machine(name, (_MEMPLAN, "worker", str(of.url), "--workers", "1"), log=folder / f"{name}.log")
+def worker(name: str, folder: Path, database_url: str) -> Machine:
+    """Make a worker that runs the jobs of a database."""
+    return Machine(name, (_MEMPLAN, "worker", "--store", database_url, "--workers", "1"), log=folder / f"{name}.log")
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from memplan.solvers.search.result import Progress
 
 ROOM = JobLimits(jobs=1000)
 EVERYBODY = JobsWanted(of_all_keys=True)
-FOUND = Progress(0.1, 30, 20, "greedy")
-BETTER = Progress(0.25, 2**70, 2**70, "exact")
-REASON = "its server stopped"
+FOUND = Progress(0.1, 30, 20, "greedy").facts()
+BETTER = Progress(0.25, 2**70, 2**70, "exact").facts()
+REASON = "its worker stopped"
 PLAN = PackedPlan(b"plan", "feasible")
 
 
@@ -27,8 +27,8 @@ def add(store: Store, **said: Any) -> str:
     return store.arrivals.add(new(**said), ROOM).id
 
 
-def claim(store: Store, server: str = "here") -> Claim:
-    (claimed,) = store.leases.claim(server, 1)
+def claim(store: Store, holder: str = "here", lease_s: float = 60.0) -> Claim:
+    (claimed,) = store.leases.claim(holder, 1, 99, lease_s)
     return claimed
 
 

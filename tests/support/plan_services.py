@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from prometheus_client.parser import text_string_to_metric_families
 
 from memplan.api.bench.generators import tight
-from memplan.api.cluster.task import Task
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.service.admission import AdmissionQueue
@@ -20,6 +19,7 @@ from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.plan_service import PlanService
 from memplan.api.store.store import Store
+from memplan.api.workers.workers import PlanSearch
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -76,13 +76,12 @@ class EagerWorkers:
 
     async def solve(
         self,
-        task: Task,
+        asked: PlanSearch,
         *,
-        priority: int = 0,
         on_progress: Callable[[Progress], None] | None = None,
         cancelled: asyncio.Event,
     ) -> SolveResult:
-        return solve_request(task.problem, task.options, Control(task.deadline), task.start)
+        return solve_request(asked.problem, asked.options, Control(asked.deadline), asked.start)
 
 
 class AloneService:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 ROOT = Path(__file__).parents[2]
-WORKER, ENGINE = "memplan.api.cluster.worker_process", "memplan.solvers.portfolio.subprocess_solver"
+WORKER, ENGINE = "memplan.api.workers.child", "memplan.solvers.portfolio.subprocess_solver"
 
 
 def below(pid: int, module: str) -> list[psutil.Process]:

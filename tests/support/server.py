@@ -11,10 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import httpx
+import uvicorn
 
+from memplan.api.http.app import create_app
 from memplan.api.http.app_state import Service
-from memplan.api.http.serving.answering_server import Server
 from memplan.api.http.serving.server import listening
+from memplan.api.http.serving.several import config
 from memplan.api.settings import Settings
 
 
@@ -31,17 +33,13 @@ class Running:
 def running(settings: Settings | None = None) -> Iterator[Running]:
     """Run the service on a free port until the block ends.
 
-    It has a store of its own and solves in threads, unless the settings say otherwise.
+    It has a store of its own, unless the settings say otherwise.
     """
     with (
         TemporaryDirectory(prefix="memplan-") as folder,
-        _running(_in_threads(_away_from_home(settings or Settings(), Path(folder)))) as found,
+        _running(_away_from_home(settings or Settings(), Path(folder))) as found,
     ):
         yield found
-
-
-def _in_threads(settings: Settings) -> Settings:
-    return settings if "workers" in settings.model_fields_set else settings.model_copy(update={"workers": 0})
 
 
 def _away_from_home(settings: Settings, folder: Path) -> Settings:
@@ -52,7 +50,9 @@ def _away_from_home(settings: Settings, folder: Path) -> Settings:
 
 @contextmanager
 def _running(settings: Settings) -> Iterator[Running]:
-    server = Server(settings, log_level="error")
+    app = create_app(settings)
+    service: Service = app.state.service
+    server = uvicorn.Server(config(app, settings, log=None))
     listener = listening("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
@@ -62,7 +62,8 @@ def _running(settings: Settings) -> Iterator[Running]:
             time.sleep(0.01)
         port: int = listener.getsockname()[1]
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0, trust_env=False) as client:
-            yield Running(client, port, server.service)
+            yield Running(client, port, service)
     finally:
+        service.stop()
         server.should_exit = True
         thread.join()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from memplan.api.cluster.task import Task
+from memplan.api.workers.workers import PlanSearch
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
@@ -19,7 +19,7 @@ class PatientWorkers:
     """
 
     def __init__(self) -> None:
-        self.tasks: list[Task] = []
+        self.tasks: list[PlanSearch] = []
         self.cancelled = 0
         self.may_answer = asyncio.Event()
         self.is_asked = asyncio.Event()
@@ -27,13 +27,12 @@ class PatientWorkers:
 
     async def solve(
         self,
-        task: Task,
+        asked: PlanSearch,
         *,
-        priority: int = 0,
         on_progress: Callable[[Progress], None] | None = None,
         cancelled: asyncio.Event,
     ) -> SolveResult:
-        self.tasks.append(task)
+        self.tasks.append(asked)
         self.tell = on_progress
         self.is_asked.set()
         waiting = {asyncio.create_task(event.wait()) for event in (self.may_answer, cancelled)}
@@ -41,7 +40,7 @@ class PatientWorkers:
         for wait in waiting:
             wait.cancel()
         self.cancelled += cancelled.is_set()
-        plan = task.start or packed(task.problem)
+        plan = asked.start or packed(asked.problem)
         return SolveResult(plan, stop_reason="cancelled" if cancelled.is_set() else "time_limit")
 
 

@@ -1,8 +1,10 @@
-"""`memplan worker`: solve the problems that a scheduler hands out."""
+"""`memplan worker`: run the jobs of a store."""
 
 from __future__ import annotations
 
 import logging.config
+import signal
+import threading
 from typing import Annotated
 
 import typer
@@ -12,30 +14,39 @@ from memplan.planner.errors import OptionError
 
 
 def worker(
-    scheduler: Annotated[
-        str | None, typer.Argument(metavar="ADDRESS", help="tcp://HOST:PORT or tls://HOST:PORT. [MEMPLAN_SCHEDULER]")
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="URL", help="postgresql://USER@HOST/NAME. [MEMPLAN_DATABASE_URL]")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes, each for one problem at a time. [MEMPLAN_WORKERS]")
+        int | None, typer.Option(min=1, help="Processes, each for one job at a time. [MEMPLAN_WORKERS]")
     ] = None,
     memory_limit: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="For each, with its engines. [MEMPLAN_WORKER_MEMORY_BYTES]")
+        str | None, typer.Option(metavar="SIZE", help="For each of them. [MEMPLAN_WORKER_MEMORY_BYTES]")
     ] = None,
 ) -> None:
-    """Solve what a scheduler hands out, until a signal says to stop.
+    """Run the jobs that servers put into a store, until a signal says to stop.
 
-    The scheduler may come later, and go and come again. A process that ends, falls silent, uses too much memory or
-    overruns is replaced.
+    A worker that stops releases what it runs, and others go on from there; what one that was killed had is taken over.
     """
     # Imported here, because no other command should wait for it.
-    from memplan.api.cluster.running import run_workers
+    from memplan.api.jobs.workers import working
     from memplan.api.logs import log_config
     from memplan.api.settings import read_settings
+    from memplan.api.store.errors import StoreError
 
-    given = {"scheduler": scheduler, "workers": workers, "worker_memory_bytes": _bytes(memory_limit)}
+    given = {"database_url": store, "workers": workers, "worker_memory_bytes": _bytes(memory_limit)}
     settings = read_settings(**{name: value for name, value in given.items() if value is not None})
+    if settings.workers < 1:
+        raise OptionError(f"workers: must be at least 1, got {settings.workers}")
     logging.config.dictConfig(log_config(settings.log_format))
-    run_workers(settings)
+    is_told = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: is_told.set())
+    try:
+        with working(settings):
+            is_told.wait()
+    except StoreError as error:
+        raise OptionError(f"store: {error}") from error
 
 
 def _bytes(text: str | None) -> int | None:

@@ -17,25 +17,17 @@ from memplan.api.bench.worker import BenchTask
 from memplan.api.cli.streams import say, write
 
 
-def run_all(
-    wanted: Sequence[BenchTask], at_once: int, output: Path | None, scheduler: str | None = None
-) -> list[Result]:
-    """Run what has no row in `output` yet, and return all that is in it; without a file rows go to standard output.
+def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None) -> list[Result]:
+    """Run what has no row in `output` yet, so many at once, and return all that is in it.
 
-    So many run here at once, or as many as the scheduler has workers. Raises OptionError where there is none.
+    Without a file rows go to standard output.
     """
     with ExitStack() as stack:
         results, file = stack.enter_context(appending(output)) if output else ([], sys.stdout.buffer)
         left = still_to_do(wanted, results)
         if len(left) < len(wanted):
             say(f"{len(wanted) - len(left)} of {len(wanted)} runs are in {output}")
-        if scheduler is None:
-            runs = run(left, stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event())
-        else:
-            # Other calls do not wait for the library.
-            from memplan.api.cluster.executor import workers_of
-
-            runs = run(left, stack.enter_context(workers_of(scheduler)))
+        runs = run(left, stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event())
         for number, result in enumerate(runs, start=1):
             write_result(file, result)
             results.append(result)

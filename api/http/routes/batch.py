@@ -36,8 +36,6 @@ from memplan.planner.errors import InputError, MemplanError, OptionError, shown
 from memplan.planner.model.plan import Plan
 
 router = APIRouter()
-_PRIORITY = -1
-"""Requests for one plan go before requests for many."""
 _JSON_FORMATS = [name for name, known in PLAN_FORMATS.items() if known.media_type == JSON]
 _MOST_REFUSED = 100
 """The wrong submissions that are told at a time: errors that pass from thread to thread are cycles of garbage each."""
@@ -170,7 +168,7 @@ class _Batch:
 
     async def _result(self, read: _Submission, cancelled: asyncio.Event) -> bytes:
         try:
-            asked = PlanRequest(read.problem, read.options, due(inf), _PRIORITY, key_id=self.key_id)
+            asked = PlanRequest(read.problem, read.options, due(inf), key_id=self.key_id)
             plan = await self.service.solving.plan(asked, cancelled)
             return _line(read.about, "plan", await to_thread.run_sync(self._written, plan, read))
         except Exception as error:  # noqa: BLE001  the border, as above

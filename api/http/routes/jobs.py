@@ -78,7 +78,6 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     said = {"key_id": caller.key_id, "idempotency_key": key}
     new = await service.run(partial(read_new_job, media, query, body, service.settings, said), len(body))
     job = await service.jobs.intake.add(new, JobLimits(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
-    service.jobs.runner.poke()
     response.headers["Location"] = f"{PATH}/{job.id}"
     return job_answer(job)
 
@@ -176,7 +175,6 @@ async def cancel(request: Request, job_id: str) -> JobAnswer:
     job = await service.store.briefly(partial(service.store.jobs.ask_to_cancel, job_id))
     if job is None:
         raise HTTPException(404)
-    service.jobs.runner.cancel(job_id)
     service.jobs.following.stir(job_id)
     return job_answer(job)
 

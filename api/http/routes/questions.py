@@ -94,16 +94,8 @@ class _Call:
 
     def _work(self) -> WorkRequest:
         """Return the same request for a worker, which alone reads its inputs."""
-        return WorkRequest(
-            self.asked.kind,
-            self.head,
-            self.body,
-            {},
-            self.asked.options.time_limit_s,
-            self.deadline,
-            may_be_refused=True,
-            key_id=Caller.of(self.request).key_id,
-        )
+        kind = self.asked.kind
+        return WorkRequest(kind, (kind, self.head, self.body), self.deadline, Caller.of(self.request).key_id)
 
     async def _plan(self, plan_format: str) -> Response:
         """Answer with a plan that is known, or searched for."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging.config
 import os
 import socket
 from ipaddress import ip_address
 
 from memplan.api.http.limits.descriptors import take_all_descriptors
-from memplan.api.http.serving.uvicorn import WAITING_CONNECTIONS
+from memplan.api.http.serving.several import config, serve_by_several
 from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
@@ -31,21 +30,24 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     if settings.has_secrets:
         keep_to_itself()
     take_all_descriptors()
-    logging.config.dictConfig(log_config(settings.log_format, settings.log_problems))
+    log = log_config(settings.log_format, settings.log_problems)
+    logging.config.dictConfig(log)
     for name in unknown_names(os.environ):
         _LOG.warning("%s: is not a known setting", name)
     with listening(host, port) as listener:
         settings = decided(settings, listener, without_keys)
         _check_store(settings)
+        where, port = listener.getsockname()[:2]
+        _LOG.info("memplan serves http://%s:%d", f"[{where}]" if ":" in where else where, port)
+        if settings.processes > 1:
+            serve_by_several(settings, listener, log)
+            return
         # Imported here: the parent of several server processes has nothing of what answers.
-        if settings.processes == 1:
-            from memplan.api.http.serving.answering_server import Server
+        import uvicorn
 
-            Server(settings).run([listener])
-        else:
-            from memplan.api.http.serving.processes import ServerProcesses
+        from memplan.api.http.app import create_app
 
-            asyncio.run(ServerProcesses(settings, listener).run())
+        uvicorn.Server(config(create_app(settings), settings, log)).run([listener])
 
 
 def decided(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:
@@ -81,11 +83,16 @@ def _check_store(settings: Settings) -> None:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Open a socket to listen on; raises OptionError where that is not allowed or the port is taken."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    """Bind a socket, on which nobody can connect before the server listens, once it can answer.
+
+    Raises OptionError where that is not allowed or the port is taken.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        listener = socket.create_server((host, port), family=family, backlog=WAITING_CONNECTIONS)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
     except OSError as error:
+        listener.close()
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
     # asyncio does so only where it opens the socket itself; without, each answer waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

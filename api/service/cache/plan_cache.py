@@ -146,7 +146,7 @@ class PlanCache:
 
     @staticmethod
     def _write(store: Store, found: Mapping[str, tuple[CompiledProblem, CachedPlan]], wrong: frozenset[str]) -> None:
-        store.plans.change_all({name: partial(_joined, *entry, name in wrong) for name, entry in found.items()})
+        store.plans.change_all({name: partial(joined, *entry, name in wrong) for name, entry in found.items()})
 
     def _remembered(self, problem_hash: str) -> tuple[CachedPlan | None, bool]:
         """Return what memory holds, and True where no server can know more."""
@@ -194,9 +194,7 @@ def _read(store: Store, problem_hash: str, with_claims: bool) -> CachedPlan | No
     return None if record is None else known_of(record, with_claims=with_claims)
 
 
-def _joined(
-    problem: CompiledProblem, found: CachedPlan, is_wrong: bool, record: StoredPlan | None
-) -> StoredPlan | None:
+def joined(problem: CompiledProblem, found: CachedPlan, is_wrong: bool, record: StoredPlan | None) -> StoredPlan | None:
     """Return what the store should keep of a problem from now on; None: what it has, unless that is wrong."""
     known = None if record is None or is_wrong else known_of(record)
     is_proved = known is not None and record is not None and record.status == "optimal"

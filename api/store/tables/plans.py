@@ -60,6 +60,10 @@ class Plans:
                 if (stored := _replaced(connection, known, better)) is not None:
                     return stored
 
+    def replace(self, known: StoredPlan | None, better: StoredPlan) -> None:
+        """Replace a known plan, unless it has become another meanwhile."""
+        self.change(better.hash, lambda now: better if now == known else None)
+
     def change_all(self, changes: Mapping[str, Callable[[StoredPlan | None], StoredPlan | None]]) -> None:
         """Replace the known plans of many problems, most of them new, in one transaction; see `change`."""
         first = {problem_hash: to(None) for problem_hash, to in changes.items()}

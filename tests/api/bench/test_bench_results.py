@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -127,7 +128,7 @@ class Lazy(Executor):
 
 def test_runs_go_to_the_executor_that_is_given_and_stop_with_their_reader() -> None:
     executor = Lazy()
-    rows = run([job(), job(seed=2), job(seed=3)], executor)
+    rows = run([job(), job(seed=2), job(seed=3)], executor, threading.Event())
     assert next(rows).key == job().key
     rows.close()
     assert [future.cancelled() for future in executor.futures] == [False, True, True]

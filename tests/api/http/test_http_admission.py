@@ -115,88 +115,47 @@ def test_many_callers_at_once_each_get_their_own_plan() -> None:
         assert list(callers.map(ask, range(1, 65))) == list(range(1, 65))
 
 
-def test_the_queue_admits_in_the_order_of_arrival() -> None:
-    turns: list[int] = []
+def served(arrivals: list[str], places: int = 1, of_key: int | None = None, first: str = "a") -> list[str]:
+    """Return the callers in the order in which they had a place, where all came while one was served."""
+    served: list[str] = []
 
-    async def caller(line: AdmissionQueue, number: int) -> None:
-        async with line.turn(60.0):
-            turns.append(number)
-            await anyio.sleep(0)
-
-    async def day() -> None:
-        line = AdmissionQueue(places=1, length=5)
-        async with anyio.create_task_group() as callers:
-            for number in range(6):
-                callers.start_soon(caller, line, number)
-                await anyio.sleep(0)
-
-    anyio.run(day)
-    assert turns == list(range(6))
-
-
-def test_a_free_place_needs_no_patience() -> None:
-    async def day() -> None:
-        line = AdmissionQueue(places=1, length=0)
-        async with line.turn(0.0):
-            with pytest.raises(FullError, match="all 1 places are taken and 0 callers wait already"):
-                line.check()
-        line.check()
-
-    anyio.run(day)
-
-
-def served(arrivals: list[tuple[str, int]], places: int = 1, length: int = 99) -> list[str]:
-    """Return the callers in the order of their turns, where all came, with their priorities, while one was served."""
-    turns: list[str] = []
-
-    async def ask(line: AdmissionQueue, caller: str, priority: int) -> None:
-        await line.take(60.0, caller=caller, priority=priority)
-        turns.append(f"{caller}{priority}")
+    async def ask(line: AdmissionQueue, caller: str) -> None:
+        await line.take(60.0, caller=caller)
+        served.append(caller)
         await anyio.sleep(0)
         line.leave(caller)
 
     async def day() -> None:
-        line = AdmissionQueue(places, length)
-        await line.take(0.0, caller="a")
+        line = AdmissionQueue(places, 99, of_key)
+        await line.take(0.0, caller=first)
         async with anyio.create_task_group() as callers:
-            for caller, priority in arrivals:
-                callers.start_soon(ask, line, caller, priority)
-            await anyio.sleep(0)
-            line.leave("a")
-
-    anyio.run(day)
-    return turns
-
-
-def test_callers_take_turns_and_have_their_urgent_requests_first() -> None:
-    flood = [("a", 100)] * 4
-    assert served([*flood, ("b", -1), ("b", 0), ("c", 0)]) == ["b0", "c0", "a100", "b-1", "a100", "a100", "a100"]
-
-
-def test_in_a_full_queue_the_caller_with_most_requests_gives_way() -> None:
-    refused: list[str] = []
-
-    async def ask(line: AdmissionQueue, caller: str) -> None:
-        try:
-            async with line.turn(60.0, caller=caller):
-                pass
-        except FullError as error:
-            refused.append(f"{caller}: {error}")
-
-    async def day() -> None:
-        line = AdmissionQueue(places=1, length=3)
-        await line.take(0.0, caller="flood")
-        async with anyio.create_task_group() as callers:
-            for caller in ("flood", "flood", "flood", "flood", "late", "late"):
+            for caller in arrivals:
                 callers.start_soon(ask, line, caller)
-                await anyio.sleep(0)
-            assert line.waiting == 3
-            line.leave("flood")
-        assert (line.waiting, line.busy) == (0, 0)
+            await anyio.sleep(0)
+            line.leave(first)
+        assert (line.busy, line.waiting) == (0, 0)
 
     anyio.run(day)
-    assert refused == [
-        "flood: memplan: all 1 places are taken and 3 callers wait already",
-        "flood: memplan: all 1 places are taken and others wait with fewer requests",
-        "late: memplan: all 1 places are taken and 3 callers wait already",
-    ]
+    return served
+
+
+def test_the_queue_admits_in_the_order_of_arrival() -> None:
+    assert served(["b", "a", "c", "a", "b"]) == ["b", "a", "c", "a", "b"]
+
+
+def test_a_key_that_holds_all_it_may_leaves_the_rest_to_others() -> None:
+    assert served(["a", "a", "b", "a"], places=2, of_key=1) == ["b", "a", "a", "a"]
+
+
+def test_a_full_queue_refuses_and_a_free_place_needs_no_patience() -> None:
+    async def day() -> None:
+        line = AdmissionQueue(places=1, length=0)
+        await line.take(0.0)
+        with pytest.raises(FullError, match="all 1 places are taken and 0 callers wait already"):
+            await line.take(60.0)
+        with pytest.raises(FullError, match="all 0 places stayed taken for the whole time limit"):
+            await AdmissionQueue(places=1, length=1, of_key=0).take(0.01)
+        line.leave()
+        await line.take(0.0)
+
+    anyio.run(day)

@@ -9,10 +9,10 @@ import anyio
 import httpx
 import pytest
 
-from memplan.api.cluster.task import LostWorkersError
 from memplan.api.http.app import create_app
 from memplan.api.http.problem_details import problem_details
 from memplan.api.store.errors import StoreError
+from memplan.api.workers.task import LostWorkersError
 from tests.support.mistakes import NEW, Mistake
 from tests.support.sentences import rules
 from tests.support.server import Running

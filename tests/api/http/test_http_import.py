@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,20 +13,15 @@ from pydantic_core import from_json, to_json
 import memplan
 from lab.fuzz_importers import SEEDS, broken
 from memplan import verify
-from memplan.api.cluster.task import NoAnswerError
 from memplan.api.requests import BYTES as BYTES_TYPE
-from memplan.api.requests import head_of, parse_request
-from memplan.api.service import import_process
-from memplan.api.service.import_process import ForeignTask, run_apart
 from memplan.api.settings import Settings
-from memplan.planner.errors import FormatError
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
-from memplan.solvers.search.deadline import Deadline
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
 from tests.support.dump_files import MEMORIES, recorded
+from tests.support.processes import workers
 from tests.support.server import Running, running
 
 MODEL = (Path(__file__).parents[2] / "models" / "choice.tflite").read_bytes()
@@ -39,12 +33,6 @@ BYTES = {"Content-Type": BYTES_TYPE}
 def server() -> Iterator[Running]:
     with running(Settings(max_jobs=20)) as found:
         yield found
-
-
-def read_apart(data: bytes, deadline_s: float = 20, most_bytes: int | None = None) -> bytes:
-    deadline = Deadline.after(deadline_s)
-    task = ForeignTask(parse_request("convert", head_of(BYTES_TYPE, ""), data), deadline)
-    return run_apart(task, deadline, threading.Event(), most_bytes)[0]
 
 
 def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: Running) -> None:
@@ -132,29 +120,11 @@ def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: R
     assert refused.json()["errors"] == ['symbol: must be a dimension that the model names (s77), got "n"']
 
 
-def test_a_reader_ends_at_its_limits() -> None:
-    nested = b'{"functions":' + b"[" * 3_000_000
-    with pytest.raises(FormatError):
-        read_apart(nested)
-    many = b"id,lower,upper,size\n" + b"".join(b"%d,0,1,1\n" % k for k in range(100_000))
-    with pytest.raises(FormatError, match="file: must be read with 1 bytes of memory, and needs more"):
-        read_apart(many, most_bytes=1)
-    with pytest.raises(NoAnswerError, match="convert: no answer came within its time limit"):
-        read_apart(many, 0.0)
-    cancelled = threading.Event()
-    cancelled.set()
-    task = ForeignTask(parse_request("convert", head_of(BYTES_TYPE, ""), many), Deadline.after(20))
-    with pytest.raises(NoAnswerError, match="convert: no answer came within its time limit"):
-        run_apart(task, task.deadline, cancelled)
-
-
-def test_the_reader_of_the_next_file_is_started_ahead_and_reads_no_other_one() -> None:
-    few = b"id,lower,upper,size\n1,0,1,1\n"
-    read_apart(few)
-    (ahead,) = import_process._ahead
-    read_apart(few)
-    assert ahead.has_ended()
-    assert import_process._ahead != [ahead]
+def test_a_broken_file_is_a_sentence_and_ends_no_worker(server: Running) -> None:
+    before = {child.pid for child in workers()}
+    nested = server.client.post("/v1/convert", content=b'{"functions":' + b"[" * 3_000_000, headers=BYTES)
+    assert nested.status_code == 400
+    assert before == {child.pid for child in workers()}
 
 
 def test_a_model_is_compared(server: Running) -> None:

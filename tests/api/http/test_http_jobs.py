@@ -167,7 +167,7 @@ def test_a_job_is_followed_while_it_gets_better_and_cancelled_with_the_best_plan
 
 
 def test_what_waits_has_no_plan_and_is_cancelled_at_once(server: Running) -> None:
-    first = [submit(server, hard(100 + k, priority=100)) for k in range(server.service.cluster.workers)]
+    first = [submit(server, hard(100 + k, priority=100)) for k in range(server.service.settings.workers)]
     job = submit(server, hard(priority=-100))
     answer = server.client.get(job["links"]["plan"])
     assert (answer.status_code, answer.headers["retry-after"]) == (404, "1")

@@ -39,6 +39,7 @@ def test_a_wrong_setting_is_told_by_its_variable(monkeypatch: pytest.MonkeyPatch
 
 def test_a_port_that_is_taken_is_told() -> None:
     with listening("127.0.0.1", 0) as listener:
+        listener.listen()
         port = listener.getsockname()[1]
         with pytest.raises(OptionError, match=f"^port: cannot listen on 127.0.0.1:{port}: Address already in use"):
             listening("127.0.0.1", port)

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from memplan.api.jobs.event_feed import Following
-from memplan.api.store.job import JobOutcome
+from memplan.api.store.job import JobOutcome, JobProgress
 from memplan.api.store.store import Store
-from memplan.solvers.search.result import Progress
-from tests.support.job_runners import day, submit
+from tests.support.job_workers import submit
 
-BETTER = Progress(0.1, 40, 30, "test")
+BETTER = JobProgress({"peak": 30, "lower_bound": 20, "gap": 0.5, "solver": "exact"}, 0.1)
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def test_a_follower_hears_what_another_server_writes(store: Store) -> None:
         following.open()
         listening = [asyncio.create_task(heard(following, job_id, after)) for after in (0, 0, 1)]
         await asyncio.sleep(0.1)
-        (claim,) = store.leases.claim("another", 1)
+        (claim,) = store.leases.claim("another", 1, 1, 60.0)
         store.leases.report(claim.lease, [BETTER, BETTER])
         await asyncio.sleep(0.6)
         store.leases.finish(claim.lease, JobOutcome("succeeded"))
@@ -42,7 +41,7 @@ def test_a_follower_hears_what_another_server_writes(store: Store) -> None:
         assert await asyncio.gather(*listening) == [everything, everything, everything[1:]]
         await following.close()
 
-    day(run)
+    asyncio.run(run())
 
 
 def test_a_follower_that_is_notified_does_not_wait(store: Store) -> None:
@@ -54,25 +53,25 @@ def test_a_follower_that_is_notified_does_not_wait(store: Store) -> None:
         following.stir(job_id)
         assert await listening == ["queued", "finished"]
 
-    day(run)
+    asyncio.run(run())
 
 
 def test_a_job_with_more_events_than_are_read_at_once_is_told_whole(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)
-        (claim,) = store.leases.claim("here", 1)
+        (claim,) = store.leases.claim("here", 1, 1, 60.0)
         store.leases.report(claim.lease, [BETTER] * 1200)
         store.leases.finish(claim.lease, JobOutcome("succeeded"))
         assert len(await heard(following, job_id)) == 1203
 
-    day(run)
+    asyncio.run(run())
 
 
 def test_a_job_that_is_removed_ends_its_stream(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)
         following.open()
-        (claim,) = store.leases.claim("here", 1)
+        (claim,) = store.leases.claim("here", 1, 1, 60.0)
         store.leases.finish(claim.lease, JobOutcome("succeeded"))
         listening = asyncio.create_task(heard(following, job_id, after=3))
         await asyncio.sleep(0.1)
@@ -80,7 +79,7 @@ def test_a_job_that_is_removed_ends_its_stream(store: Store) -> None:
         assert await listening == []
         await following.close()
 
-    day(run)
+    asyncio.run(run())
 
 
 def test_a_server_that_stops_lets_followers_go(store: Store) -> None:
@@ -93,4 +92,4 @@ def test_a_server_that_stops_lets_followers_go(store: Store) -> None:
         assert await heard(following, job_id) == ["queued"]
         await following.close()
 
-    day(run)
+    asyncio.run(run())

@@ -19,7 +19,7 @@ from memplan.api.store.job import NewJob, StoredJob
 from memplan.api.store.store import Store
 from memplan.api.store.tables.arrivals import JobLimits
 from memplan.api.store.tables.jobs import JobsWanted
-from tests.support.job_runners import PROBLEM, day
+from tests.support.job_workers import PROBLEM
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_all_that_come_at_once_are_kept(store: Store) -> None:
         assert store.jobs.counts() == {"queued": 300}
         await intake.add(new(), JobLimits(jobs=1000))  # and it goes on
 
-    day(run)
+    asyncio.run(run())
 
 
 def test_each_hears_what_became_of_its_own(store: Store) -> None:
@@ -56,7 +56,7 @@ def test_each_hears_what_became_of_its_own(store: Store) -> None:
         results = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(one) for one in results] == [StoredJob, RepeatedKeyError, StoredJob, FullError]
 
-    day(run)
+    asyncio.run(run())
 
 
 def test_a_caller_that_leaves_before_the_answer_disturbs_no_other(store: Store) -> None:
@@ -68,7 +68,7 @@ def test_a_caller_that_leaves_before_the_answer_disturbs_no_other(store: Store) 
         await intake.add(new(), room)
         assert len(store.jobs.page(JobsWanted(of_all_keys=True))) == 2
 
-    day(run)
+    asyncio.run(run())
 
 
 def test_all_hear_of_a_store_that_fails(store: Store, tmp_path: Path) -> None:
@@ -83,4 +83,4 @@ def test_all_hear_of_a_store_that_fails(store: Store, tmp_path: Path) -> None:
         assert all(isinstance(one, StoreError) for one in results)
         assert store.jobs.counts() == {}
 
-    day(run)
+    asyncio.run(run())

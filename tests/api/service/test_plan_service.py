@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from memplan.api.cluster.task import Task
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.service.admission import AdmissionQueue
@@ -17,6 +16,7 @@ from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.plan_service import PlanService
+from memplan.api.workers.workers import PlanSearch
 from memplan.planner import audit
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
@@ -209,10 +209,10 @@ def test_better_plans_of_several_pools_are_plans_of_the_problem_that_was_given()
     problem, heard = Problem.model_validate(two), list[Progress]()
 
     class TellingWorkers(PatientWorkers):
-        async def solve(self, task: Task, **asked: Any) -> SolveResult:
-            self.tasks.append(task)
-            found = SolveResult(packed(task.problem), stop_reason="time_limit")
-            asked["on_progress"](Progress(0.0, found.plan.peak, 0, "greedy", found))
+        async def solve(self, asked: PlanSearch, **others: Any) -> SolveResult:
+            self.tasks.append(asked)
+            found = SolveResult(packed(asked.problem), stop_reason="time_limit")
+            others["on_progress"](Progress(0.0, found.plan.peak, 0, "greedy", found))
             return found
 
     async def day() -> None:

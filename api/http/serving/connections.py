@@ -1,0 +1,51 @@
+"""What uvicorn's connections lack: an end for those that do not send the head of a request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from memplan.api.http.limits.descriptors import most_connections
+
+_FIRST_S = 0.01
+"""The time after which a connection too many is closed: it is there then."""
+
+
+def protocol(
+    config: Config,
+    server_state: ServerState,
+    app_state: dict[str, Any],
+    _loop: asyncio.AbstractEventLoop | None = None,
+) -> H11Protocol:
+    """Make uvicorn's protocol of a connection, which is closed where a head takes longer than twice the time for it."""
+    made = H11Protocol(config, server_state, app_state, _loop)
+    if len(server_state.connections) >= most_connections():
+        made.loop.call_later(_FIRST_S, _close, made)
+    else:
+        _look_later(made, app_state["service"].settings.header_timeout_s, None)
+    return made
+
+
+def _look_later(made: H11Protocol, timeout_s: float, before: int | None) -> None:
+    made.loop.call_later(timeout_s, _look, made, timeout_s, before)
+
+
+def _look(made: H11Protocol, timeout_s: float, before: int | None) -> None:
+    """Close a connection that waited for the same head at the last look; `before` is the request that came before."""
+    if made not in made.connections:
+        return
+    is_answered = made.cycle is None or made.cycle.response_complete
+    last = id(made.cycle) if is_answered and made.timeout_keep_alive_task is None else None
+    if last is not None and last == before:
+        _close(made)
+    else:
+        _look_later(made, timeout_s, last)
+
+
+def _close(made: H11Protocol) -> None:
+    if made.transport is not None:
+        made.transport.abort()

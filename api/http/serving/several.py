@@ -1,0 +1,113 @@
+"""Several server processes on one port, by uvicorn's own workers, below a parent that runs the jobs."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from memplan.api.http.limits.descriptors import most_connections
+from memplan.api.settings import PREFIX, Settings, read_settings
+from memplan.planner.errors import OptionError
+from memplan.solvers.processes.harden import keep_to_itself
+
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI
+
+_LAST_ANSWERS_S, _START_S = 5, 120
+_ACCEPTED_AT_ONCE = 128
+_ARENAS = "2"
+"""The arenas of the C library's allocator: by default each thread has one of its own, which keeps what others freed."""
+_COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+_SHARED = ("waiting", "max_streams", "cache_memory_bytes", "solves", "max_held_bytes")
+"""The settings of which each of several processes has a part, so that together it is as much."""
+
+
+def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.Config:
+    """Return the settings of uvicorn for an app, or for the function that makes it, by its name."""
+    import uvicorn
+
+    from memplan.api.http.serving.connections import protocol
+
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        http=protocol,  # type: ignore[arg-type]  # called, as its classes are
+        ws="none",
+        workers=settings.processes,
+        log_config=log,
+        access_log=False,  # the app's own says more, and less of what callers send
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=most_connections(),
+        timeout_keep_alive=settings.idle_timeout_s,
+        timeout_graceful_shutdown=_LAST_ANSWERS_S,
+        timeout_worker_healthcheck=_START_S,
+        backlog=_ACCEPTED_AT_ONCE,
+    )
+
+
+def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str, Any]) -> None:
+    """Serve by uvicorn's own workers; the jobs run below this process. Raises OptionError where they do not start."""
+    from uvicorn.config import STARTUP_FAILURE
+    from uvicorn.supervisors import Multiprocess
+
+    with tempfile.TemporaryDirectory(prefix="memplan-counts-") as folder:
+        share = {name: _share(getattr(settings, name), settings.processes) for name in _SHARED}
+        decided = {"require_keys": settings.require_keys, "without_keys": settings.without_keys, "workers": 0}
+        for name, value in (share | decided | {"processes": 1}).items():
+            if value is not None:
+                os.environ[f"{PREFIX}{name.upper()}"] = str(value)
+        os.environ[_COUNTS_FOLDER] = folder
+        os.environ.setdefault("MALLOC_ARENA_MAX", _ARENAS)
+        several = Multiprocess(config(f"{__name__}:one_of_several", settings, log), [listener])
+        with ExitStack() as stack:
+            if settings.workers > 0:
+                # Imported here, after the variable that the counters read when they are imported was set.
+                from memplan.api.jobs.workers import working
+
+                stack.enter_context(working(settings))
+            several.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in several.processes):
+        raise OptionError("processes: a server process did not start; its log says why")
+
+
+def _share(value: int | None, count: int) -> int | None:
+    return None if value is None else max(1, -(-value // count)) if value else 0
+
+
+def one_of_several() -> FastAPI:
+    """Make the app of one of several processes, which ends with its parent."""
+    from memplan.api.http.app import create_app
+
+    settings = read_settings()
+    if settings.has_secrets:
+        keep_to_itself()
+    _forget_gauges(Path(os.environ[_COUNTS_FOLDER]))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    return create_app(settings)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _forget_gauges(folder: Path) -> None:
+    """Forget how much processes that ended had of what comes and goes; what they counted stays."""
+    from prometheus_client.multiprocess import mark_process_dead
+
+    for pid in {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}:
+        if not psutil.pid_exists(int(pid)):
+            mark_process_dead(int(pid), str(folder))  # type: ignore[no-untyped-call]

@@ -1,0 +1,158 @@
+"""Workers: they claim jobs from the store, run each in a child process, and write how it ended, once."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf
+
+from memplan.api.jobs.run import AGAIN_S, JobRun
+from memplan.api.logs import about_job, log_fault
+from memplan.api.metrics import Metrics
+from memplan.api.settings import Settings
+from memplan.api.store.errors import StoreError
+from memplan.api.store.job import Lease
+from memplan.api.store.store import Store
+from memplan.api.workers.pool import ChildPool
+
+_POLL_S = 0.1
+"""The time between two looks for jobs, and for those that are to be cancelled."""
+_LEAVE_S = 10.0
+"""The time that workers which stop wait for their searches to end."""
+_LOG = logging.getLogger("memplan")
+
+
+@dataclass(frozen=True)
+class LeaseTimes:
+    """For how long a lease holds, and the time between two renewals of it."""
+
+    lease_s: float = 15.0
+    renew_s: float = 2.0
+
+
+_TIMES = LeaseTimes()
+
+
+class JobWorkers:
+    """The workers of one process, which run `settings.workers` jobs of a key at a time, and one more of other keys.
+
+    One thread claims and renews leases; each job that runs has a thread that waits for its child.
+    """
+
+    def __init__(
+        self, store: Store, settings: Settings, metrics: Metrics, pool: ChildPool, times: LeaseTimes = _TIMES
+    ) -> None:
+        self.holder = secrets.token_hex(8)
+        self._store, self._metrics, self._times = store, metrics, times
+        self._of_key, self._places = settings.workers, settings.workers + 1
+        self._pool = pool
+        self._runs: dict[Lease, JobRun] = {}
+        self._threads: set[threading.Thread] = set()
+        self._stopping = threading.Event()
+        self._wake = threading.Event()
+        self._claiming = threading.Thread(target=self._claim_always, name="memplan-jobs", daemon=True)
+
+    @property
+    def running(self) -> int:
+        """The number of jobs that run here."""
+        return len(self._runs)
+
+    def start(self) -> None:
+        """Begin to take jobs."""
+        self._claiming.start()
+
+    def close(self) -> None:
+        """Take no more jobs, and release those that run with their best plans."""
+        self._stopping.set()
+        self._wake.set()
+        for run in list(self._runs.values()):
+            run.cancelled.set()
+        give_up = time.monotonic() + _LEAVE_S
+        for thread in (self._claiming, *list(self._threads)):
+            thread.join(max(0.0, give_up - time.monotonic()))
+
+    def _claim_always(self) -> None:
+        renewed_at = -inf
+        while not self._stopping.is_set():
+            self._wake.clear()
+            if self._runs and time.monotonic() - renewed_at >= self._times.renew_s and self._tried(self._renew):
+                renewed_at = time.monotonic()
+            if not self._tried(self._claim):
+                self._tried(self._cancel)
+                self._wake.wait(_POLL_S)
+
+    def _tried(self, turn: Callable[[], bool]) -> bool:
+        """Return what a turn says; False where it failed, which the next one may mend."""
+        try:
+            return turn()
+        except StoreError as error:
+            _LOG.warning("cannot %s jobs: %s", turn.__name__.strip("_"), error)
+            self._stopping.wait(AGAIN_S)
+        except Exception as error:  # noqa: BLE001 - the border: other jobs must go on, whatever is wrong
+            log_fault(error, f"cannot {turn.__name__.strip('_')} jobs")
+            self._stopping.wait(AGAIN_S)
+        return False
+
+    def _claim(self) -> bool:
+        """Take as many jobs as there are places; return whether there may be more to take."""
+        free = self._places - len(self._runs)
+        if free <= 0:
+            return False
+        claims = self._store.leases.claim(self.holder, free, self._of_key, self._times.lease_s)
+        for claim in claims:
+            run = self._runs[claim.lease] = JobRun(claim, self._store, self._pool, self._stopping)
+            thread = threading.Thread(target=self._do, args=(run,), daemon=True)
+            self._threads.add(thread)
+            thread.start()
+        return bool(claims)
+
+    def _do(self, run: JobRun) -> None:
+        try:
+            with about_job(run.lease.job_id):
+                if (outcome := run.work()) is not None:
+                    _LOG.info("job ended: %s", outcome.state)
+                    self._metrics.finished_job(outcome.state)
+        finally:
+            del self._runs[run.lease]
+            self._threads.discard(threading.current_thread())
+            self._wake.set()
+
+    def _renew(self) -> bool:
+        """Renew the leases; end what runs without one, and release a lease that nobody here knows of."""
+        runs = dict(self._runs)
+        held = self._store.leases.renew(self.holder, self._times.lease_s)
+        for lease in runs.keys() - held.keys():
+            runs[lease].lose()  # or it has just ended, and nothing is left to be lost
+        for lease in held.keys() - runs.keys():  # a claim that the store kept, but whose answer was lost on its way
+            self._store.leases.release(lease, "its worker did not hear that it has it")
+        return True
+
+    def _cancel(self) -> bool:
+        """End the jobs that are to be cancelled."""
+        if self._runs:
+            asked = self._store.leases.cancelled(self.holder)
+            for lease, run in list(self._runs.items()):
+                if lease.job_id in asked:
+                    run.cancelled.set()
+        return False
+
+
+@contextmanager
+def working(settings: Settings) -> Iterator[JobWorkers]:
+    """Open the store and run its jobs until the block ends; raises OptionError and StoreError."""
+    store, metrics = Store.open(settings.database_url, settings.data_folder), Metrics()
+    pool = ChildPool(settings.workers + 1, settings, metrics.lost_worker)
+    workers = JobWorkers(store, settings, metrics, pool)
+    workers.start()
+    try:
+        pool.warm()
+        yield workers
+    finally:
+        workers.close()
+        pool.close()
+        store.close()

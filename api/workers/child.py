@@ -1,0 +1,156 @@
+"""A child process of the pool: it does one task at a time, reports how far it is, and ends with its parent.
+
+What it reads on standard input are tasks, or None: the one that runs is to end early.
+"""
+
+from __future__ import annotations
+
+import logging.config
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memplan.api.logs import log_config, log_fault
+from memplan.api.readiness import warm_up
+from memplan.api.workers.task import Task, TaskControl, TooMuchMemoryError, WorkFailedError
+from memplan.planner.errors import InputError, MemplanError
+from memplan.solvers.processes.harden import take_at_most
+from memplan.solvers.processes.parent import Parent
+
+LOG_FORMAT = "MEMPLAN_LOG_FORMAT"
+_REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
+_NICENESS = 10
+"""A server beside its workers stays quick. It is added once they have started, for which others wait."""
+
+
+class _Received(NamedTuple):
+    """A task that came, its event to end early, and the memory that the pool gives."""
+
+    task: Task
+    cancelled: threading.Event
+    most_bytes: int
+
+
+class _Reporter:
+    """Sends what a task reports, several times a second, until it is done; where it watches a result, that as well."""
+
+    def __init__(self, send: Callable[[str, Any], None]) -> None:
+        self._send = send
+        self._reports: list[Any] = []
+        self._best: Callable[[], Any] | None = None
+        self._is_done = threading.Event()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def report(self, report: Any) -> None:
+        """Take what is new."""
+        self._reports.append(report)
+
+    def watch(self, best: Callable[[], Any]) -> None:
+        """Take the function that returns the best result so far."""
+        self._best = best
+
+    def end(self) -> None:
+        """Send what was reported last."""
+        self._is_done.set()
+        if reports := self._taken():
+            self._send("progress", (reports, None))
+
+    def _run(self) -> None:
+        sent_at, has_better = time.monotonic(), False
+        while not self._is_done.wait(_REPORT_EVERY_S):
+            reports, result = self._taken(), None
+            has_better |= bool(reports)
+            if has_better and self._best is not None and time.monotonic() - sent_at >= _RESULT_EVERY_S:
+                result, has_better, sent_at = self._best(), False, time.monotonic()
+            if (reports or result is not None) and not self._is_done.is_set():
+                self._send("progress", (reports, result))
+
+    def _taken(self) -> list[Any]:
+        taken, self._reports = self._reports, []
+        return taken
+
+
+class _Child:
+    """The child's side of the pool."""
+
+    def __init__(self, parent: Parent) -> None:
+        self._parent, self._sending = parent, threading.Lock()
+        self._tasks: SimpleQueue[_Received] = SimpleQueue()
+
+    def listen(self) -> None:
+        """Take tasks, until the parent is gone; then this process ends, with all that it started."""
+        cancelled = threading.Event()
+        try:
+            while True:
+                if (received := self._parent.next_task()) is None:
+                    cancelled.set()
+                else:
+                    cancelled = threading.Event()
+                    self._tasks.put(_Received(received[0], cancelled, received[1]))
+        except (EOFError, pickle.UnpicklingError):
+            if sys.platform == "win32":
+                os._exit(1)
+            os.killpg(0, signal.SIGKILL)
+
+    def work(self) -> None:
+        """Do one task after the other."""
+        self._send("ready", None)
+        while True:
+            self._do(*self._tasks.get())
+
+    def _do(self, task: Task, cancelled: threading.Event, most_bytes: int) -> None:
+        take_at_most(most_bytes)
+        reporter = _Reporter(self._send)
+        control = TaskControl(
+            task.deadline,
+            cancelled,
+            reporter.report,
+            note=lambda found: self._send("noted", found),
+            watch=reporter.watch,
+        )
+        try:
+            answer = task.run(control, *task.arguments)
+        except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
+            reporter.end()
+            self._send_error(error)
+        else:
+            reporter.end()
+            self._send("answer", answer)
+
+    def _send(self, kind: str, value: Any) -> None:
+        data = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
+        with self._sending:
+            self._parent.send([kind, data])
+
+    def _send_error(self, error: Exception) -> None:
+        """Send the name and the sentences of an error; of a fault, its log says where it is."""
+        if isinstance(error, MemoryError):
+            error = TooMuchMemoryError()
+        elif not isinstance(error, MemplanError):
+            log_fault(error, "a worker failed")
+            error = WorkFailedError(f"memplan: {type(error).__name__} in a worker; its log says where")
+        sentences = error.sentences if isinstance(error, InputError) else (str(error),)
+        with self._sending:
+            self._parent.send(["failed", [type(error).__name__, sentences]])
+
+
+def main() -> None:
+    """Run the process."""
+    child = _Child(Parent(is_kept=True))
+    logging.config.dictConfig(log_config("json" if os.environ.get(LOG_FORMAT) == "json" else "text"))
+    threading.Thread(target=child.listen, daemon=True).start()
+    warm_up()
+    os.nice(_NICENESS)
+    child.work()
+
+
+if __name__ == "__main__":
+    main()

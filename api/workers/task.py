@@ -1,0 +1,71 @@
+"""The tasks of child processes, their answers, and the errors of children."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from memplan.planner.errors import InputError, MemplanError
+from memplan.solvers.search.control import Control, silent
+from memplan.solvers.search.deadline import Deadline
+
+
+class LostWorkersError(MemplanError):
+    """A child ended in the middle of its task, and so did those that had the task before."""
+
+
+class NoAnswerError(MemplanError):
+    """A task had no answer in its time, which leaves nothing to say."""
+
+
+class TooMuchMemoryError(InputError):
+    """A request takes more memory than a child process has."""
+
+    def __init__(self, *sentences: str) -> None:
+        super().__init__(*(sentences or ("memplan: must be answered with the memory of one worker, and needs more",)))
+
+
+class WorkFailedError(MemplanError):
+    """The program failed in a child process, whose log says where."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskControl(Control):
+    """The control of a task while it runs in a child process.
+
+    watch: is called with a function that returns the best result so far, in any thread, to go along with reports.
+    """
+
+    watch: Callable[[Callable[[], Any]], object] = silent
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Work for a child process: a function of a module, called with its control and `arguments`.
+
+    what: the kind of request, as messages name it.
+    deadline: when the answer is due.
+    limit_s: where given, the time counts from when a child begins, and ends at the deadline at the latest.
+    grace_s: how much later the answer may come; then the child is killed.
+    """
+
+    run: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    what: str
+    deadline: Deadline
+    limit_s: float | None = None
+    grace_s: float = 0.25
+
+    def due(self) -> Deadline:
+        """Return when the answer is due of a child that begins now."""
+        return self.deadline if self.limit_s is None else Deadline.after(min(self.limit_s, self.deadline.left_s))
+
+
+@dataclass(frozen=True)
+class WorkAnswer:
+    """The bytes of an answer, as they go to the caller, its status where it has one, and whether it is a plan."""
+
+    content: bytes
+    status: str | None = None
+    is_plan: bool = False

@@ -1,0 +1,213 @@
+"""Jobs in the hands of workers: each ends once, whatever happens to those who run it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memplan.api.jobs.serialization import pack_plan, unpack_plan
+from memplan.api.store.store import Store
+from memplan.api.store.tables.leases import MOST_ATTEMPTS
+from memplan.api.workers.task import LostWorkersError, NoAnswerError
+from memplan.planner.errors import OptionError
+from memplan.planner.verify.verifier import verify
+from tests.support.job_workers import LOOSE, PROBLEM, Pool, ended, job, job_workers, kinds, soon, submit
+from tests.support.postgresql import PostgreSQL, postgresql, why_not
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(None, tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def ready() -> Pool:
+    """A pool that may run what it gets."""
+    pool = Pool()
+    pool.may_run.set()
+    return pool
+
+
+def test_a_job_is_planned_and_told_of(store: Store) -> None:
+    job_id, pool = submit(store), Pool()
+    with job_workers(store, pool):
+        soon(lambda: "better" in kinds(store, job_id))
+        packed = store.jobs.plan(job_id)
+        assert packed is not None
+        assert unpack_plan(packed).peak == 40
+        pool.may_run.set()
+        found = ended(store, job_id)
+    assert (found.state, found.attempts, found.plan_status, found.error) == ("succeeded", 1, "optimal", None)
+    assert found.progress is not None
+    assert (found.progress["peak"], found.progress["gap"]) == (30, 0.0)
+    assert kinds(store, job_id) == ["queued", "started", "better", "finished"]
+    plan = unpack_plan(store.jobs.plan(job_id) or b"")
+    assert (plan.peak, plan.status, verify(PROBLEM, plan)) == (30, "optimal", ())
+    assert store.plans.find(found.problem_hash) is not None
+
+
+def test_one_key_leaves_a_place_to_others(store: Store) -> None:
+    flood, pool = [submit(store, key_id="flood", priority=9) for _ in range(5)], Pool()
+    with job_workers(store, pool, workers=2) as here:
+        soon(lambda: pool.in_work == 2)
+        other = submit(store, key_id="other")
+        soon(lambda: pool.in_work == 3)
+        assert (store.jobs.counts(), here.running) == ({"running": 3, "queued": 3}, 3)
+        pool.may_run.set()
+        assert all(ended(store, name).attempts == 1 for name in (*flood, other))
+    assert pool.most_at_once == 3
+
+
+def test_a_job_that_is_cancelled_keeps_its_best_plan(store: Store) -> None:
+    job_id, pool = submit(store), Pool()
+    with job_workers(store, pool):
+        soon(lambda: pool.in_work == 1)
+        store.jobs.ask_to_cancel(job_id)
+        found = ended(store, job_id)
+    assert (found.state, found.plan_status) == ("cancelled", "feasible")
+    assert unpack_plan(store.jobs.plan(job_id) or b"").placements == LOOSE.placements
+
+
+def test_workers_that_stop_release_their_jobs_and_others_go_on_from_their_plans(store: Store, ready: Pool) -> None:
+    job_id, here = submit(store), Pool()
+    with job_workers(store, here):
+        soon(lambda: here.in_work == 1)
+    assert (job(store, job_id).state, job(store, job_id).attempts) == ("queued", 0)
+    with job_workers(store, ready):
+        assert ended(store, job_id).state == "succeeded"
+    assert unpack_plan(ready.tasks[0].arguments[-1]).placements == LOOSE.placements
+
+
+def test_a_job_of_a_worker_that_ended_is_taken_over_once(store: Store, ready: Pool) -> None:
+    job_id = submit(store)
+    (claim,) = store.leases.claim("dead", 1, 1, lease_s=0.1)
+    with job_workers(store, ready):
+        time.sleep(0.2)
+        assert store.leases.tend() == ([], [job_id])
+        assert ended(store, job_id).attempts == 2
+    assert not store.leases.release(claim.lease, "too late")
+    assert kinds(store, job_id) == ["queued", "started", "retried", "started", "better", "finished"]
+
+
+def test_a_lease_is_renewed_while_its_job_runs(store: Store) -> None:
+    job_id, pool = submit(store), Pool()
+    with job_workers(store, pool, lease_s=0.5):
+        soon(lambda: pool.in_work == 1)
+        time.sleep(0.8)
+        assert store.leases.tend() == ([], [])
+        pool.may_run.set()
+        assert ended(store, job_id).attempts == 1
+
+
+def test_a_worker_that_was_taken_for_dead_ends_its_search_and_writes_nothing(store: Store) -> None:
+    job_id, pool = submit(store), Pool()
+    with job_workers(store, pool) as here:
+        soon(lambda: pool.in_work == 1)
+        (lease,) = store.leases.renew(here.holder, lease_s=PATIENCE)
+        assert store.leases.release(lease, "as another worker would")
+        (claim,) = store.leases.claim("another", 1, 1, PATIENCE)
+        soon(lambda: pool.in_work == 0)
+    assert (job(store, job_id).state, job(store, job_id).attempts) == ("running", 1)
+    assert store.leases.release(claim.lease, "still its own")
+
+
+PATIENCE = 60.0
+
+
+def test_a_lease_without_a_run_is_released(store: Store) -> None:
+    first, pool = submit(store), Pool()
+    with job_workers(store, pool) as here:
+        soon(lambda: pool.in_work == 1)
+        job_id = submit(store, key_id="other", deadline_at=time.time() + PATIENCE)
+        soon(lambda: "started" in kinds(store, job_id))
+        store.leases.claim(here.holder, 1, 9, PATIENCE)
+        pool.may_run.set()
+        assert {ended(store, name).state for name in (first, job_id)} == {"succeeded"}
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OptionError("solver: x cannot do y"), "solver: x cannot do y"),
+        (KeyError("x"), "memplan: failed; its log says where"),
+    ],
+)
+def test_what_cannot_be_solved_fails_with_a_sentence(
+    store: Store, ready: Pool, error: Exception, sentence: str
+) -> None:
+    job_id, ready.error = submit(store), error
+    with job_workers(store, ready):
+        found = ended(store, job_id)
+    assert (found.state, found.error) == ("failed", sentence)
+
+
+@pytest.mark.parametrize("error", [NoAnswerError("plan: no answer came"), LostWorkersError("plan: no answer came")])
+def test_a_job_without_an_answer_waits_again_with_more_patience_before_it_fails(
+    store: Store, ready: Pool, error: Exception
+) -> None:
+    job_id, ready.error = submit(store), error
+    with job_workers(store, ready):
+        found = ended(store, job_id)
+    assert (found.state, found.attempts, found.error) == ("failed", MOST_ATTEMPTS + 1, "plan: no answer came")
+    assert kinds(store, job_id).count("retried") == MOST_ATTEMPTS
+    assert [task.grace_s for task in ready.tasks] == [3.0, 6.0, 12.0, 24.0]
+
+
+def test_a_deterministic_job_starts_anew(store: Store, ready: Pool) -> None:
+    job_id = submit(store, deterministic=True)
+    (claim,) = store.leases.claim("before", 1, 1, PATIENCE)
+    store.leases.release(claim.lease, "its worker stopped", pack_plan(LOOSE))
+    with job_workers(store, ready):
+        assert ended(store, job_id).plan_status == "optimal"
+    plan = unpack_plan(store.jobs.plan(job_id) or b"")
+    assert (plan.reproducible, plan.wall_time_s) == (True, None)
+
+
+def test_a_deadline_bounds_the_time_limit(store: Store, ready: Pool) -> None:
+    job_id = submit(store, deadline_at=time.time() + 2.0)
+    with job_workers(store, ready):
+        ended(store, job_id)
+    limit_s = ready.tasks[0].limit_s
+    assert limit_s is not None
+    assert 0 < limit_s <= 2.0
+
+
+def test_a_known_plan_is_an_answer_and_a_start(store: Store, ready: Pool) -> None:
+    with job_workers(store, ready):
+        first, again = (ended(store, submit(store)) for _ in range(2))
+    assert (first.plan_status, again.plan_status) == ("optimal", "optimal")
+    assert [task.arguments[2] is None for task in ready.tasks] == [True, False]
+
+
+@pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+@pytest.mark.slow
+def test_a_job_that_ends_while_the_database_is_away_is_written_when_it_is_back(tmp_path: Path) -> None:
+    def check(server: PostgreSQL, store: Store) -> None:
+        job_id, pool = submit(store), Pool()
+        with job_workers(store, pool):
+            soon(lambda: pool.in_work == 1)
+            server.kill()
+            pool.may_run.set()
+            soon(lambda: pool.in_work == 0)
+            server.start()
+            assert ended(store, job_id).state == "succeeded"
+        assert kinds(store, job_id)[-1] == "finished"
+
+    with postgresql(is_safe=True) as server, closing(Store.open(server.url(), tmp_path)) as store:
+        check(server, store)
+
+
+def test_two_workers_share_the_jobs_and_run_none_twice(store: Store) -> None:
+    names, here, there = [submit(store) for _ in range(30)], Pool(), Pool()
+    here.may_run.set()
+    there.may_run.set()
+    with job_workers(store, here, workers=2), job_workers(store, there, workers=2):
+        assert all(ended(store, name).attempts == 1 for name in names)
+    assert len(here.tasks) + len(there.tasks) == 30
+    assert all(kinds(store, name)[-1] == "finished" for name in names)

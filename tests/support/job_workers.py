@@ -1,0 +1,110 @@
+"""Workers of jobs for tests: real ones, on a store of their own, with a pool that does as it is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from memplan.api.http.job_requests import new_job
+from memplan.api.jobs.planning import JobPlan
+from memplan.api.jobs.serialization import pack_plan
+from memplan.api.jobs.workers import JobWorkers, LeaseTimes
+from memplan.api.metrics import Metrics
+from memplan.api.options import Options
+from memplan.api.settings import Settings
+from memplan.api.store.job import StoredJob
+from memplan.api.store.store import Store
+from memplan.api.store.tables.arrivals import JobLimits
+from memplan.api.workers.pool import ChildPool
+from memplan.api.workers.task import Task, TaskControl
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+PROBLEM = Problem.model_validate(
+    {"buffers": [{"id": "a", "size": 10, "start": 0, "end": 3}, {"id": "b", "size": 20, "start": 2, "end": 5}]}
+)
+LOOSE = Plan.model_validate(
+    {
+        "peak": 40,
+        "lower_bound": 30,
+        "placements": [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 20}],
+        "solver": "test",
+    }
+)
+"""A plan of it that is not the best."""
+LOOSELY = {"peak": 40, "lower_bound": 30, "gap": 1 / 3, "solver": "test"}
+PATIENCE_S = 20.0
+
+
+@dataclass
+class Pool:
+    """A pool whose tasks run in this process when they may; one that is cancelled before has the loose plan."""
+
+    may_run: threading.Event = field(default_factory=threading.Event)
+    error: Exception | None = None
+    tasks: list[Task] = field(default_factory=list)
+    in_work: int = 0
+    most_at_once: int = 0
+
+    def run(self, task: Task, report: Callable[[list[Any], Any], None], cancelled: threading.Event) -> Any:
+        self.tasks.append(task)
+        report([dict(LOOSELY) | {"elapsed_s": 0.1}] * 2, pack_plan(LOOSE))
+        self.in_work += 1
+        self.most_at_once = max(self.most_at_once, self.in_work)
+        try:
+            while not self.may_run.wait(0.01):
+                if cancelled.is_set():
+                    return JobPlan(pack_plan(LOOSE), was_cancelled=True, facts=LOOSELY, record=None)
+        finally:
+            self.in_work -= 1
+        if self.error is not None:
+            raise self.error
+        return task.run(TaskControl(task.due(), cancelled), *task.arguments)
+
+
+@contextmanager
+def job_workers(store: Store, pool: Pool, workers: int = 1, lease_s: float = PATIENCE_S) -> Iterator[JobWorkers]:
+    """Run workers of jobs until the block ends."""
+    settings, times = Settings(workers=workers), LeaseTimes(lease_s, renew_s=0.05)
+    found = JobWorkers(store, settings, Metrics(), cast(ChildPool, pool), times)
+    found.start()
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def submit(store: Store, deterministic: bool = False, **said: object) -> str:
+    """Submit the problem; return the job's id."""
+    options = Options.model_validate({"time_limit_s": 5.0, "deterministic": deterministic})
+    return store.arrivals.add(new_job(PROBLEM, options, **said), JobLimits(jobs=100)).id
+
+
+def job(store: Store, job_id: str) -> StoredJob:
+    """Return a job, which is there."""
+    found = store.jobs.find(job_id)
+    assert found is not None
+    return found
+
+
+def kinds(store: Store, job_id: str) -> list[str]:
+    """Return what happened to a job."""
+    return [event.kind for event in store.events.after(job_id, 0)]
+
+
+def soon(is_so: Callable[[], bool]) -> None:
+    """Wait until it is so."""
+    give_up = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < give_up, "it has not come to be"
+        time.sleep(0.01)
+
+
+def ended(store: Store, job_id: str) -> StoredJob:
+    """Return a job once it has ended."""
+    soon(lambda: job(store, job_id).finished_at is not None)
+    return job(store, job_id)
