@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from math import inf
 from typing import Any, TypeVar
 
 from memplan.api.jobs.planning import plan_job
@@ -22,7 +21,7 @@ from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task
 from memplan.planner.errors import InputError, MemplanError
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.deadline import NEVER
 
 T = TypeVar("T")
 AGAIN_S = 1.0
@@ -93,13 +92,13 @@ class JobRun:
 
     @property
     def _limit_s(self) -> float:
-        at = self._claim.job.deadline_at
-        return min(self._claim.time_limit_s, inf if at is None else max(_LEAST_S, at - time.time()))
+        limit_s, at = self._claim.time_limit_s, self._claim.job.deadline_at
+        return limit_s if at is None else min(limit_s, max(_LEAST_S, at - time.time()))
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         grace_s = _GRACE_S * 2 ** (self._claim.job.attempts - 1)
         kind, limit_s = self._claim.job.kind, self._limit_s
-        task = Task(function, arguments, kind, Deadline.after(inf), limit_s=limit_s, grace_s=grace_s)
+        task = Task(function, arguments, kind, NEVER, limit_s=limit_s, grace_s=grace_s)
         return self._pool.run(task, self._report, self.cancelled)
 
     def _ended(self, answer: PackedPlan | None, was_cancelled: bool, facts: Any) -> JobOutcome | None:
