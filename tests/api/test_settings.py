@@ -68,7 +68,6 @@ SECRET = "hunter2-and-" + "more" * 8
             f"postgresql://me:{SECRET}@here:port/x",
             "must be postgresql://USER:PASSWORD@HOST:PORT/NAME, escaped as URLs are",
         ),
-        ("SCHEDULER", "here:8786", "must begin with tcp:// or tls://"),
         ("ADMIN_KEY", "hunter2", "must be at least 32 visible ASCII characters"),
         ("LOG_FORMAT", "xml", "must be 'text' or 'json', got \"xml\""),
         ("WORKERS", "-1", 'must be at least 0, got "-1"'),
