@@ -18,9 +18,9 @@ from pathlib import Path
 
 from lab.support.cases import run_cases
 from memplan.capabilities.capability import Control
-from memplan.capabilities.shapes.for_all_values import planned
 from memplan.capabilities.shapes.limits import SymbolLimits, bound_at
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
+from memplan.capabilities.shapes.search.search import planned
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.planner.symbols.comparing import samples

@@ -13,9 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from memplan.capabilities.capability import Control
-from memplan.capabilities.shapes.for_all_values import planned
 from memplan.capabilities.shapes.search.certificate import within
-from memplan.capabilities.shapes.search.search import Planned
+from memplan.capabilities.shapes.search.search import Planned, planned
 from memplan.capabilities.shapes.shapes import ShapesOptions
 from memplan.planner.errors import InputError
 from memplan.planner.symbols.comparing import samples

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -11,10 +10,11 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.question import Question
-from memplan.capabilities.shapes.for_all_values import Curve, curves, planned
+from memplan.capabilities.shapes.curves import Curve, curves
 from memplan.capabilities.shapes.limits import ShapesLimits, check_limits, limits_of
 from memplan.capabilities.shapes.offset_programs import UNPROVED, OffsetProgram, Proof
 from memplan.capabilities.shapes.program_source import SOURCES
+from memplan.capabilities.shapes.search.search import planned
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
 from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.capabilities.shapes.verify_shapes import (
@@ -100,7 +100,7 @@ def shapes(
     running = control.begun(options)
     problem = read_sizes(problem, options)
     if verify is not None:
-        checked = verify_shapes(problem, verify, time.monotonic() + running.left_s)
+        checked = verify_shapes(problem, verify, running.deadline.at)
         return ShapesAnswer(
             status=checked.status, symbols=problem.symbols, alignment=problem.alignment, verified=checked
         )

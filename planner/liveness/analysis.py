@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, get_args
 
 from memplan.planner.errors import OperationsError, shown
-from memplan.planner.liveness.expansion import MAX_EXPANDED, expand
+from memplan.planner.liveness.expansion import expand
 from memplan.planner.liveness.facts import (
     Analysis,
     Event,
@@ -36,13 +36,13 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
 
 
-def analyse(operations: Operations, reading: Reading | None = None, *, most: int = MAX_EXPANDED) -> Analysis:
+def analyse(operations: Operations, reading: Reading | None = None) -> Analysis:
     """Return the problem that operations pose, read by usage and nested by default, and what is known of it.
 
-    Nothing is solved. Raises OperationsError for more than `most` steps and buffers, and for uses outside of scopes.
+    Nothing is solved. Raises OperationsError for too many steps and buffers, and for uses outside of scopes.
     """
     reading = reading or Reading()
-    timeline = expand(operations, most=most)
+    timeline = expand(operations)
     alive = list(lifetimes(timeline, reading))
     load = _load(timeline, alive, reading.way)
     functions = tuple(_functions(operations, timeline, alive, reading.way))
@@ -63,9 +63,9 @@ def analyse(operations: Operations, reading: Reading | None = None, *, most: int
     )
 
 
-def problem_of(operations: Operations, reading: Reading | None = None, *, most: int = MAX_EXPANDED) -> Problem:
+def problem_of(operations: Operations, reading: Reading | None = None) -> Problem:
     """Return the problem that operations pose, and nothing else; as `analyse` does."""
-    return pose(operations, expand(operations, most=most), reading or Reading())
+    return pose(operations, expand(operations), reading or Reading())
 
 
 def pose(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:

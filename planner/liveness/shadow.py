@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memplan.planner.errors import MAX_SHOWN, PlanError, shown
-from memplan.planner.liveness.expansion import MAX_EXPANDED, expand
+from memplan.planner.liveness.expansion import expand
 from memplan.planner.liveness.timeline import (
     NOWHERE,
     Action,
@@ -73,13 +73,13 @@ class _Memory:
         return other.lost.keys() <= self.lost.keys() and not (other.written & ~self.written).any()
 
 
-def shadow(operations: Operations, plan: Plan, *, most: int = MAX_EXPANDED) -> tuple[Clobber, ...]:
+def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
     """Return every buffer that some statement may find overwritten; none for a plan that the operations can run on.
 
     Inputs and outputs that the plan does not place, and all constants, are elsewhere. An alias lies where its buffer
     is. Raises PlanError for a plan that does not place what the operations use, or places what they do not have.
     """
-    timeline = expand(operations, most=most)
+    timeline = expand(operations)
     return tuple(_Execution(timeline, _places(timeline, plan)).run())
 
 

@@ -46,10 +46,9 @@ def box_of(space: Space) -> dict[str, tuple[int, int | None]]:
 
 @dataclass
 class Comparer:
-    """Comparisons in one space; what was proved, or not, is remembered. `unbounded` forgets the largest values."""
+    """Comparisons in one space; what was proved, or not, is remembered."""
 
     space: Space
-    unbounded: bool = False
     _expanded: dict[tuple[Monomial, Case], Exact] = field(default_factory=dict)
     _known: dict[Key, bool] = field(default_factory=dict)
     _frames: dict[tuple[Monomial, ...], Frame] = field(default_factory=dict)
@@ -59,8 +58,7 @@ class Comparer:
     @property
     def box(self) -> Box:
         """The steps for which is compared."""
-        box = box_of(self.space)
-        return {name: (low, None) for name, (low, _) in box.items()} if self.unbounded else box
+        return box_of(self.space)
 
     def never_above(self, left: Polynomial, right: Polynomial) -> bool:
         """True where `left <= right` is proved for all values."""
@@ -81,7 +79,7 @@ class Comparer:
             inner = (self.space.atoms.get(name) for name in sorted(names([polynomial])))
             if all(not isinstance(atom, Floor) or self._is_plain(atom.inner) for atom in inner):
                 return True
-        spread = None if self.unbounded else self.space.spread(polynomial)
+        spread = self.space.spread(polynomial)
         return spread is not None and spread[0] >= 0
 
     def lower(self, polynomial: Polynomial) -> list[Exact]:

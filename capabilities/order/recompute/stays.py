@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from memplan.capabilities.order.search.parts import rows_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.tables import F64, Flags
+from memplan.solvers.kernels.tables import Flags
 
 _MOST_COST = 2**60
 _FEW = 2
@@ -20,15 +19,6 @@ _FEW = 2
 _NO_FLAG = np.zeros(1, dtype=np.int64)
 _STEPS = 8
 """A program may become so many times as long."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tries:
-    """What came of each change of the drops: peaks in bytes (-1: too long), costs, and bytes above a budget."""
-
-    peak: I64
-    cost: I64
-    excess: F64
 
 
 class Stays:
@@ -118,20 +108,16 @@ class Stays:
                     until[at[v]] = min(until[at[v]], *later)
         return until
 
-    def try_changes(self, is_dropped: Flags, changes: Sequence[Sequence[int]], budget: int) -> Tries:
+    def run(self, is_dropped: Flags) -> list[int]:
+        """Return the operations, by their positions in the graph, as they run with these drops; empty if too many."""
+        table = self.try_changes(is_dropped, [()], 0)
+        return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
+
+    def try_changes(self, is_dropped: Flags, changes: Sequence[Sequence[int]], budget: int) -> Replay:
         """Try each change of the drops by itself: it turns the stays that it names.
 
         Where time runs out among many, the peaks of the rest are -1.
         """
-        table, _ = self._replayed(is_dropped, changes, budget)
-        return Tries(table.peak, table.cost, table.excess)
-
-    def run(self, is_dropped: Flags) -> list[int]:
-        """Return the operations, by their positions in the graph, as they run with these drops; empty if too many."""
-        table, steps = self._replayed(is_dropped, [()], 0)
-        return [self.order[k] for k in table.run[: max(steps, 0)].tolist()]
-
-    def _replayed(self, is_dropped: Flags, changes: Sequence[Sequence[int]], budget: int) -> tuple[Replay, int]:
         first, rows = rows_of(changes)
         run, delta, tensor, wanted = self._scratch
         table = Replay(
@@ -152,4 +138,4 @@ class Stays:
         )
         replay_drops(self._program, Reference(table))
         self.work += int(table.answer[1])
-        return table, int(table.answer[0])
+        return table

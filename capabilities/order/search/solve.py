@@ -13,7 +13,7 @@ from memplan.capabilities.order.answer import CutWitness, ExhaustionWitness, Ord
 from memplan.capabilities.order.options import TIME_LIMIT_S
 from memplan.capabilities.order.search.allowance import WORK_PER_S, Allowance, allowance
 from memplan.capabilities.order.search.cuts import Cut
-from memplan.capabilities.order.search.macros import MacroGraph, macro_graph
+from memplan.capabilities.order.search.macros import macro_graph
 from memplan.capabilities.order.search.part_search import PartSearch, RefusedBudget
 from memplan.capabilities.order.search.parts import parts_of
 from memplan.capabilities.order.search.regions import OrderedRegions, with_regions_ordered
@@ -112,11 +112,22 @@ class OrderSearch:
         self._starts = [list(range(len(graph.ops))), breadth_first(graph), depth_first(graph)]
         self._start_peaks = [peak_of(graph, start) for start in self._starts]
         self._reduced = macro_graph(graph)
-        self._searches = _searches(self._reduced, self._starts, left)
+        ranks = [{v: k for k, v in enumerate(self._reduced.order_of(start))} for start in self._starts]
+        self._searches: list[PartSearch] = []
+        for part in parts_of(self._reduced):
+            # The starts as far as they are about the part.
+            orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
+            self._searches.append(PartSearch(self._reduced, part, orders, left))
 
     def run(self) -> None:
-        """Search until the peak is proved to be the least, or the allowance is used up."""
-        _search(self._searches, self._left)
+        """Work on the part with the largest peak, until that is proved to be the least or the allowance is used up."""
+        while self._searches and not self._left.is_over:
+            floor = self.bound
+            highest = max(self._searches, key=lambda search: search.peak)
+            # No other part can be higher than this one's proof, so what is open in them does not matter.
+            if not highest.is_open(floor):
+                return
+            highest.advance(floor)
 
     def best(self) -> tuple[int, ...]:
         """Return the best order, checked; raises InvalidPlanError for one that the check rejects."""
@@ -167,30 +178,6 @@ class OrderSearch:
 
     def _operations(self, members: Iterable[list[int]]) -> list[int]:
         return self._reduced.operations_of(v for row in members for v in row)
-
-
-def _searches(reduced: MacroGraph, starts: list[list[int]], left: Allowance) -> list[PartSearch]:
-    """Return a search for each part, with the given orders as far as they are about it."""
-    ranks = []
-    for start in starts:
-        order = reduced.order_of(start)
-        ranks.append({v: k for k, v in enumerate(order)})
-    searches = []
-    for part in parts_of(reduced):
-        orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
-        searches.append(PartSearch(reduced, part, orders, left))
-    return searches
-
-
-def _search(searches: list[PartSearch], left: Allowance) -> None:
-    """Work on the part with the largest peak, until that is proved or the time is over."""
-    while searches and not left.is_over:
-        floor = max(search.bound for search in searches)
-        highest = max(searches, key=lambda search: search.peak)
-        # No other part can be higher than this one's proof, so what is open in them does not matter.
-        if not highest.is_open(floor):
-            return
-        highest.advance(floor)
 
 
 def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -15,10 +15,14 @@ from memplan.capabilities.shapes.search.any_sizes import order_for_any_sizes
 from memplan.capabilities.shapes.search.certificate import Verdict, load_forms, within
 from memplan.capabilities.shapes.search.programs import program_of
 from memplan.capabilities.shapes.search.stacking import Order, first_fit, order_of, peaks
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.polynomials import Polynomial
-from memplan.planner.symbols.problem import Rows, Sized
+from memplan.planner.symbols.problem import Rows, Sized, SymbolicProblem, compiled
 from memplan.planner.symbols.space import Values
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 
 SAMPLES = 256
 CORNERS = 27
@@ -35,8 +39,8 @@ PROVING = 0.25
 """The part of the search in which proofs are tried, for the values that refute them."""
 RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
 """The distances from the bound that are tried to be proved, the least first."""
-PlanAlone = Callable[[NDArray[np.int64], float], NDArray[np.int64] | None]
-"""Sizes and seconds to the offsets of a good plan of these sizes, or None where there is none in time."""
+PLANNING = 0.93
+"""The part of the time in which plans are looked for and proved; in the rest they are verified."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,20 +56,17 @@ class Planned:
     proof: Proof
 
 
-def search(
-    sized: Sized, *, most: int, deadline: float, plan_alone: PlanAlone, is_over: Callable[[], bool] = lambda: False
-) -> Planned:
-    """Return at most `most` programs, with what is proved of them, by a time of the monotonic clock."""
-    return _Search(sized, most, deadline, plan_alone, is_over).result()
+def planned(problem: SymbolicProblem, most: int, running: Control) -> Planned:
+    """Look for at most `most` offset programs in the time of a call; raises ProblemError for wrong sizes."""
+    return _Search(compiled(problem), most, running, time.monotonic() + PLANNING * running.left_s).result()
 
 
 @dataclass
 class _Search:
     sized: Sized
     most: int
+    control: Control
     deadline: float
-    plan_alone: PlanAlone
-    is_over: Callable[[], bool]
     points: list[Values] = field(default_factory=list)
     orders: dict[Order, NDArray[np.float64]] = field(default_factory=dict)
     programs: dict[Order, OffsetProgram] = field(default_factory=dict)
@@ -128,11 +129,21 @@ class _Search:
             if at not in self.planned:
                 self.planned.add(at)
                 left_s = min(1.0, self.deadline - time.monotonic())
-                offsets = self.plan_alone(self.sizes[:, at], left_s) if left_s > 0 else None
+                offsets = self._offsets_at(at, left_s) if left_s > 0 else None
                 if offsets is not None:
                     self._add(order_of(self.sized, offsets))
                 return True
         return False
+
+    def _offsets_at(self, at: int, left_s: float) -> NDArray[np.int64] | None:
+        """Return the offsets of a good plan of the sizes at a value, or None where there is none in time."""
+        rows = zip(self.sizes[:, at].tolist(), self.sized.problem.buffers, strict=True)
+        buffers = [Buffer(id=i, size=size, start=row.start, end=row.end) for i, (size, row) in enumerate(rows)]
+        plan = solve(Problem(buffers=buffers), time_limit_s=left_s)
+        if not plan.placements:
+            return None
+        offsets = {placement.id: placement.offset for placement in plan.placements}
+        return np.array([offsets[i] for i in range(len(buffers))], np.int64)
 
     def _first_fits(self) -> Iterator[Order]:
         """Yield the orders of first fits at corners: by size, by size and life, by life."""
@@ -145,7 +156,7 @@ class _Search:
                 yield order_of(sized, first_fit(sized, np.asarray(ranks, np.float64), size))
 
     def _is_late(self, until: float) -> bool:
-        return time.monotonic() > until or self.is_over()
+        return time.monotonic() > until or self.control.is_over
 
     # What is known
 

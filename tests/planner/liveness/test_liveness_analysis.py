@@ -9,6 +9,7 @@ import pytest
 from memplan.planner.errors import OperationsError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness import Reading, analyse, problem_of
+from memplan.planner.liveness.expansion import expand
 from memplan.planner.operations.operations import Operations, operations_from
 from tests.support.programs import call, choice, function, loop, op, program
 
@@ -214,7 +215,7 @@ def test_no_program_expands_without_end() -> None:
     chain = {f"f{k}": function(call(f"f{k + 1}"), op("-> t"), t=1) for k in range(300)} | {"f300": function(op())}
     assert len(problem_of(program(function(call("f0")), **chain)).buffers) == 300
     with pytest.raises(OperationsError, match="must call each other less deeply"):
-        problem_of(program(function(call("f0")), **chain), most=5000)
+        expand(program(function(call("f0")), **chain), most=5000)
 
 
 def test_branches_and_loops_lie_in_each_other_a_hundred_deep_and_no_deeper() -> None:
