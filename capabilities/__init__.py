@@ -13,8 +13,6 @@ MODULES = {
     "liveness": "liveness.liveness",
     "compare": "compare.compare",
     "convert": "convert.convert",
-    "objects": "plan.objects",
-    "heaps": "plan.heaps",
     "shapes": "shapes.shapes",
 }
 """From the name of a capability to the module of this package that has it as `CAPABILITY`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
@@ -33,7 +33,8 @@ class Selection:
 
         Raises OptionError for names that the answer has not.
         """
-        known = answer.model_json_schema(mode="serialization")["properties"]
+        models = get_args(answer) or (answer,)
+        known = {name: None for model in models for name in model.model_json_schema(mode="serialization")["properties"]}
         names = [name.strip() for text in fields for name in text.split(",")]
         wanted = _known("fields", (name for name in names if name[:1] != "-"), known)
         others = (name for text in omit for name in text.split(","))

@@ -26,12 +26,7 @@ from memplan.capabilities.order.answer import Recomputed as Recomputed
 from memplan.capabilities.order.options import OrderOptions as OrderOptions
 from memplan.capabilities.order.order import order as order
 from memplan.capabilities.order.search.solve import order_operations as order_operations
-from memplan.capabilities.plan.heaps import HeapsAnswer as HeapsAnswer
-from memplan.capabilities.plan.heaps import HeapsOptions as HeapsOptions
-from memplan.capabilities.plan.heaps import heaps as heaps
 from memplan.capabilities.plan.objects import ObjectsAnswer as ObjectsAnswer
-from memplan.capabilities.plan.objects import ObjectsOptions as ObjectsOptions
-from memplan.capabilities.plan.objects import objects as objects
 from memplan.capabilities.plan.plan import PlanOptions as PlanOptions
 from memplan.capabilities.plan.plan import plan as plan
 from memplan.capabilities.plan.plan import solve as solve

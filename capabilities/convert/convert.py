@@ -8,7 +8,7 @@ from typing import Any
 
 from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.convert.answer import Converted, RuntimeArena, WrittenFile, lines, write
-from memplan.capabilities.convert.options import MODELS, PROGRAMS, TFLITE, ConvertOptions
+from memplan.capabilities.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
 from memplan.capabilities.convert.source import facts_of_source, program_of, with_program
 from memplan.capabilities.inputs import FILE, PLAN, Base64, problem_json
 from memplan.capabilities.plan.planning import planned
@@ -60,17 +60,23 @@ def convert(
     if target in PROGRAMS:
         return with_program(reader.imported, found, target)
     if target != "json":
-        data = _integer_program(problem, target) if target in MODELS else FORMATS[target].write_problem(problem)
-        return found.model_copy(update={"files": (WrittenFile.with_data("", data),)})
+        return found.model_copy(update={"files": (WrittenFile.with_data("", _text(problem, target)),)})
     its = program_of(file, reader.imported) if options.program else {}
     return found.model_copy(update={"problem": problem, **its})
 
 
-def _integer_program(problem: Problem, target: str) -> bytes:
-    # The libraries behind it take longer to import than most commands take to run.
-    from memplan.solvers.mip.model_file import write_model
+def _text(problem: Problem, target: str) -> bytes:
+    """Write a problem as a file of another format; raises InputError where that cannot say all of it."""
+    if target in MODELS:
+        # The libraries behind it take longer to import than most commands take to run.
+        from memplan.solvers.mip.model_file import write_model
 
-    return write_model(problem, f".{target}")
+        return write_model(problem, f".{target}")
+    if target == OBJECTS:
+        from memplan.planner.objects import of_problem
+
+        return of_problem(problem).model_dump_json(exclude_none=True).encode() + b"\n"
+    return FORMATS[target].write_problem(problem)
 
 
 def _as_bytes(file: bytes | Problem) -> bytes:

@@ -23,7 +23,9 @@ PROGRAMS = ("graph", "operations")
 TFLITE = "tflite"
 MODELS = ("lp", "mps")
 """The integer program of a problem, to be read, or solved elsewhere."""
-TARGETS = (*formats.FORMATS, *PROGRAMS, *MODELS, *EXPORTERS)
+OBJECTS = "objects"
+"""A problem of shared objects, which `plan` answers with objects."""
+TARGETS = (*formats.FORMATS, *PROGRAMS, OBJECTS, *MODELS, *EXPORTERS)
 
 if TYPE_CHECKING:
     Target = str

@@ -7,24 +7,25 @@ that fewer are proved not to be enough. At last each heap is planned by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from math import lcm
 from typing import Any
 
 import numpy as np
 
 from memplan.planner.bounds.lower_bound import live_bytes
-from memplan.planner.errors import InvalidPlanError, ProblemError, shown
+from memplan.planner.errors import InvalidPlanError, OptionError, ProblemError, shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.plan import Plan, PoolUse
+from memplan.planner.model.plan import Heaps, Plan, PoolUse
 from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 
-Solve = Callable[[Problem, float, Mapping[str, Any]], Plan]
-"""Plans a problem in a part of the time that is left, with options of its own."""
+Dealt = Mapping[int | str, tuple[int, int]]
+"""The heap of each buffer, and its offset there."""
 _MOST_LIVE_SETS = 200
 """The heaviest live sets whose bin packing bounds the heaps; lighter ones need no more on any file."""
 _WALLS, _POOLS = 0.3, 0.5
@@ -33,60 +34,65 @@ _ABOVE = 8
 """The numbers of heaps that are tried from the bound on, before the walls' plan is good enough."""
 
 
-@dataclass(frozen=True)
-class FoundHeaps:
-    """A plan in heaps, as a problem of one pool for each; no plan has fewer than `least_heaps`, or `least_bytes`."""
-
-    problem: Problem
-    plan: Plan
-    least_heaps: int
-    least_bytes: int
-
-    @property
-    def used(self) -> list[int]:
-        """The bytes of each heap."""
-        return [pool.used or 0 for pool in self.plan.pools]
+def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
+    """Return the problem that a plan in heaps is of, whose pools are the heaps; any other plan's as it is."""
+    if plan.heaps is None:
+        return problem
+    alignment = problem.pools[0].alignment
+    pools = [{"name": pool.name, "size": pool.size, "alignment": alignment} for pool in plan.pools]
+    return _changed(problem, buffers=_rows(problem), pools=pools)
 
 
-def in_heaps(problem: Problem, size: int, solve: Solve) -> FoundHeaps:
-    """Plan a problem of one pool in heaps of at most `size` bytes; raises ProblemError."""
+def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
+    """Plan a problem of one pool in heaps of at most so many bytes each: the fewest, then few bytes in all.
+
+    The pools of the plan are the heaps. For devices that bind no buffer above a limit, and allocators that find no
+    larger piece. Raises OptionError and ProblemError.
+    """
+    if len(problem.pools) > 1:
+        raise OptionError(f"heap_limit: must be for problems of one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
     if extra := extra | ({"together"} if problem.together else set()):
         raise ProblemError(f"heaps: must be of a problem without {', '.join(sorted(extra))}")
     table = problem.buffers
-    if (largest := int(table.size.max(initial=0))) > size:
-        i = int(table.size.argmax())
-        raise ProblemError(
-            f"heap_limit: must be at least the largest buffer ({shown(table.ids[i])}: {largest}), got {size}"
-        )
+    if (largest := int(table.size.max(initial=0))) > limit:
+        name = shown(table.ids[int(table.size.argmax())])
+        raise ProblemError(f"heap_limit: must be at least the largest buffer ({name}: {largest}), got {limit}")
     least_bytes = max((load for _, load in live_bytes(instance)), default=0)
-    least = max([1, -(-least_bytes // size), *_bins(instance, size)])
+    least = max([1, -(-least_bytes // limit), *_bins(instance, limit)])
     steps = lcm(problem.pools[0].alignment, *set(table.alignment.tolist()))
-    pitch = size // steps * steps
+    pitch = limit // steps * steps
     gap = least * pitch / max(1, least_bytes) - 1
-    best = _behind_walls(problem, pitch, f"{max(0.0, 100 * gap):.4f}%", solve) if largest <= pitch else None
-    tried = range(least, least + _ABOVE if best is None else 1 + max(best.values()))
+    best = _behind_walls(problem, pitch, f"{max(0.0, 100 * gap):.4f}%", control) if largest <= pitch else None
+    tried = range(least, least + _ABOVE if best is None else 1 + max(heap for heap, _ in best.values()))
     for count in tried:
-        found = solve(_with_pools(problem, size, count, instance), _POOLS, {"accept": "fit", "profile": "size"})
-        if found.placements:
+        pools = _with_pools(problem, limit, count, instance)
+        plan = _part(pools, control, _POOLS, accept="fit", profile="size")
+        if plan.placements:
             number = {f"heap {k + 1}": k for k in range(count)}
-            best = {each.id: number[each.pool] for each in found.placements}
+            best = {each.id: (number[each.pool], each.offset) for each in plan.placements}
             break
-        if found.status != "infeasible":
+        if plan.status != "infeasible":
             break
         least = count + 1
     if best is None:
         raise ProblemError(f"heaps: none were found in the time, up to {tried[-1]} of them")
-    return _planned(problem, best, size, solve, (least, least_bytes))
+    return _heap_by_heap(problem, best, Heaps(limit=limit, least=least), least_bytes, control)
 
 
-def _behind_walls(problem: Problem, size: int, accept: str, solve: Solve) -> dict[int | str, int] | None:
-    """Return the heap of each buffer in a plan of one pool with walls."""
+def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
+    """Plan a problem in a share of the time that is left."""
+    within = control.child(share)
+    return solve(problem, time_limit_s=within.left_s, **options, control=within.searching())
+
+
+def _behind_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
+    """Return the heap and the offset of each buffer in a plan of one pool with walls."""
     rows = [row if "alias_of" in row else row | {"no_cross": size} for row in _rows(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
-    plan = solve(_changed(problem, buffers=rows, pools=[pool]), _WALLS, {"accept": accept})
-    return {each.id: each.offset // size for each in plan.placements} if plan.placements else None
+    plan = _part(_changed(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
+    return {each.id: divmod(each.offset, size) for each in plan.placements} if plan.placements else None
 
 
 def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
@@ -102,45 +108,50 @@ def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> 
     return _changed(problem, buffers=rows, pools=[pool | {"name": f"heap {k + 1}"} for k in range(count)])
 
 
-def _planned(
-    problem: Problem, heap_of: Mapping[int | str, int], size: int, solve: Solve, least: tuple[int, int]
-) -> FoundHeaps:
+def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
     """Plan each heap by itself, and return all of them, the fullest first; raises InvalidPlanError."""
-    plans: list[Plan] = []
-    alignment = problem.pools[0].alignment
-    for heap in sorted(set(heap_of.values())):
-        kept = {name for name, each in heap_of.items() if each == heap}
-        rows = [row for row in _rows(problem) if row["id"] in kept]
-        pairs = [pair for pair in problem.conflicts if kept.issuperset(pair)]
-        own = Problem(buffers=rows, conflicts=pairs, pools=[{"name": "heap", "size": size, "alignment": alignment}])
-        plans.append(solve(own, 1 / (1 + len(set(heap_of.values())) - len(plans)), {}))
-    plans.sort(key=lambda plan: -(plan.peak or 0))
-    whole = _changed(
-        problem,
-        buffers=_rows(problem),
-        pools=[{"name": f"heap {k + 1}", "size": size, "alignment": alignment} for k in range(len(plans))],
+    alignment, sizes = (
+        problem.pools[0].alignment,
+        dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True)),
     )
-    rows = [
-        {"id": each.id, "pool": f"heap {k + 1}", "offset": each.offset}
-        for k, plan in enumerate(plans)
-        for each in plan.placements
-    ]
-    at = {row["id"]: row for row in rows}
-    pools = tuple(PoolUse(name=f"heap {k + 1}", used=plan.peak, size=size) for k, plan in enumerate(plans))
-    peak = sum(plan.peak or 0 for plan in plans)
-    is_best = len(plans) == least[0] and peak == least[1]
-    placed = Plan.model_validate(
+    numbers = sorted({heap for heap, _ in dealt.values()})
+    found: list[tuple[int, dict[int | str, int]]] = []
+    for left, number in zip(range(len(numbers), 0, -1), numbers, strict=True):
+        offsets = {name: offset for name, (heap, offset) in dealt.items() if heap == number}
+        rows = [row for row in _rows(problem) if row["id"] in offsets]
+        pairs = [pair for pair in problem.conflicts if offsets.keys() >= set(pair)]
+        pool = {"name": "heap", "size": heaps.limit, "alignment": alignment}
+        plan = _part(Problem(buffers=rows, conflicts=pairs, pools=[pool]), control, 1 / left)
+        if plan.placements:  # else the time is over, and what is known of the heap stays
+            offsets = {each.id: each.offset for each in plan.placements}
+        found.append((max(offset + sizes[name] for name, offset in offsets.items()), offsets))
+    found.sort(key=lambda heap: -heap[0])
+    places = {
+        name: (f"heap {k + 1}", offset) for k, (_, offsets) in enumerate(found) for name, offset in offsets.items()
+    }
+    peak = sum(used for used, _ in found)
+    is_best = len(found) == heaps.least and peak == least_bytes
+    plan = Plan.model_validate(
         {
             "status": "optimal" if is_best else "feasible",
             "peak": peak,
-            "lower_bound": least[1],
-            "pools": pools,
-            "placements": [at[name] for name in problem.buffers.ids if name in at],
+            "lower_bound": least_bytes,
+            "gap": peak / least_bytes - 1 if least_bytes else 0.0,
+            "pools": tuple(
+                PoolUse(name=f"heap {k + 1}", used=used, size=heaps.limit) for k, (used, _) in enumerate(found)
+            ),
+            "heaps": heaps,
+            "placements": [
+                {"id": name, "pool": places[name][0], "offset": places[name][1]}
+                for name in problem.buffers.ids
+                if name in places
+            ],
         }
     )
-    if violations := verify(whole, placed):
+    whole = problem_in_heaps(problem, plan)
+    if violations := verify(whole, plan):
         raise InvalidPlanError(violations[0].message)
-    return FoundHeaps(whole, with_problem(placed, whole), *least)
+    return with_problem(plan, whole)
 
 
 def _rows(problem: Problem) -> list[dict[str, Any]]:

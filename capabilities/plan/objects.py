@@ -1,4 +1,4 @@
-"""The capability `objects`: whole objects for buffers, such as textures, of the least sum, with a proof or a gap."""
+"""Whole objects for buffers, such as textures, of the least sum, with a proof or a gap."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, Literal
 
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs import object_in, problem_json, read_problem_field
+from memplan.capabilities.capability import Answer, Control
+from memplan.capabilities.inputs import object_in, problem_json, problem_subject, read_problem_field
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import FormatError, InvalidPlanError, ProblemError
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.problem import Problem
-from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, violations
+from memplan.planner.objects import ObjectsProblem, SharedObject, violations
 from memplan.solvers.objects.demands import groups
 from memplan.solvers.objects.search import search_kinds
 
@@ -25,10 +25,6 @@ _SHOWN = 20
 """The most objects in the lines for people."""
 _MOST_BUFFERS = 10_000
 """The most buffers: the first quick way, which no clock ends, and the verifier take 1 s of CPU for so many."""
-
-
-class ObjectsOptions(CapabilityOptions):
-    """Options of shared objects."""
 
 
 class ObjectsAnswer(Answer):
@@ -47,18 +43,14 @@ class ObjectsAnswer(Answer):
     ways: dict[str, int]
 
 
-def objects(
-    problem: ObjectsProblem | Problem, options: ObjectsOptions = ObjectsOptions(), control: Control = Control()
-) -> ObjectsAnswer:
+def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     """Share whole objects between buffers: no two that are alive together have the same, and the sum of sizes is small.
 
     For memory that cannot be cut by offsets, such as textures of GPUs, which have a width, a height and a kind.
     """
-    wanted = of_problem(problem) if isinstance(problem, Problem) else problem
     rows = range(len(wanted.buffers))
     if len(rows) > _MOST_BUFFERS:
         raise ProblemError(f"buffers: must be at most {_MOST_BUFFERS} for objects, got {len(rows)}")
-    running = control.begun(options)
     sweep = running.within(_SWEEP * running.left_s)
     lifetimes = [(each.start, each.end) for each in wanted.buffers]
     kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
@@ -87,7 +79,7 @@ def _object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
     return SharedObject(**size, kind=kind, buffers=tuple(problem.buffers[i].id for i in in_time))
 
 
-def lines(found: ObjectsAnswer) -> Iterator[str]:
+def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
     """Yield the objects for people, and what other ways need."""
     gap = "" if not found.gap else f", gap {found.gap:.2%}"
     bound = f"lower bound {found.lower_bound:,}{gap}, by {found.by}"
@@ -103,7 +95,8 @@ def lines(found: ObjectsAnswer) -> Iterator[str]:
         yield f"{name}: {amount:,}{more}"
 
 
-def _read(value: object) -> ObjectsProblem | Problem:
+def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
+    """Return the problem in a field of a body, of pools or of shared objects; raises InputError."""
     content = object_in(value, "problem", ProblemError)
     return ObjectsProblem.model_validate(content) if content.get("kind") == "objects" else read_problem_field(content)
 
@@ -124,44 +117,26 @@ def _json(problem: ObjectsProblem | Problem) -> Any:
 
 
 def _subject(problem: ObjectsProblem | Problem) -> Subject:
-    wanted = of_problem(problem) if isinstance(problem, Problem) else problem
-    text = wanted.model_dump_json(exclude={"name"})
-    return Subject(f"sha256:{sha256(text.encode()).hexdigest()}", wanted.name, len(wanted.buffers))
+    if isinstance(problem, Problem):
+        return problem_subject(problem)
+    text = problem.model_dump_json(exclude={"name"})
+    return Subject(f"sha256:{sha256(text.encode()).hexdigest()}", problem.name, len(problem.buffers))
 
 
-EXAMPLE: dict[str, Any] = {
-    "kind": "objects",
-    "ratio": 5,
-    "buffers": [
-        {"id": "image", "width": 224, "height": 224, "kind": "rgba16f", "start": 0, "end": 2},
-        {"id": "conv1", "width": 112, "height": 448, "kind": "rgba16f", "start": 1, "end": 3},
-        {"id": "conv2", "width": 112, "height": 224, "kind": "rgba16f", "start": 2, "end": 4},
-        {"id": "scores", "size": 4000, "start": 3, "end": 5},
-    ],
-}
-CAPABILITY = Capability(
-    objects,
-    inputs=(
-        Input(
-            "problem",
-            ObjectsProblem | Problem,
-            _read,
-            _json,
-            "A file: JSON, also of kind objects, CSV or a model, or - for standard input.",
-            from_file=_read_file,
-            subject=_subject,
-            reading=ReadOptions,
-        ),
-    ),
-    lines=lines,
-    refutes=lambda question, found: _refuted(question["problem"], found),
-    example={"problem": EXAMPLE, "options": {"time_limit_s": 5}},
-)
-
-
-def _refuted(problem: ObjectsProblem | Problem, found: ObjectsAnswer) -> str | None:
+def objects_refuted(problem: ObjectsProblem, found: ObjectsAnswer) -> str | None:
     """Return what is wrong with objects that came from elsewhere."""
-    wanted = of_problem(problem) if isinstance(problem, Problem) else problem
-    wrong = next(violations(wanted, found.objects), None)
+    wrong = next(violations(problem, found.objects), None)
     is_summed = found.total == sum(each.amount for each in found.objects)
     return wrong if wrong is not None else None if is_summed else "total: must be the sum of the objects"
+
+
+PROBLEM_OR_OBJECTS: Input[ObjectsProblem | Problem] = Input(
+    "problem",
+    Problem | ObjectsProblem,
+    read_problem_or_objects,
+    _json,
+    "A file: JSON, CSV or a model, or - for standard input.",
+    from_file=_read_file,
+    subject=_subject,
+    reading=ReadOptions,
+)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, overload
 
 from pydantic import Field
+from pydantic_core import to_json
 
 from memplan.capabilities.capability import Capability, Control, SearchOptions
-from memplan.capabilities.inputs import PLAN, PROBLEM, read_plan_field
+from memplan.capabilities.inputs import PLAN, read_plan_field
 from memplan.capabilities.plan.baseline import read_baseline_parts
+from memplan.capabilities.plan.heap_search import plan_in_heaps
+from memplan.capabilities.plan.objects import (
+    PROBLEM_OR_OBJECTS,
+    ObjectsAnswer,
+    objects_lines,
+    objects_refuted,
+    share_objects,
+)
 from memplan.capabilities.plan.planning import (
     PLAN_EXITS,
     REASON_S,
@@ -27,6 +36,8 @@ from memplan.capabilities.question import Question
 from memplan.planner.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.objects import ObjectsProblem
 from memplan.solvers.portfolio import solve as portfolio
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.search.deadline import Deadline
@@ -43,23 +54,47 @@ class PlanOptions(SearchOptions, SolveOptions):
         DEFAULT_EPS, description="With keep, how far above the best peak the plan may be: 2%, or 0.02."
     )
     least: Literal["buffers", "bytes"] = Field("buffers", description="With keep, what is to be small of what moves.")
+    heap_limit: Annotated[int, Field(ge=1, le=MAX_BYTES)] | None = Field(
+        None, description="Plan one pool in heaps of at most so many bytes each: the fewest, then few bytes in all."
+    )
 
 
+@overload
 def plan(
     problem: Problem,
     start: Plan | None = None,
     keep: Plan | None = None,
     options: PlanOptions = PlanOptions(),
     control: Control = Control(),
-) -> Plan:
+) -> Plan: ...
+
+
+@overload
+def plan(
+    problem: ObjectsProblem, *, options: PlanOptions = PlanOptions(), control: Control = Control()
+) -> ObjectsAnswer: ...
+
+
+def plan(
+    problem: Problem | ObjectsProblem,
+    start: Plan | None = None,
+    keep: Plan | None = None,
+    options: PlanOptions = PlanOptions(),
+    control: Control = Control(),
+) -> Plan | ObjectsAnswer:
     """Plan a problem: a pool and an offset for every buffer, the best found in time, with a proof or an honest gap.
 
     The plan is verified. That nothing fits is an answer, too, with the reason. With an old plan to `keep`, of this
     problem or of a similar one, as many buffers as can be stay where it has them, at a peak near the best one.
+    A problem of shared objects is answered with objects.
     """
+    running = control.begun(options)
+    if isinstance(problem, ObjectsProblem):
+        return share_objects(problem, running)
+    if options.heap_limit is not None:
+        return plan_in_heaps(problem, options.heap_limit, running)
     if keep is not None:
         return _kept(problem, keep, options, control)
-    running = control.begun(options)
 
     def report(progress: Progress) -> None:
         running.report(
@@ -161,19 +196,36 @@ KEEP = replace(
     metavar="PLAN",
     named_by_flag=True,
 )
+
+
+def is_ordinary(question: Question, options: PlanOptions) -> bool:
+    """Return True for a question about a problem of pools alone, whose plan may be one that is known already."""
+    return question.keys() == {"problem"} and isinstance(question["problem"], Problem) and options.heap_limit is None
+
+
+def _lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:
+    return plan_lines(answer) if isinstance(answer, Plan) else objects_lines(answer)
+
+
+def _refuted(question: Question, answer: Plan | ObjectsAnswer) -> str | None:
+    if isinstance(answer, Plan):
+        return plan_refuted(question, answer)
+    return objects_refuted(question["problem"], answer)
+
+
 _BUFFERS = [
     {"id": "conv1", "size": 401408, "start": 0, "end": 3},
     {"id": "conv2", "size": 200704, "start": 2, "end": 5},
 ]
-CAPABILITY = Capability(
+CAPABILITY: Capability[Any] = Capability(
     plan,
-    inputs=(PROBLEM, KEEP),
-    lines=plan_lines,
-    exit_status=plan_status,
+    inputs=(PROBLEM_OR_OBJECTS, KEEP),
+    lines=_lines,
+    exit_status=lambda answer: plan_status(answer) if isinstance(answer, Plan) else 0,
     exits=PLAN_EXITS,
     check=_check,
     progress=progress,
-    refutes=plan_refuted,
-    write=write_plan,
+    refutes=_refuted,
+    write=lambda answer: write_plan(answer) if isinstance(answer, Plan) else to_json(answer) + b"\n",
     example={"problem": {"buffers": _BUFFERS}},
 )

@@ -10,12 +10,13 @@ from pydantic_core import to_jsonable_python
 
 from memplan.capabilities import MODULES
 from memplan.capabilities.capability import Control
+from memplan.capabilities.plan.heap_search import problem_in_heaps
 from memplan.capabilities.question import Question
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import Heaps, Plan
 from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -104,13 +105,15 @@ def write_plan(plan: Plan) -> bytes:
 
 def plan_refuted(question: Question, plan: Plan) -> str | None:
     """Return why a plan is not one of the problem in a question, if so."""
-    violations = verify(question["problem"], plan)
+    violations = verify(problem_in_heaps(question["problem"], plan), plan)
     return f"plan: is not one of this problem: {violations[0].message}" if violations else None
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield the lines for people: what is known, the use of each pool, and what was kept."""
     yield headline(plan)
+    if plan.heaps is not None:
+        yield heaps_line(plan, plan.heaps)
     for pool in plan.pools if plan.peak is not None else ():
         size = "" if pool.size is None else f" of {pool.size:,}"
         bound = "" if pool.lower_bound is None else f", lower bound {pool.lower_bound:,}"
@@ -119,6 +122,13 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield from kept_lines(plan)
     for finding in plan.findings:
         yield f"warning: {finding.rule}: {finding.message}"
+
+
+def heaps_line(plan: Plan, heaps: Heaps) -> str:
+    """Say how many heaps a plan has, and whether fewer are enough."""
+    count = len(plan.pools)
+    fewest = "no fewer are enough" if count == heaps.least else f"at least {heaps.least:,} are needed"
+    return f"{count:,} heaps of at most {heaps.limit:,} bytes, {fewest}"
 
 
 def headline(plan: Plan) -> str:

@@ -10,6 +10,7 @@ from pydantic import Field
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN
 from memplan.capabilities.plan.any_plan import ANY_PLAN, PROBLEM_OF_PLAN
+from memplan.capabilities.plan.heap_search import problem_in_heaps
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.verify.again import Again, lines_of_again, solved_again
@@ -99,6 +100,7 @@ def verify(
     What the plan claims of itself must be so, too. A proof by search is not repeated; a certificate is checked. Of a
     valid plan, the answer says what decides the peak of each pool.
     """
+    problem = problem_in_heaps(problem, plan)
     found = verdict_on(problem, plan, certificate)
     if not options.places:
         found = found.model_copy(update={"places": None})

@@ -14,7 +14,7 @@ from tests.support.feature_pairs import FEATURES, Case
 
 _PLANS = 0.3
 """The part of the calls that are plans, whose way is one of its own."""
-_EXAMPLES = frozenset({"objects", "shapes"})
+_EXAMPLES = frozenset({"shapes"})
 """The capabilities whose inputs are of a kind of their own."""
 
 

@@ -115,7 +115,11 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     rows = zip(ids, map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
     # Rows by themselves, as pydantic takes twice as long; the quotes of other texts are escaped.
-    unsaid = {name for name in ("profile", "weighted", "cost_limit", "options", "findings") if not getattr(plan, name)}
+    unsaid = {
+        name
+        for name in ("profile", "weighted", "cost_limit", "options", "findings", "heaps")
+        if not getattr(plan, name)
+    }
     rest = plan.model_dump_json(exclude={"placements", *unsaid})
     return rest.replace(',"shared":', f',"placements":[{placements}],"shared":', 1).encode() + b"\n"
 

@@ -174,6 +174,13 @@ class KeptPlaces(PlanValue):
     not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
 
 
+class Heaps(PlanValue):
+    """The heaps of a plan, which are its pools: at most `limit` bytes each, and no plan has fewer than `least`."""
+
+    limit: int
+    least: int
+
+
 class WeightedUse(PlanValue):
     """The bytes that pools use, times their weights, added up; no plan has a sum below `lower_bound`."""
 
@@ -194,7 +201,7 @@ class Plan(PlanValue):
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
     `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
     the work done, decided, and `options` are those of the search. Of any search it says that an engine failed.
-    `findings` are those of lint about the problem.
+    `findings` are those of lint about the problem. Of a plan in `heaps`, pools are those, the fullest first.
     """
 
     status: Status = "feasible"
@@ -215,6 +222,7 @@ class Plan(PlanValue):
     proof: Proof | None = None
     explanation: Explanation | None = None
     kept: KeptPlaces | None = None
+    heaps: Heaps | None = None
     reproducible: bool | None = None
     disturbed_by: Disturbance | None = None
     options: dict[str, Any] | None = None

@@ -15,13 +15,15 @@ from memplan.api.cli.local.order import CERTIFICATE, PAGE
 from memplan.api.cli.local.plan_output import OPEN, PICTURE, open_page, plan_page, plan_picture, show_plan
 from memplan.api.cli.streams import FOLDER, read_as, write
 from memplan.capabilities.capability import Control
-from memplan.capabilities.plan.plan import read_kept
+from memplan.capabilities.plan.plan import CAPABILITY, read_kept
 from memplan.capabilities.plan.planning import is_own_planner
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, TogetherOptions, joined
 from memplan.planner.errors import FileError, OptionError
 from memplan.planner.formats import FORMATS
 from memplan.planner.formats.memplan_json import write_plan
+from memplan.planner.model.plan import Plan
+from memplan.planner.objects import ObjectsProblem
 
 
 def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
@@ -60,6 +62,8 @@ def _begin(call: Invocation, control: Control) -> None:
 
 def _prepare(call: Invocation) -> None:
     solver = call.flags["solver"]
+    if isinstance(call.question.get("problem"), ObjectsProblem) and call.has_output(PAGE, PICTURE, CERTIFICATE, FOLDER):
+        raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
     if call.has_output(FOLDER) and call.reader.application is None and not call.flags["reorder"]:
         raise OptionError("output: must be a folder for several files, or with reorder")
     if is_own_planner(solver) and call.flags["server"] is not None:
@@ -80,6 +84,8 @@ def _parts(call: Invocation, answer: Any, path: str) -> None:
 
 
 def _finish(call: Invocation, answer: Any) -> Sequence[str]:
+    if not isinstance(answer, Plan):
+        return ()
     open_page(call, answer)
     if answer.status != "infeasible" or call.flags["quiet"]:
         return ()
@@ -98,7 +104,7 @@ LOCAL = CommandExtras(
         OPEN,
         keyword("reorder", Reorder, False),
     ),
-    forms={module.SUFFIX: lambda *_: None for module in FORMATS.values()},
+    forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
     beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
     reads=_reads,
     begin=_begin,

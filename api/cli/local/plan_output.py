@@ -17,7 +17,8 @@ from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.local.order import CERTIFICATE, PAGE
 from memplan.api.cli.streams import STANDARD, is_terminal, suffix_of, warnings, write
 from memplan.api.reports.plan_formats import write_plan
-from memplan.capabilities.plan.planning import kept_lines
+from memplan.capabilities.plan.heap_search import problem_in_heaps
+from memplan.capabilities.plan.planning import heaps_line, kept_lines
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
 
@@ -25,10 +26,15 @@ PICTURE = ".svg"
 OPEN = flag("opens", bool, False, "--open", help="Open the page in a browser; without -o FILE.html, a temporary file.")
 
 
-def show_plan(call: Invocation, answer: Plan) -> bool:
+def show_plan(call: Invocation, answer: Any) -> bool:
     """Write a plan as it was asked for, and what people are told of it."""
     flags, problem = call.flags, call.question["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
+    if not isinstance(answer, Plan):
+        return False
+    if answer.heaps is not None:
+        problem = problem_in_heaps(problem, answer)
+        call.question = {**call.question, "problem": problem}
     if call.has_output(CERTIFICATE):
         answer = _certified(call, answer)
         call.prepared = answer
@@ -40,6 +46,8 @@ def show_plan(call: Invocation, answer: Plan) -> bool:
         write(path, write_plan(answer, problem, plan_format(path, display)))
     if not is_quiet:
         call.say(*warnings(answer.findings), *kept_lines(answer))
+        if answer.heaps is not None:
+            call.say(heaps_line(answer, answer.heaps))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
         # Tables for people need a library that a program's caller does not wait for.
         from memplan.api.cli import report

@@ -27,7 +27,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_every_exporter_can_be_asked_for() -> None:
-    assert get_args(Target) == ("json", "csv", "graph", "operations", "lp", "mps", *EXPORTERS)
+    assert get_args(Target) == ("json", "csv", "graph", "operations", "objects", "lp", "mps", *EXPORTERS)
 
 
 def test_a_header_is_written_beside_a_source(files: tuple[str, str], tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from memplan import HeapsOptions, OptionError, Problem, ProblemError, heaps, read_problem
-from memplan.capabilities.plan.heaps import lines
+import memplan
+from memplan import OptionError, Plan, PlanOptions, Problem, ProblemError, plan, read_problem
+from memplan.capabilities.plan.planning import plan_lines
 from tests.support.applications import least_peak
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -40,33 +41,40 @@ def fewest(problem: Problem, size: int) -> int:
     raise AssertionError
 
 
+def in_heaps(problem: Problem, limit: int, time_limit_s: float) -> Plan:
+    return plan(problem, options=PlanOptions(heap_limit=limit, time_limit_s=time_limit_s))
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_heaps_are_the_fewest(seed: int) -> None:
     problem, size = drawn(seed)
-    found = heaps(problem, options=HeapsOptions(heap_limit=size, time_limit_s=5))
-    assert len(found.heaps) == found.least_heaps == fewest(problem, size)
-    assert max(found.heaps) <= size
-    assert sum(found.heaps) == found.total >= found.least_bytes
+    found = in_heaps(problem, size, 5)
+    assert found.heaps is not None
+    assert len(found.pools) == found.heaps.least == fewest(problem, size)
+    used = [pool.used or 0 for pool in found.pools]
+    assert max(used) <= size
+    assert sum(used) == (found.peak or 0) >= (found.lower_bound or 0)
+    assert memplan.verify(problem, found).valid
 
 
 def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
-    found = heaps(read_problem(EXAMPLES / "mobilenet_v2.csv"), options=HeapsOptions(heap_limit=1204224))
-    assert (found.status, found.heaps) == ("optimal", (1204224, 301056))
-    assert next(iter(lines(found))) == "optimal: 2 heaps of at most 1,204,224 bytes, no fewer are enough"
+    found = in_heaps(read_problem(EXAMPLES / "mobilenet_v2.csv"), 1204224, 10)
+    assert (found.status, [pool.used for pool in found.pools]) == ("optimal", [1204224, 301056])
+    assert "2 heaps of at most 1,204,224 bytes, no fewer are enough" in list(plan_lines(found))
 
 
 def test_where_live_sets_do_not_say_it_pools_are_proved_too_few() -> None:
     rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
     ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
-    found = heaps(ring, options=HeapsOptions(heap_limit=3, time_limit_s=2))
-    assert (len(found.heaps), found.least_heaps) == (3, 3)
+    found = in_heaps(ring, 3, 2)
+    assert found.heaps is not None
+    assert (len(found.pools), found.heaps.least) == (3, 3)
 
 
 @pytest.mark.parametrize(
     ("fields", "options", "error", "message"),
     [
         ({}, {"heap_limit": 4}, ProblemError, "heap_limit: must be at least the largest buffer"),
-        ({}, {}, OptionError, "heap_limit: is required where the pool has no size"),
         ({"pools": [{"name": "a"}, {"name": "b"}]}, {"heap_limit": 9}, OptionError, "must be for problems of one pool"),
         ({"pools": [{"reserved": [[0, 1]]}]}, {"heap_limit": 9}, ProblemError, "must be of a problem without reserved"),
     ],
@@ -74,4 +82,4 @@ def test_where_live_sets_do_not_say_it_pools_are_proved_too_few() -> None:
 def test_what_heaps_cannot_do_is_refused(fields: Any, options: Any, error: type[Exception], message: str) -> None:
     problem = Problem(buffers=[{"id": "a", "size": 8, "start": 0, "end": 1}], **fields)
     with pytest.raises(error, match=message):
-        heaps(problem, options=HeapsOptions(**options))
+        plan(problem, options=PlanOptions(**options))

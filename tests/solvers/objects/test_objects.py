@@ -8,13 +8,26 @@ from typing import Any
 
 import pytest
 
-from memplan import Problem, objects, read_problem, solve
-from memplan.capabilities.plan.objects import EXAMPLE, ObjectsOptions, lines
+from memplan import Problem, read_problem, solve
 from memplan.planner.errors import ProblemError
-from memplan.planner.objects import ObjectsProblem, SharedObject, violations
+from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, violations
 from tests.support.partitions import drawn_objects, least_sum, rows_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLE: dict[str, Any] = {
+    "kind": "objects",
+    "ratio": 5,
+    "buffers": [
+        {"id": "image", "width": 224, "height": 224, "kind": "rgba16f", "start": 0, "end": 2},
+        {"id": "conv1", "width": 112, "height": 448, "kind": "rgba16f", "start": 1, "end": 3},
+        {"id": "conv2", "width": 112, "height": 224, "kind": "rgba16f", "start": 2, "end": 4},
+        {"id": "scores", "size": 4000, "start": 3, "end": 5},
+    ],
+}
+
+
+def objects(problem: ObjectsProblem | Problem) -> ObjectsAnswer:
+    return plan(of_problem(problem) if isinstance(problem, Problem) else problem)
 
 
 def textures(*rows: tuple[int, int, int, int], **fields: Any) -> ObjectsProblem:
@@ -142,6 +155,6 @@ def test_wrong_objects_are_found(wrong: dict[str, Any], message: str) -> None:
 
 
 def test_the_lines_name_objects_and_ways() -> None:
-    found = list(lines(objects(ObjectsProblem.model_validate(EXAMPLE), ObjectsOptions(time_limit_s=5))))
+    found = list(objects_lines(plan(ObjectsProblem.model_validate(EXAMPLE), options=PlanOptions(time_limit_s=5))))
     assert found[0].startswith("optimal: ")
     assert any(line.endswith("of rgba16f: 2 buffers") for line in found)
