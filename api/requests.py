@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
@@ -21,6 +21,7 @@ from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
 from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded
+from memplan.capabilities.plan.heap_search import problem_in_heaps
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
@@ -103,6 +104,15 @@ class ParsedRequest:
         """The capability that answers it."""
         return CAPABILITIES[self.kind]
 
+    @property
+    def is_plain_plan(self) -> bool:
+        """True for the plan of a problem of pools and nothing else, which may be one that is known already."""
+        if self.kind != PLAN or self.is_foreign or self.fields.keys() | self.files.keys() != {"problem"}:
+            return False
+        problem = self.fields.get("problem")
+        is_of_objects = isinstance(problem, dict) and problem.get("kind") == "objects"
+        return not is_of_objects and getattr(self.options, "heap_limit", None) is None
+
     def question(self) -> Question:
         """Return the inputs, read and checked; raises InputError."""
         question: dict[str, Any] = {}
@@ -141,8 +151,8 @@ class ParsedRequest:
         return written(capability.answered(question, self.options, replace(control, note=noting)))
 
     def _write(self, question: Question, answer: Any) -> bytes:
-        if isinstance(self.options, Options) and self.options.format is not None:
-            return write_in(self.options.format, answer, question["problem"])
+        if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):
+            return write_in(self.options.format, answer, problem_in_heaps(question["problem"], answer))
         return self.capability.write(answer)
 
 
@@ -257,7 +267,7 @@ def _parts(capability: Capability[Any], media: str, body: bytes, terms: Collecti
     if content.keys().isdisjoint(inputs) and _may_be(first, capability, content):
         if first.takes_bytes:
             return _Parts(files={first.name: SentFile(body)})
-        own = getattr(first.wire, "model_fields", {}).keys()
+        own = _own_fields(first)
         parts = _taken(capability, content, own, terms)
         parts.fields = {first.name: content}
         return parts
@@ -284,9 +294,14 @@ def _may_be(first: Input[Any], capability: Capability[Any], content: Mapping[str
     return bool(rest) and is_alone and not any(_nested(first, name, content[name]) for name in rest)
 
 
+def _own_fields(first: Input[Any]) -> set[str]:
+    """Return the fields that an input has where it stands alone."""
+    return {name for model in get_args(first.wire) or (first.wire,) for name in getattr(model, "model_fields", ())}
+
+
 def _nested(first: Input[Any], name: str, value: object) -> str:
     """Say where an object belongs that stands under a name that is not known."""
-    own = getattr(first.wire, "model_fields", {}).keys()
+    own = _own_fields(first)
     is_first = isinstance(value, dict) and name not in own and not own.isdisjoint(value)
     return f" (did you mean {first.name}?)" if is_first else ""
 

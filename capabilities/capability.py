@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, Generic, Self, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
@@ -114,6 +114,11 @@ class Capability(Generic[A]):
         """The model of its answer: what the function returns."""
         found: type[A] = get_type_hints(self.function)["return"]
         return found
+
+    @property
+    def answers(self) -> tuple[type[BaseModel], ...]:
+        """The models that an answer may be of: most capabilities have one."""
+        return get_args(self.answer) or (self.answer,)
 
     def answered(self, question: Question, options: CapabilityOptions, control: Control) -> A:
         """Answer a question whose inputs and options were read; raises MemplanError."""

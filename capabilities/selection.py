@@ -33,7 +33,7 @@ class Selection:
 
         Raises OptionError for names that the answer has not.
         """
-        models = get_args(answer) or (answer,)
+        models = get_args(answer) or (answer,)  # an answer may be of several models
         known = {name: None for model in models for name in model.model_json_schema(mode="serialization")["properties"]}
         names = [name.strip() for text in fields for name in text.split(",")]
         wanted = _known("fields", (name for name in names if name[:1] != "-"), known)

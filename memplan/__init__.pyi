@@ -29,7 +29,7 @@ from memplan.capabilities.order.search.solve import order_operations as order_op
 from memplan.capabilities.plan.objects import ObjectsAnswer as ObjectsAnswer
 from memplan.capabilities.plan.plan import PlanOptions as PlanOptions
 from memplan.capabilities.plan.plan import plan as plan
-from memplan.capabilities.plan.plan import solve as solve
+from memplan.capabilities.plan.solving import solve as solve
 from memplan.capabilities.schedule.answer import ScheduleAnswer as ScheduleAnswer
 from memplan.capabilities.schedule.model.contest import ScheduleProblem as ScheduleProblem
 from memplan.capabilities.schedule.model.target import Target as Target

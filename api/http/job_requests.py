@@ -20,7 +20,7 @@ from memplan.api.store.job import NewJob
 from memplan.capabilities.plan.planning import check_solver
 from memplan.capabilities.question import Subject, subject_of
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.planner.errors import FormatError, OptionError, path_of, sentences, shown
+from memplan.planner.errors import OptionError, path_of, sentences, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
@@ -51,12 +51,8 @@ def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: 
         "priority": terms.priority,
         "deadline_at": None if terms.deadline_s is None else time.time() + terms.deadline_s,
     }
-    if kind != PLAN:
+    if not asked.is_plain_plan:
         return _new_job(kind, pack_request(head, body), _subject_of(asked, body), asked.options, more)
-    if asked.is_foreign or "keep" in asked.fields:
-        raise FormatError(
-            "body: a job of the kind plan takes a problem alone, JSON or CSV: POST /v1/convert reads models"
-        )
     assert isinstance(asked.options, Options)
     return new_job(asked.question()["problem"], asked.options, **more)
 

@@ -198,7 +198,7 @@ def describe(app: FastAPI) -> None:
             schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
             models: list[type[BaseModel]] = [Problem, Plan, ProblemDetails]
             for capability in CAPABILITIES.values():
-                models += [_body_model(capability), capability.answer]
+                models += [_body_model(capability), *capability.answers]
             wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(one, "validation") for one in models]
             _, found = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
             schema.setdefault("components", {}).setdefault("schemas", {}).update(found["$defs"])

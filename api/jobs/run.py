@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from memplan.api.jobs.planning import plan_job
-from memplan.api.jobs.serialization import pack_answer, unpack_request
+from memplan.api.jobs.serialization import is_request, pack_answer, unpack_request
 from memplan.api.logs import log_fault
 from memplan.api.refusals import UnavailableError
-from memplan.api.requests import PLAN
 from memplan.api.service.answering import perform
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Claim, JobOutcome, JobProgress, PackedPlan
@@ -60,7 +59,7 @@ class JobRun:
     def _outcome(self) -> JobOutcome | None:
         """Do the work; None where it is left to another worker."""
         try:
-            return self._plan() if self._claim.job.kind == PLAN else self._answer()
+            return self._answer() if is_request(self._claim.problem) else self._plan()
         except UnavailableError:
             return self._leave(_STOPPED) if self._stopping.is_set() else JobOutcome("cancelled")
         except InputError as error:

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from memplan.api.store.job import PackedPlan
 from memplan.api.workers.task import WorkAnswer
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.plan.planning import write_plan
+from memplan.capabilities.plan.answers import write_plan
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -55,6 +55,11 @@ def unpack_plan(data: bytes) -> Plan:
 def pack_request(media: str, body: bytes) -> bytes:
     """Write the body of a request, and its media type, for the store."""
     return zlib.compress(media.encode() + b"\n" + body, _LEVEL)
+
+
+def is_request(data: bytes) -> bool:
+    """Return True for a request in the store, and False for a problem alone, of a plan."""
+    return zlib.decompressobj().decompress(data, 1) != b"{"
 
 
 def unpack_request(data: bytes) -> tuple[str, bytes]:

@@ -9,7 +9,6 @@ from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import WorkAnswer
 from memplan.capabilities import MODULES
 from memplan.capabilities.capability import Control
-from memplan.planner.model.plan import Plan
 
 QUESTIONS = tuple(name for name in MODULES if name != PLAN)
 """The capabilities that a service answers as they come, each by a child, and the other kinds of jobs."""
@@ -28,7 +27,7 @@ def perform(control: Control, kind: str, head: str, body: bytes) -> WorkAnswer:
 
 def answered(request: ParsedRequest, control: Control) -> WorkAnswer:
     """Answer a question that was read; raises MemplanError."""
-    is_plan, note = request.capability.answer is Plan, control.note
+    is_plan, note = request.kind == PLAN, control.note
     if note is not None:
         control = replace(control, note=lambda found: note(WorkAnswer(found[0], found[1], is_plan)))
     content, status = request.answer(control)

@@ -10,7 +10,7 @@ from pydantic import Field
 from pydantic_core import to_json
 
 from memplan.capabilities.capability import Answer
-from memplan.capabilities.plan.planning import headline
+from memplan.capabilities.plan.answers import headline
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

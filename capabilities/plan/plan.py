@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, overload
 
 from pydantic import Field
-from pydantic_core import to_json
 
 from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.inputs import PLAN, read_plan_field
+from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.capabilities.plan.baseline import read_baseline_parts
 from memplan.capabilities.plan.heap_search import plan_in_heaps
-from memplan.capabilities.plan.objects import (
-    PROBLEM_OR_OBJECTS,
-    ObjectsAnswer,
-    objects_lines,
-    objects_refuted,
-    share_objects,
-)
-from memplan.capabilities.plan.planning import (
-    PLAN_EXITS,
-    REASON_S,
-    plan_lines,
-    plan_refuted,
-    plan_status,
-    planned,
-    with_reason,
-    write_plan,
-)
+from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
+from memplan.capabilities.plan.planning import REASON_S, planned
 from memplan.capabilities.plan.replanning.questions import read_eps
 from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
 from memplan.capabilities.question import Question
 from memplan.planner.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, Profile
+from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.objects import ObjectsProblem
-from memplan.solvers.portfolio import solve as portfolio
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveOptions
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.result import Progress
 
 
@@ -124,47 +107,6 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -
     )
 
 
-def solve(
-    problem: Problem,
-    *,
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-    solver: str = "auto",
-    accept: str | float | None = None,
-    deterministic: bool = False,
-    seed: int = 0,
-    profile: Profile | None = None,
-    minimise: Mapping[str, float] | None = None,
-    max_slowdown: float | None = None,
-    explain_s: float = REASON_S,
-    start: Plan | None = None,
-    control: Control = Control(),
-) -> Plan:
-    """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
-
-    Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
-    times that, or 30 s. The options are those of PlanOptions: where nothing fits, `explain_s` of the time are for the
-    reason. `start` is a known plan, than which the answer is no worse. `solver` may be
-    `module:function`, too, a planner of the caller's own, which runs in a child process.
-    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
-    """
-    deadline = control.deadline if control.has_deadline else Deadline.after(time_limit_s)
-    answer = portfolio.solve(
-        problem,
-        time_limit_s=time_limit_s,
-        solver=solver,
-        accept=accept,
-        deterministic=deterministic,
-        seed=seed,
-        profile=profile,
-        minimise=minimise,
-        max_slowdown=max_slowdown,
-        start=start,
-        control=control if deterministic else replace(control, deadline=deadline),
-    )
-    running = Control(deadline, control.cancelled, counted_s=time_limit_s if deterministic else None)
-    return with_reason(problem, answer, running, explain_s)
-
-
 def progress(event: Mapping[str, Any]) -> str:
     """Return best peak, bound and gap, for people; or the reason that nothing fits, as far as it is known."""
     if "stage" in event:
@@ -203,16 +145,6 @@ def is_ordinary(question: Question, options: PlanOptions) -> bool:
     return question.keys() == {"problem"} and isinstance(question["problem"], Problem) and options.heap_limit is None
 
 
-def _lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:
-    return plan_lines(answer) if isinstance(answer, Plan) else objects_lines(answer)
-
-
-def _refuted(question: Question, answer: Plan | ObjectsAnswer) -> str | None:
-    if isinstance(answer, Plan):
-        return plan_refuted(question, answer)
-    return objects_refuted(question["problem"], answer)
-
-
 _BUFFERS = [
     {"id": "conv1", "size": 401408, "start": 0, "end": 3},
     {"id": "conv2", "size": 200704, "start": 2, "end": 5},
@@ -220,12 +152,12 @@ _BUFFERS = [
 CAPABILITY: Capability[Any] = Capability(
     plan,
     inputs=(PROBLEM_OR_OBJECTS, KEEP),
-    lines=_lines,
-    exit_status=lambda answer: plan_status(answer) if isinstance(answer, Plan) else 0,
+    lines=lines,
+    exit_status=plan_status,
     exits=PLAN_EXITS,
     check=_check,
     progress=progress,
-    refutes=_refuted,
-    write=lambda answer: write_plan(answer) if isinstance(answer, Plan) else to_json(answer) + b"\n",
+    refutes=refuted,
+    write=write,
     example={"problem": {"buffers": _BUFFERS}},
 )

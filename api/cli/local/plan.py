@@ -17,16 +17,14 @@ from memplan.api.cli.streams import FOLDER, read_as, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.plan import CAPABILITY, read_kept
 from memplan.capabilities.plan.planning import is_own_planner
-from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, TogetherOptions, joined
 from memplan.planner.errors import FileError, OptionError
-from memplan.planner.formats import FORMATS
-from memplan.planner.formats.memplan_json import write_plan
+from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.objects import ObjectsProblem
 
 
-def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
+def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Read no problem where operations pose it only once they are in order; read several as one."""
     together, paths = options_given(TogetherOptions, given), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
@@ -80,7 +78,7 @@ def _parts(call: Invocation, answer: Any, path: str) -> None:
     if application is None or not answer.placements:
         return
     for name, model in application.models.items():
-        write(str(Path(path, f"{name}.plan.json")), write_plan(application.plan_of(name, answer), model))
+        write(str(Path(path, f"{name}.plan.json")), memplan_json.write_plan(application.plan_of(name, answer), model))
 
 
 def _finish(call: Invocation, answer: Any) -> Sequence[str]:

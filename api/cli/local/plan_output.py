@@ -17,8 +17,8 @@ from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.local.order import CERTIFICATE, PAGE
 from memplan.api.cli.streams import STANDARD, is_terminal, suffix_of, warnings, write
 from memplan.api.reports.plan_formats import write_plan
+from memplan.capabilities.plan.answers import heaps_line, kept_lines
 from memplan.capabilities.plan.heap_search import problem_in_heaps
-from memplan.capabilities.plan.planning import heaps_line, kept_lines
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
 

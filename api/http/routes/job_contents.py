@@ -17,6 +17,7 @@ from memplan.api.http.routes.jobs import job_of_caller
 from memplan.api.jobs.serialization import (
     answer_bytes,
     answer_lines,
+    is_request,
     plan_json,
     problem_json,
     unpack_plan,
@@ -83,6 +84,8 @@ async def problem(request: Request, job_id: str) -> Response:
     if job.kind != PLAN:
         return problem_details(404, (f"problem: a job of the kind {job.kind} keeps none",))
     packed = await _packed_problem(request, job)
+    if is_request(packed):
+        return problem_details(404, ("problem: it is a part of the job's request, as this plan is of more than one",))
     return Response(await Service.of(request).run(partial(problem_json, packed), len(packed)), media_type=JSON)
 
 
@@ -97,7 +100,7 @@ async def sent(request: Request, job_id: str) -> Response:
     """Answer with the body that was submitted, which the call of the job's kind takes; of a plan, the problem alone."""
     job = await job_of_caller(request, job_id)
     packed = await _packed_problem(request, job)
-    read = partial(unpack_request, packed) if job.kind != PLAN else lambda: (JSON, problem_json(packed))
+    read = partial(unpack_request, packed) if is_request(packed) else lambda: (JSON, problem_json(packed))
     head, body = await Service.of(request).run(read, len(packed))
     return Response(body, media_type=head.partition("\t")[0])
 
@@ -127,7 +130,8 @@ async def _plan(request: Request, job: StoredJob, packed: bytes) -> Response:
         content = await service.run(partial(plan_json, packed), len(packed))
     else:
         problem = await _packed_problem(request, job)
-        content = await service.run(partial(_written, packed, problem, plan_format), len(problem), is_short=False)
+        write = answer_bytes if is_request(problem) else partial(_written, problem=problem, plan_format=plan_format)
+        content = await service.run(partial(write, packed), len(problem), is_short=False)
     return plan_response(content, job.plan_status, plan_format)
 
 

@@ -76,7 +76,7 @@ class _Call:
     async def answer(self, plan_format: str) -> Response:
         """Answer by the known plans and a search, in a thread, or by a worker; raises MemplanError."""
         asked = self.asked
-        if asked.kind == PLAN and not asked.is_foreign and "keep" not in asked.fields:
+        if asked.is_plain_plan:
             return await self._plan(plan_format)
         if asked.extent.n_rows * _ROW_S > self.deadline.left_s + 0.25:
             rows = f"{asked.extent.n_rows} rows and pairs cannot be read and compiled"

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.api.cli.report import live_bytes_chart
+from memplan.capabilities.plan.answers import headline
 from memplan.capabilities.plan.plan import progress
-from memplan.capabilities.plan.planning import headline
 from memplan.planner.model.plan import Plan
 
 

@@ -281,12 +281,6 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     said(opened, "succeeded")
     assert "proved to be the least" in opened.page.inner_text("pre.lines")
     badge(opened, "verified")
-    question(opened, "heaps")  # about the problem of the answer on show
-    opened.page.wait_for_selector("dialog.ask .alarm:has-text('heap_limit: is required where the pool has no size')")
-    opened.page.locator(":focus").fill("0.25 KiB")
-    opened.page.click("dialog .primary")
-    said(opened, "succeeded")
-    assert "256" in opened.page.inner_text("pre.lines")
     for kind in ("sweep",):  # whose examples get the names of the problem on show
         question(opened, kind)
         said(opened, "succeeded, done")

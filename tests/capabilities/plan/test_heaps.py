@@ -11,7 +11,7 @@ import pytest
 
 import memplan
 from memplan import OptionError, Plan, PlanOptions, Problem, ProblemError, plan, read_problem
-from memplan.capabilities.plan.planning import plan_lines
+from memplan.capabilities.plan.answers import plan_lines
 from tests.support.applications import least_peak
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -9,8 +9,9 @@ from pydantic import TypeAdapter
 
 import memplan
 from memplan.capabilities.capability import Control
-from memplan.capabilities.plan.plan import CAPABILITY, PlanOptions, plan, solve
-from memplan.capabilities.plan.planning import plan_lines
+from memplan.capabilities.plan.answers import plan_lines
+from memplan.capabilities.plan.plan import CAPABILITY, PlanOptions, plan
+from memplan.capabilities.plan.solving import solve
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import problem_of

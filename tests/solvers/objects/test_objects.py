@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from memplan import Problem, read_problem, solve
+from memplan import ObjectsAnswer, PlanOptions, Problem, plan, read_problem, solve
+from memplan.capabilities.plan.objects import objects_lines
 from memplan.planner.errors import ProblemError
 from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, violations
 from tests.support.partitions import drawn_objects, least_sum, rows_of
