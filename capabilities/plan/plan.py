@@ -24,7 +24,6 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.objects import ObjectsProblem
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.search.result import Progress
 
 
 class PlanOptions(SearchOptions, SolveOptions):
@@ -79,7 +78,7 @@ def plan(
     if keep is not None:
         return _kept(problem, keep, options, control)
 
-    def report(progress: Progress) -> None:
+    def report(progress: Any) -> None:
         running.report(
             {
                 "peak": progress.peak,
