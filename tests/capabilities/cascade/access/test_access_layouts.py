@@ -1,9 +1,12 @@
-"""Batches, sequences, and where channels are: the same maps, whatever the order of the axes."""
+"""Batches, sequences, and where channels are: what moves channels only moves no pixel, whatever the order of axes."""
 
 from __future__ import annotations
 
 from memplan.capabilities.cascade.access.access_graph import SAME, sliding
+from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.capabilities.cascade.access.layouts import reshaped_layout
 from tests.support.chains import graph_of
+from tests.support.newer_networks import convnext_tiny, vit
 
 
 def test_a_batch_runs_together_row_by_row() -> None:
@@ -57,3 +60,61 @@ def test_a_reshape_that_keeps_pixels_and_a_table_of_rows_run_in_parts() -> None:
     looked_up = graph_of([[1, 16], [1, 16, 4]], {"kind": "gather"})
     assert [row.role for row in looked_up.operations] == ["striped"]
     assert looked_up.operations[0].reads[0].rows.source(3, 4, 1) == (0, 1)
+
+
+def test_a_shuffle_of_channels_keeps_each_pixel_in_either_layout() -> None:
+    last = [[1, 8, 6, 4], [1, 8, 6, 2, 2], [1, 8, 6, 2, 2], [1, 8, 6, 4]]
+    first = [[1, 4, 8, 6], [1, 2, 2, 8, 6], [1, 2, 2, 8, 6], [1, 4, 8, 6]]
+    relu, view = {"kind": "relu"}, {"kind": "reshape"}
+    for shapes, perm, layout in ((last, [0, 1, 2, 4, 3], "NHWC"), (first, [0, 2, 1, 3, 4], "NCHW")):
+        conv = {"kind": "conv2d", "attributes": {"kernel": [1, 1], "layout": layout}}
+        turned = {"kind": "transpose", "attributes": {"perm": perm}}
+        graph = graph_of([shapes[0], *shapes, shapes[0]], conv, view, turned, view, relu)
+        assert [row.reason for row in graph.operations] == [""] * 5
+        assert {(row.rows, row.columns, row.pixel) for row in graph.tensors} == {(8, 6, 4)}
+
+
+def test_attention_runs_by_rows_of_queries() -> None:
+    graph = access_graph(vit(layers=1))
+    products = [row for row in graph.operations if row.kind == "matmul"]
+    assert [row.role for row in products] == ["striped"] * 2
+    assert [read.rows == SAME for row in products for read in row.reads] == [True, False] * 2
+    # 144 queries, 144 keys, 128 numbers each, whatever the number of heads.
+    assert graph.macs_of(graph.operations.index(products[0])) == 144 * 144 * 128
+    assert sum(row.role == "barrier" for row in graph.operations) == 1
+
+
+def test_layer_norms_and_products_between_transpositions_run_in_parts() -> None:
+    graph = access_graph(convnext_tiny(64, (1, 1)))
+    assert [row.reason for row in graph.operations if row.role == "barrier"] == []
+
+
+def test_rows_and_columns_are_neither_cut_nor_joined() -> None:
+    assert reshaped_layout("NHC", (1, 144, 12), (1, 144, 3, 4)) == "NHCC"
+    assert reshaped_layout("NCHW", (1, 4, 8, 6), (1, 2, 2, 8, 6)) == "NCCHW"
+    assert reshaped_layout("NHWC", (1, 8, 1, 5), (1, 8, 5)) == "NHC"
+    assert reshaped_layout("NHC", (1, 8, 5), (1, 8, 1, 5)) == "NHWC"
+    assert reshaped_layout("HC", (1, 5), (1, 5, 1, 1)) == "NCHW"
+    assert reshaped_layout("NHWC", (1, 12, 12, 4), (1, 144, 4)) is None
+    assert reshaped_layout("NHWC", (1, 8, 6, 2), (1, 6, 8, 2)) is None
+    assert reshaped_layout("NCHC", (1, 3, 8, 2), (1, 8, 6)) is None
+
+
+def test_attributes_that_contradict_shapes_make_a_barrier() -> None:
+    def reason(kind: str, into: list[int], out: list[int], **attributes: object) -> str:
+        return graph_of([into, out], {"kind": kind, "attributes": attributes}).operations[0].reason
+
+    image = [1, 8, 8, 4]
+    said = "kernel, strides, dilations and pads say 4 rows, its shape says 8"
+    assert reason("conv2d", image, image, kernel=[1, 1], strides=[2, 2]) == said
+    assert "rows, its shape says 8" in reason("max_pool2d", image, image, kernel=[3, 3], dilations=[3, 3])
+    assert "rows, its shape says 8" in reason("conv2d", image, image, kernel=[10**9, 1])
+    assert "rows, its shape says 8" in reason("conv2d", image, image, kernel=[1, 1], pads=[-5, 0, 0, 0])
+    assert "rows, its shape says 8" in reason("conv2d_transpose", image, image, kernel=[2, 2], strides=[2, 2])
+    assert reason("max_pool2d", image, [1, 8, 8, 5], kernel=[1, 1]) == "makes 5 channels of 4"
+    assert reason("depth_to_space", image, [1, 16, 16, 2], block=2) == "block does not agree with its shapes"
+    assert reason("pad", image, image, pads=[0, 1, 0, 0] * 2) == "pads do not agree with its shapes"
+    assert reason("concat", image, [1, 8, 8, 5], axis=3) == "joins shapes that do not make its own"
+    assert reason("slice", image, image, starts=[1], axes=[1]) == "slice behind the end of its rows runs whole"
+    # Rounded up, the last window reaches beyond the border.
+    assert reason("max_pool2d", image, [1, 4, 4, 4], kernel=[3, 3], strides=[2, 2]) == ""

@@ -1,6 +1,8 @@
-"""Cascades of known networks: recorded peaks; every point is planned, verified and as the search counted."""
+"""Cascades of known networks: recorded peaks; every point is planned, verified and as the search counted; slides."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
@@ -9,9 +11,10 @@ from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import cascade, lines
 from memplan.capabilities.cascade.kernels.access import KIND_ROWS, KIND_THIN, KIND_TILES
+from memplan.capabilities.cascade.regions.counts import check_slides
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import graph_from
 from memplan.planner.verify.verifier import verify
 from tests.support.cascade_twin import peak_of_region, region_of
@@ -211,3 +214,22 @@ def test_a_check_of_a_graph_that_makes_a_tensor_again_is_refused() -> None:
     with pytest.raises(OptionError, match=r"got ops\[1\], which makes tensor 1 again"):
         cascade(graph, CascadeOptions(check=True))
     assert cascade(graph).layers_peak > 0
+
+
+def test_a_slide_one_byte_too_low_is_refused() -> None:
+    (point,) = cascade(two_convolutions(), CascadeOptions(overlap="sliding")).points
+    assert check_slides(point.cascade, point.slides) > 20
+    (region,) = [region for region in point.cascade.regions if region.slide is not None]
+    assert region.slide is not None
+    assert region.slide.down > 0
+    low = region.slide.model_copy(update={"down": region.slide.down - 1})
+    wrong = replace(point.cascade, regions=(region.model_copy(update={"slide": low}),))
+    with pytest.raises(InvalidPlanError, match="must end below byte"):
+        check_slides(wrong, (low,))
+
+
+def test_slides_of_tensors_that_do_not_lie_row_by_row_are_refused() -> None:
+    graph = replace(access_graph(two_convolutions()), layout="NCHW")
+    assert cascade(graph).points
+    with pytest.raises(OptionError, match="sliding: needs tensors that lie row by row"):
+        cascade(graph, CascadeOptions(overlap="sliding"))

@@ -1,4 +1,4 @@
-"""Operations that run again: squeeze-and-excite is cut apart where the same values are made twice."""
+"""Other graphs than the given one: operations that run again, in other orders, and units of newer networks."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import random
 
 import pytest
 
-from memplan.capabilities.cascade.access.access_graph import repeated
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, repeated
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.regions.values import values_by_layers
-from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
+from memplan.capabilities.cascade.search.passes import several_passes, variant_of
 from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.kernels.tables import Rows
 from tests.support.depth import seeds
-from tests.support.networks import NETWORKS, Network
-from tests.support.newer_networks import excited, se_twice
-from tests.support.random_networks import random_network
+from tests.support.networks import NETWORKS, Network, heads_in_turns
+from tests.support.newer_networks import excited, regnet_y_400mf, se_twice, shufflenet_v2
+from tests.support.random_networks import random_network, random_units
+
+DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
 def squeezed(size: int = 12) -> OperationGraph:
@@ -127,3 +131,85 @@ def _blocks(count: int) -> OperationGraph:
         x = net.add(x, net.conv(net.depthwise(net.conv(x, 12, 1)), 4, 1))
     net.conv(x, 2)
     return net.graph()
+
+
+def test_heads_that_run_in_turns_are_put_behind_each_other() -> None:
+    graph = heads_in_turns()
+    result = cascade(graph, CascadeOptions(macs=1.0, check=True))
+    point = result.points[-1]
+    assert result.exhausted.orders > 0
+    assert point.peak == point.estimate
+    assert (point.peak, result.layers_peak) == (5_152, 18_432)
+    assert verify(point.problem, point.plan) == ()
+    assert sorted(point.cascade.graph.origins) == list(range(len(graph.ops)))
+    assert point.cascade.graph.origins != tuple(range(len(graph.ops)))
+    assert point.macs_ratio == 1.0
+    assert len(result.points) == len(result.checked)
+
+
+@pytest.mark.slow
+def test_branches_are_ordered_by_what_regions_need_where_the_input_comes_in_pieces() -> None:
+    # The branch with a ring runs first, before the other one's output is there; smaller networks do not show it.
+    result = cascade(shufflenet_v2(), CascadeOptions(input="streamed", macs=1.05))
+    assert result.points[-1].peak == result.points[-1].estimate == 123_268
+
+
+def test_operations_that_must_run_after_others_still_do() -> None:
+    net = Network()
+    x = net.conv(net.input(24, 24, 3), 8)
+    left, right = net.conv(x, 16), net.conv(x, 16)
+    net.conv(left, 1)
+    net.conv(right, 1)
+    ops = list(net.graph().ops)
+    ops[3] = ops[3].model_copy(update={"after": (2,)})
+    for point in cascade(net.graph().model_copy(update={"ops": tuple(ops)})).points:
+        origins = point.cascade.graph.origins or tuple(range(5))
+        assert origins.index(2) < origins.index(3)
+
+
+def test_a_chain_has_one_order() -> None:
+    net = Network()
+    net.conv(net.conv(net.input(8, 8, 3), 4), 4)
+    assert cascade(net.graph()).exhausted.orders == 0
+
+
+@pytest.mark.slow
+def test_operations_run_in_another_order_where_some_run_again() -> None:
+    # The shortcut of a squeezed block runs before its gate, which then is not there beside three whole tensors.
+    result = cascade(regnet_y_400mf(), CascadeOptions(macs=1.11))
+    assert result.points[-1].peak == result.points[-1].estimate <= 313_612
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_points_of_drawn_units_are_planned_at_their_estimate_and_equal_by_value() -> None:
+    again = 0
+    for seed in seeds(3):
+        rng = random.Random(seed)
+        graph, options = random_units(rng), CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
+        assert all(row.role != "barrier" for row in graph.operations)
+        result = cascade(graph, options.model_copy(update={"check": True}))
+        assert len(result.checked) == len(result.points) > 0
+        assert all(point.peak == point.estimate for point in result.points)
+        again += any(len(point.cascade.graph.operations) > len(graph.operations) for point in result.points)
+    assert again
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_joined_cuts_have_what_each_graph_with_second_passes_has() -> None:
+    for seed in seeds(3, 40):
+        graph, options = random_units(random.Random(seed)), CascadeOptions()
+        given = variant_of(graph, RegionSearch(graph, options), lambda: False)
+        joined = several_passes(given, _searched, 2**62)
+        if joined is None:
+            continue
+        for chain in joined.chains:
+            alone = joined.alone(chain)
+            # The graph of a chain, searched by itself, has a chain as good: the joined cuts count nothing else.
+            own = variant_of(alone.graph, RegionSearch(alone.graph, options), lambda: False)
+            assert any(other.peak <= chain.peak and other.macs <= chain.macs for other in own.chains)
+
+
+def _searched(graph: AccessGraph) -> Rows:
+    return RegionSearch(graph, CascadeOptions()).run()
