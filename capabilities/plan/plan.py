@@ -17,7 +17,6 @@ from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer,
 from memplan.capabilities.plan.planning import REASON_S, planned
 from memplan.capabilities.plan.replanning.questions import read_eps
 from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
-from memplan.capabilities.question import Question
 from memplan.planner.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -116,7 +115,7 @@ def progress(event: Mapping[str, Any]) -> str:
     return f"best peak {peak}  bound {event['lower_bound']:,}{gap}  {event['solver']}"
 
 
-def _check(_question: Question, options: PlanOptions) -> None:
+def _check(_question: Mapping[str, Any], options: PlanOptions) -> None:
     """Raise OptionError for options that are wrong in ways that their types do not tell."""
     read_eps(options.tolerance)
     options.check()
@@ -137,11 +136,6 @@ KEEP = replace(
     metavar="PLAN",
     named_by_flag=True,
 )
-
-
-def is_ordinary(question: Question, options: PlanOptions) -> bool:
-    """Return True for a question about a problem of pools alone, whose plan may be one that is known already."""
-    return question.keys() == {"problem"} and isinstance(question["problem"], Problem) and options.heap_limit is None
 
 
 _BUFFERS = [
