@@ -66,9 +66,8 @@ def constant(value: int) -> str:
     return f"{value}u"
 
 
-def guarded(header: str, prefix: str, *, needs: str | None = None) -> str:
-    """Return a header that may be included twice, and from C++; it includes what it `needs`."""
+def guarded(header: str, prefix: str) -> str:
+    """Return a header that may be included twice, and from C++."""
     guard = f"{prefix.upper()}_H"
     body = f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{header}\n#ifdef __cplusplus\n}}\n#endif\n'
-    include = "" if needs is None else f"#include <{needs}>\n\n"
-    return f"#ifndef {guard}\n#define {guard}\n\n{include}{body}\n#endif\n"
+    return f"#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n"

@@ -39,10 +39,7 @@ SYSTEM = System(
             "tflm tflite tflite-micro",
         ),
     ),
-    writers={
-        "tflite": "memplan.systems.tflite.tflm:write_tflm",
-        "buffer-plan": "memplan.systems.tflite.tflm:write_buffer_plan",
-    },
+    writers={"tflite": "memplan.systems.tflite.tflm:write_tflm"},
     other_targets={"tflite": "tflm tflite-micro micro lite"},
     reorders="memplan.systems.tflite.reordered:with_orders",
     rewrites="memplan.capabilities.cascade.in_parts.tflite:TfliteRewriting",

@@ -1,9 +1,9 @@
-"""TFLite Micro: where each tensor lies, as metadata of the model, or as the structure that its shim of a planner reads.
+"""TFLite Micro: where each tensor lies, as metadata of the model.
 
-Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc, micro_allocator.cc and
-memory_planner/memory_plan_struct.h. It adds offsets to the start of its arena, which is aligned to 16 bytes, and checks
-nothing but their number. Offsets are counted over the tensors of all subgraphs, one subgraph behind the other; only
-whether a variable tensor lies in the tail is read at its number inside of its subgraph.
+Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc and micro_allocator.cc. It adds offsets to the start
+of its arena, which is aligned to 16 bytes, and checks nothing but their number. Offsets are counted over the tensors of
+all subgraphs, one subgraph behind the other; only whether a variable tensor lies in the tail is read at its number
+inside of its subgraph.
 
 A file with one metadata entry more has all that was in it, byte for byte, behind a new root with new lists of buffers
 and of metadata, whose entries but for the new ones point into the old file.
@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import shlex
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 from memplan.planner.errors import FormatError, shown
-from memplan.systems.c_names import guarded, in_comment, prefix_of, written_by
 from memplan.systems.flatbuffer import (
     Content,
     Field,
@@ -53,17 +51,11 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
                 "must have no variable tensors behind the first subgraph for tflite, whose places TFLite Micro misreads"
             )
             raise FormatError(f"{graph.path}: {rule}, got {shown(variable.id)}; try --to c or --to ld")
-    places = _places(layout, "tflm")
+    places = _places(layout)
     offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
     _refuse_a_larger_arena(model, offsets)
     content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
     return {"": with_metadata(layout.model, OFFLINE_PLAN, content)}
-
-
-def _refuse_widened(model: Model) -> None:
-    if found := next((graph.tensors[k] for graph in model.subgraphs for k in sorted(graph.widened)), None):
-        rule = "must have weights as TFLite Micro reads them, for which it has kernels: int8 or float32"
-        raise FormatError(f"model: {rule}; {shown(found.id)} is made of float16 or sparse ones, convert it without")
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
@@ -85,50 +77,8 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
         raise FormatError(f"plan: {rule}, got {ours.size}; leave the model as it is, or plan it with more time")
 
 
-def write_buffer_plan(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a header with a structure that is laid out as tflite::BufferPlan; of a problem that is no model, in order.
-
-    Of a model, entries are in the order in which TFLite Micro requests them: all tensors but constants, variables and
-    those without bytes. Kernels' scratch buffers, which it requests after them, are in no model and so in no plan.
-    """
-    prefix = prefix_of(stem)
-    rows = list(_entries(layout))
-    entries = [f"        {{{offset}}}, /* {k}: {in_comment(name)} */" for k, (name, offset) in enumerate(rows)]
-    text = "\n".join(
-        [
-            "/* Laid out as tflite::BufferPlan; a pointer to it can be cast to one to that. */",
-            f"struct {prefix}_buffer_plan {{",
-            "    int32_t buffer_count;",
-            f"    struct {{ int32_t offset; }} buffer_plan_entries[{max(len(rows), 1)}];",
-            "};",
-            f"static const struct {prefix}_buffer_plan {prefix}_buffer_plan = {{",
-            f"    {len(rows)},",
-            "    {",
-            *(entries or ["        {0},"]),
-            "    },",
-            "};",
-            "",
-        ]
-    )
-    header = guarded(text, f"{prefix}_buffer_plan", needs="stdint.h")
-    return {"": f"/* {written_by(layout.problem)} */\n{header}".encode()}
-
-
-def _entries(layout: VerifiedLayout) -> Iterator[tuple[int | str, int]]:
-    places = _places(layout, "buffer-plan")
-    if layout.model is None or not is_tflite(layout.model):
-        yield from places.items()
-        return
-    model = read_model(layout.model)
-    _refuse_widened(model)
-    for tensor in model.tensors:
-        if not tensor.is_constant and not tensor.is_variable and prod(tensor.shape) > 0:
-            # A tensor that no operator touches is requested, too, and can lie anywhere.
-            yield tensor.id, max(_offset(tensor, places), 0)
-
-
-def _places(layout: VerifiedLayout, target: str) -> dict[int | str, int]:
-    layout.only_pool(target)
+def _places(layout: VerifiedLayout) -> dict[int | str, int]:
+    layout.only_pool("tflite")
     for buffer in layout.buffers:
         # The offline plan holds offsets of 32 bits with a sign.
         if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:

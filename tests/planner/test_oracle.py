@@ -11,10 +11,8 @@ import pytest
 
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer, Placement
-from tests.support import orientations
-from tests.support.depth import DEPTH, seeds
+from tests.support.depth import seeds
 from tests.support.oracle import best_score, check, least_total, touch_a_bank
-from tests.support.small_problems import small_problems
 from tests.support.tied_problems import tied_problem
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}
@@ -94,15 +92,7 @@ def test_least_score_with_ties(value: Problem, score: tuple[float, ...] | None) 
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_orders_and_orientations_find_the_same_where_both_may_be_tried() -> None:
-    for value in small_problems(seed=1, count=40 * DEPTH):
-        assert orientations.best_score(value) == best_score(value)
-        assert orientations.least_total(value) == least_total(value)
-
-
-@pytest.mark.drawn
-@pytest.mark.slow
-def test_orientations_find_what_trying_all_places_finds() -> None:
+def test_the_oracle_finds_what_trying_all_places_finds() -> None:
     """Three buffers, at all offsets up to 9."""
     for seed in seeds(10):
         value = tied_problem(seed, 3)

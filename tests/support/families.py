@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
 
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import Buffer
@@ -39,36 +38,6 @@ class Family:
     def traffic(self) -> int:
         moving = [row for _, row in self.members if row.size > 0]
         return sum(row.size if row.traffic is None else row.traffic for row in moving)
-
-    def lowest(self, pool: Pool, at: int) -> int | None:
-        """The lowest offset, `at` or above, that alignments and pins allow; None where there is none.
-
-        A sieve: each alignment in turn is met by steps that keep those before it.
-        """
-        pins = {row.offset - distance for distance, row in self.members if row.offset is not None}
-        if pins:
-            pin = pins.pop()
-            return pin if not pins and pin >= at and self.is_aligned(pool, pin) else None
-        rules = {(step, distance) for distance, row in self.members for step in (row.alignment, pool.alignment)}
-        stride = 1
-        for step, distance in sorted(rules, reverse=True):
-            if stride == 1:
-                at += -(pool.base_address + at + distance) % step
-            for _ in range(step // gcd(step, stride)):
-                if (pool.base_address + at + distance) % step == 0:
-                    break
-                at += stride
-            else:
-                return None
-            stride = stride * step // gcd(stride, step)
-        return at
-
-    def is_aligned(self, pool: Pool, offset: int) -> bool:
-        return all(
-            (pool.base_address + offset + distance) % step == 0
-            for distance, row in self.members
-            for step in (row.alignment, pool.alignment)
-        )
 
     def remainders(self, pool: Pool) -> list[tuple[int, int]]:
         """What its offset must leave when it is divided: (modulus, remainder)."""

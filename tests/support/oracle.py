@@ -5,14 +5,11 @@ Both read nothing but the public rows of a Problem, in plain Python integers. Me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
-from itertools import combinations, product
-from math import fsum
+from collections.abc import Sequence
+from itertools import combinations
 
-from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
-from tests.support import orientations
 from tests.support.families import (
     LAST_END,
     Family,
@@ -20,11 +17,11 @@ from tests.support.families import (
     conflict_by_name,
     conflicts,
     crosses,
-    families,
     kept_free,
     may_share,
     rigid_groups,
 )
+from tests.support.orientations import costs_that_fit
 
 
 def best_score(problem: Problem) -> tuple[float, ...] | None:
@@ -32,87 +29,14 @@ def best_score(problem: Problem) -> tuple[float, ...] | None:
 
     None if nothing fits. Buffers of no bytes count only in that each must have a legal offset somewhere.
     """
-    if _asks_for_orientations(problem):
-        return orientations.best_score(problem)
-    scores = (
-        (cost, *reversed(ends)) if problem.objective == "cost" else ends[::-1] for cost, ends in costs_that_fit(problem)
-    )
-    return min(scores, default=None)
+    has_cost = problem.objective == "cost"
+    fitting = costs_that_fit(problem, has_cost)
+    return min(((cost, *reversed(ends)) if has_cost else ends[::-1] for cost, ends in fitting), default=None)
 
 
 def least_total(problem: Problem) -> int | None:
-    """The least sum of what is used over the pools, in bytes; None if nothing fits."""
-    if _asks_for_orientations(problem):
-        return orientations.least_total(problem)
+    """The least sum of what is used over the pools, whatever it costs; None if nothing fits."""
     return min((sum(ends) for _, ends in costs_that_fit(problem)), default=None)
-
-
-def _asks_for_orientations(problem: Problem) -> bool:
-    """Whether orders and dropping may miss the optimum, or do not know a rule."""
-    rows = list(problem.buffers)
-    has_rules = any(row.relative or row.no_cross or row.offset_mod or row.forbid_pools for row in rows)
-    entries = {name for name, field in Problem.model_fields.items() if field.default == ()}
-    return has_rules or any(getattr(problem, name) for name in entries - {"conflicts"})
-
-
-def costs_that_fit(problem: Problem) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Yield, for each choice of pools that fits, its cost and the least that each pool can end at.
-
-    In a pool each order is tried, every family dropped to its lowest legal offset above nothing that it conflicts with.
-    Some order gives an optimum: take an optimal plan and drop its families in the order of their offsets. By induction
-    none rises: those dropped before it and in conflict with it lay below it and now end no higher than they did, so its
-    old offset is still legal. A pinned one stays where it is.
-    """
-    groups = families(problem)
-    for empty in (family for family in groups if family.size == 0):
-        if not any(empty.may_live_in(pool) and _drop(empty, pool, []) is not None for pool in problem.pools):
-            return
-    solid = [family for family in groups if family.size > 0]
-    rivals = [[conflicts(problem, a, b) for b in solid] for a in solid]
-
-    @cache
-    def least_end(q: int, chosen: tuple[int, ...]) -> int | None:
-        return _least_end(problem.pools[q], solid, rivals, chosen)
-
-    homes = [[q for q, pool in enumerate(problem.pools) if family.may_live_in(pool)] for family in solid]
-    for choice in product(*homes):
-        ends = [least_end(q, tuple(i for i, home in enumerate(choice) if home == q)) for q in range(len(problem.pools))]
-        known = tuple(end for end in ends if end is not None)
-        if len(known) == len(ends):
-            yield fsum(f.traffic() * problem.pools[q].cost for f, q in zip(solid, choice, strict=True)), known
-
-
-def _least_end(pool: Pool, solid: list[Family], rivals: list[list[bool]], chosen: tuple[int, ...]) -> int | None:
-    """The least largest end of some families in one pool, over all orders; None if they do not fit."""
-    best: int | None = None
-
-    def place(left: tuple[int, ...], placed: tuple[tuple[int, int, int], ...], end: int) -> None:
-        nonlocal best
-        if best is not None and end >= best:
-            return
-        if not left:
-            best = end
-            return
-        for i in left:
-            at = _drop(solid[i], pool, [(low, high) for j, low, high in placed if rivals[i][j]])
-            if at is not None:
-                top = at + solid[i].size
-                place(tuple(j for j in left if j != i), (*placed, (i, at, top)), max(end, top))
-
-    place(chosen, (), 0)
-    return best
-
-
-def _drop(family: Family, pool: Pool, taken: list[tuple[int, int]]) -> int | None:
-    """The lowest legal offset of a family beside what is taken; None if it would end past the pool."""
-    blocked = taken + [(low, low + size) for low, size in pool.reserved if size > 0]
-    at = family.lowest(pool, 0)
-    while at is not None and at + family.size <= (LAST_END if pool.size is None else pool.size):
-        above = [high for low, high in blocked if low < at + family.size and at < high] if family.size else []
-        if not above:
-            return at
-        at = family.lowest(pool, max(above))
-    return None
 
 
 def check(problem: Problem, placements: Sequence[Placement]) -> list[str]:

@@ -1,8 +1,7 @@
-"""The least score of a problem with constraints among buffers, by brute force over what lies below what.
+"""The least ends of a problem, by brute force over what lies below what.
 
-Shares no code with the planner. Orders and dropping, as in `oracle`, do not do here: a buffer that shares an
-offset must stay with its partner, a rigid group may hold others in its holes, and weights ask for room, not for low
-offsets.
+Shares no code with the planner. Dropping buffers in each order would not do: a buffer that shares an offset must stay
+with its partner, a rigid group may hold others in its holes, and weights ask for room, not for low offsets.
 
 Let every two buffers that must keep apart be *oriented*: the one lies below the other, or both at one offset where that
 may be; below means in lower banks where banks must differ. Then each rule is either about one rigid group's offset x
@@ -23,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
-from math import fsum, inf, lcm
+from math import fsum, gcd, inf, lcm
 
 from memplan.planner.model.problem import Pool, Problem
 from tests.support.families import LAST_END, Family, bank_rule, conflicts, kept_free, may_share, rigid_groups
@@ -67,12 +66,11 @@ class Group:
         """The lowest offset from `at` to the horizon that all rules about single buffers allow."""
         step = 1
         for modulus, remainder in self.rules():  # a sieve: each rule is met by steps that keep those before it
-            for _ in range(modulus):
-                if at % modulus == remainder:
-                    break
-                at += step
-            else:
+            common = gcd(step, modulus)
+            if (remainder - at) % common:
                 return None
+            inverse = pow(step // common, -1, modulus // common)
+            at += step * ((remainder - at) // common * inverse % (modulus // common))
             step = lcm(step, modulus)
         while at <= horizon:
             if all(family.may_start_at(self.pool, at + distance) for distance, family in self.members):
@@ -121,22 +119,8 @@ class Rivals:
             yield [], replace(self, bank=0, weight=None), self.weight
 
 
-def best_score(problem: Problem) -> tuple[float, ...] | None:
-    """The least score, as `tests.support.oracle.best_score` has it."""
-    scores = (
-        (cost, *reversed(ends)) if problem.objective == "cost" else ends[::-1]
-        for cost, ends in _fits(problem, problem.objective == "cost")
-    )
-    return min(scores, default=None)
-
-
-def least_total(problem: Problem) -> int | None:
-    """The least sum of what is used over the pools, whatever it costs."""
-    return min((sum(ends) for _, ends in _fits(problem, has_weights=False)), default=None)
-
-
-def _fits(problem: Problem, has_weights: bool) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Yield, for each choice of pools that fits, the least cost of it and the least ends at that cost."""
+def costs_that_fit(problem: Problem, has_weights: bool = False) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Yield, for each choice of pools that fits, the least cost of it, and the least that each pool can end at."""
     groups = rigid_groups(problem)
     colocation = _colocation(problem, groups)
 
@@ -202,7 +186,9 @@ class _Packing:
         base = max([row.offset or 0 for row in rows] + [low + size for low, size in self.pool.reserved], default=0)
         period = lcm(self.pool.bank_size or 1, *(m for group in self.groups for m in group.moduli()))
         span = sum(group.span for group in self.groups) + sum(pair.free for pair in self.rivals)
-        return min(base + (len(self.groups) + 1) * (period + span), LAST_END)
+        return min(
+            base + (len(self.groups) + 1) * (period + span), LAST_END if self.pool.size is None else self.pool.size
+        )
 
     def _search(self, asked: list[AtLeast], rivals: list[Rivals], paid: float) -> None:
         x = self._lowest(asked)

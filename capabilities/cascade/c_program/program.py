@@ -83,7 +83,7 @@ class StripedLoops:
             *calls,
             *self.streams.values(),
         ]
-        return _said() + guarded("".join(body), name, needs=None).replace(
+        return _said() + guarded("".join(body), name).replace(
             f"#define {name.upper()}_H\n", f'#define {name.upper()}_H\n\n#include "memplan_cascade.h"\n', 1
         )
 

@@ -10,7 +10,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem, with_profile
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from tests.support import oracle
+from tests.support.orientations import costs_that_fit
 
 
 def drawn(seed: int) -> Problem:
@@ -30,7 +30,7 @@ def test_a_weighted_sum_is_the_least_of_all_plans(seed: int, solver: str) -> Non
     weights = {pool.name: draw.choice([1, 2, 3, 1.5]) for pool in problem.pools if draw.random() < 0.8} or {"slow": 2}
     least = min(
         sum(weights.get(pool.name, 0) * end for pool, end in zip(problem.pools, ends, strict=True))
-        for _, ends in oracle.costs_that_fit(problem)
+        for _, ends in costs_that_fit(problem)
     )
     plan = solve(problem, minimise=weights, solver=solver)
     assert verify(problem, plan) == ()
@@ -45,7 +45,7 @@ def test_a_weighted_sum_is_the_least_of_all_plans(seed: int, solver: str) -> Non
 def test_a_bound_on_slowdown_leaves_the_least_of_the_last_pool_at_that_cost(seed: int, percent: float) -> None:
     problem = drawn(seed)
     priced = with_profile(problem, "speed")
-    found = list(oracle.costs_that_fit(priced))
+    found = list(costs_that_fit(priced))
     limit = min(cost for cost, _ in found) * (1 + percent / 100)
     least = min((ends[-1], cost) for cost, ends in found if cost <= limit)
     plan = solve(problem, max_slowdown=percent)

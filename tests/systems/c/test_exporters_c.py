@@ -124,11 +124,8 @@ def test_what_takes_no_bytes_is_compiled_too(rows: tuple[dict[str, int], ...], t
 def test_headers_are_cpp_too(tmp_path: Path) -> None:
     for target, name in (("c", "plan.c"), ("malloc-c", "heap.c")):
         written_to(two_memories_anywhere(), target, tmp_path, name)
-    written_to(one_pool({"offset": 16}), "buffer-plan", tmp_path, "model.h")
     (tmp_path / "all.cpp").write_text(
-        '#include "plan.h"\n#include "heap.h"\n#include "model.h"\n#include "plan.h"\n'
-        "static_assert(sizeof(model_buffer_plan) == 8);\n"
-        "int main() { return model_buffer_plan.buffer_plan_entries[0].offset - 16; }\n"
+        '#include "plan.h"\n#include "heap.h"\n#include "plan.h"\nint main() { return 0; }\n'
     )
     run("g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", tmp_path / "all.cpp", "-o", tmp_path / "all")
     run(tmp_path / "all")

@@ -50,18 +50,6 @@ def test_the_largest_comes_first_and_goes_to_the_fastest_memory_with_room(planne
 
 
 @BOTH
-def test_among_equal_sizes_the_first_is_placed_first(planner: str) -> None:
-    problem = two_memories(lives("a", 16, 0, 2), lives("b", 16, 0, 2))
-    assert placements(problem, planner) == {"a": ("fast", 0), "b": ("fast", 16)}
-
-
-@BOTH
-def test_offsets_are_multiples_of_the_alignment_of_the_memory(planner: str) -> None:
-    problem = two_memories(lives("a", 20, 0, 2), lives("b", 17, 0, 2))
-    assert placements(problem, planner) == {"a": ("fast", 0), "b": ("fast", 32)}
-
-
-@BOTH
 def test_the_end_of_a_buffer_must_be_inside_when_it_is_rounded_up(planner: str) -> None:
     problem = two_memories(lives("a", 60, 0, 2), size=62)
     assert placements(problem, planner) == {"a": ("slow", 0)}

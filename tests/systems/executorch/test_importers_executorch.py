@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.errors import FormatError, InputError, OptionError
+from memplan.planner.errors import FormatError, InputError
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
@@ -229,11 +229,6 @@ def test_the_method_forward_is_read_and_others_are_named() -> None:
     found = imported(both)
     assert found.problem.name == "forward"
     assert [warning.message for warning in found.warnings] == ['method "forward" is read; not in it are "encode"']
-
-
-def test_dimensions_have_no_names() -> None:
-    with pytest.raises(OptionError, match="dim: must not be given, as ExecuTorch names no dimensions"):
-        imported(program([tensor()], [0], [0]), dims={"batch": 1})
 
 
 BROKEN = {

@@ -21,17 +21,6 @@ def lives(name: str, size: int, start: int, end: int, **more: object) -> dict[st
     return {"id": name, "size": size, "start": start, "end": end, **more}
 
 
-def test_among_equal_sizes_the_last_is_placed_first() -> None:
-    rows = [lives("a", 16, 0, 2), lives("b", 16, 0, 2), lives("c", 32, 0, 2)]
-    assert offsets({"buffers": rows}) == {"a": ("default", 48), "b": ("default", 32), "c": ("default", 0)}
-
-
-def test_a_tensor_shares_the_first_object_that_is_free_while_it_lives() -> None:
-    rows = [lives("large", 64, 0, 4), lives("late", 16, 4, 6), lives("other", 32, 0, 6), lives("later", 8, 6, 7)]
-    found = offsets({"buffers": rows})
-    assert found == {name: ("default", at) for name, at in (("large", 0), ("late", 0), ("other", 64), ("later", 0))}
-
-
 def test_inside_an_object_a_tensor_lies_above_those_that_it_meets() -> None:
     rows = [lives("first", 64, 0, 2), lives("left", 24, 2, 5), lives("right", 16, 3, 4)]
     assert offsets({"buffers": rows}) == {"first": ("default", 0), "left": ("default", 0), "right": ("default", 24)}
@@ -42,12 +31,6 @@ def test_an_object_never_grows_which_is_what_it_wastes() -> None:
     plan = solve(Problem.model_validate({"buffers": rows}), solver="reference:executorch-greedy")
     assert (plan.peak, plan.lower_bound, plan.status, plan.stop_reason) == (16, 12, "feasible", None)
     assert plan.gap == pytest.approx(1 / 3)
-
-
-def test_sizes_are_rounded_up_to_the_one_alignment_and_so_are_ties() -> None:
-    rows = [lives("a", 9, 0, 1), lives("b", 3, 0, 1), lives("c", 12, 0, 1)]
-    problem = {"buffers": rows, "pools": [{"alignment": 16}]}
-    assert offsets(problem) == {"c": ("default", 0), "b": ("default", 16), "a": ("default", 32)}
 
 
 def test_each_memory_has_objects_of_its_own_and_what_names_none_is_in_the_first() -> None:

@@ -1,4 +1,4 @@
-"""TFLite Micro: models with their plan, read back by Vela's generated reader; and the structure of its shim."""
+"""TFLite Micro: models with their plan, read back by Vela's generated reader."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from memplan.planner.errors import FormatError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported
+from memplan.systems.imported import Imported, ModelOptions
 from memplan.systems.layout import lay_out
 from memplan.systems.reading import read_model
 from memplan.systems.tflite.model import OFFLINE_PLAN
 from memplan.systems.tflite.model import read_model as read_tensors
 from memplan.systems.tflite.tflm import with_metadata
 from memplan.systems.writing import export
-from tests.support.layouts import layout_of, one_pool
-from tests.support.tflite_files import INT8, flatbuffer, model, operator, subgraph, tensor
+from tests.support.layouts import one_pool
+from tests.support.tflite_files import flatbuffer, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[2] / "models"
 OF_ONE_SUBGRAPH = [MODELS / "view.tflite", MODELS / "recorded" / "kws_dscnn_int8.tflite"]
@@ -42,12 +42,12 @@ def planned(data: bytes) -> tuple[Imported, Plan, bytes]:
     return found, plan, export("tflite", lay_out(found.problem, plan, data), "model")[""]
 
 
-def placed_by_hand(data: bytes, target: str = "tflite", **moved: int) -> bytes:
-    found = read_model(data)
+def placed_by_hand(data: bytes, **moved: int) -> bytes:
+    found = read_model(data, None, ModelOptions(alignment=8))
     places = PLACES | {f"main/{name}": ("default", offset) for name, offset in moved.items()}
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in places.items()]
     layout = lay_out(found.problem, Plan.model_validate({"placements": placements}), data)
-    return export(target, layout, "model")[""]
+    return export("tflite", layout, "model")[""]
 
 
 def as_vela_reads(data: bytes) -> Any:
@@ -161,17 +161,10 @@ def test_only_a_tflite_model_gets_a_plan() -> None:
 
 @pytest.mark.parametrize("offset", [40, 2**31])
 def test_an_offset_that_the_arena_cannot_have_is_refused(offset: int) -> None:
-    layout = one_pool({"id": "a", "offset": offset})
-    with pytest.raises(FormatError, match=f'"a": must have an offset below 2.31 that 16 divides, .*, got {offset}'):
-        export("buffer-plan", layout, "model")
-
-
-def test_one_arena_is_one_pool() -> None:
-    pools = [{"name": "p"}, {"name": "q"}]
-    rows = [{"id": name, "size": 16, "start": 0, "end": 1} for name in "ab"]
-    layout = layout_of({"buffers": rows, "pools": pools}, {"a": ("p", 0), "b": ("q", 0)})
-    with pytest.raises(FormatError, match='must have all buffers in one pool for buffer-plan, got "p", "q"'):
-        export("buffer-plan", layout, "model")
+    with pytest.raises(
+        FormatError, match=f'"main/y": must have an offset below 2.31 that 16 divides, .*, got {offset}'
+    ):
+        placed_by_hand(model(GRAPH), y=offset)
 
 
 def test_files_that_know_where_their_bytes_are_cannot_be_moved() -> None:
@@ -198,13 +191,3 @@ def test_a_broken_file_is_refused_or_says_the_same_afterwards(data: st.DataObjec
     after = read_tensors(written)
     assert after.subgraphs == before.subgraphs
     assert after.metadata == {**before.metadata, "name": b"content"}
-
-
-def test_the_entries_of_a_buffer_plan_are_in_the_order_in_which_they_are_asked_for() -> None:
-    rows = [tensor("y", (1, 4)), tensor("unused", (8,), INT8), tensor("none", (0,)), tensor("x", (1, 4))]
-    rows += [tensor("k", (4,), constant=True), tensor("s", (4,), variable=True)]
-    data = model(subgraph(rows, [3], [0], [operator("ADD", [3, 4, 5], [0])]))
-    text = placed_by_hand(data, "buffer-plan", x=48).decode()
-    assert (
-        '    3,\n    {\n        {32}, /* 0: "y" */\n        {0}, /* 1: "unused" */\n        {48}, /* 2: "x" */' in text
-    )

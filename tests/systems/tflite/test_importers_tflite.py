@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.planner.errors import FormatError, InputError, OptionError
+from memplan.planner.errors import FormatError, InputError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.operations.operations import operations_from
@@ -261,8 +261,3 @@ def test_subgraphs_that_run_each_other_twice_again_and_again_are_refused() -> No
     last = subgraph([X, tensor("c", (), 6), Y], [0, 1], [2], [operator("RELU", [0], [2])])
     with pytest.raises(FormatError, match="must not be run after 200000 operators"):
         imported(model(*graphs, last))
-
-
-def test_tflite_names_no_dimensions() -> None:
-    with pytest.raises(OptionError, match='dim: must not be given, as TFLite names no dimensions, got "batch"'):
-        imported(chain(X, Y), dims={"batch": 1})
