@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
+from lab.shapes import faults_of_plans
+from memplan.capabilities.shapes.offset_programs import OffsetPrograms
 from memplan.capabilities.shapes.search.any_sizes import order_for_any_sizes
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
-from tests.support.symbolic import demand_at, drawn_problem, every_value
+from tests.support.symbolic import drawn_problem
 
 FOLDER = Path(__file__).parents[4] / "examples" / "symbolic"
 NETWORKS = ("bert_4l", "llama_4l", "moe_2l", "wav2vec2")
@@ -26,22 +28,10 @@ def programs_of(found: ShapesAnswer) -> OffsetPrograms:
     return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_nothing_overlaps_at_any_value_and_what_is_proved_is_true(seed: int) -> None:
-    problem = drawn_problem(seed, most_buffers=24)
-    found = shapes(problem, options=ShapesOptions(time_limit_s=0.5))
-    sized = compiled(problem)
-    points = every_value(problem, 300) or samples(sized.space, 40, seed=9)
-    checked = verify_programs(problem, programs_of(found), points)
-    assert checked.is_valid, checked.violations
-    evaluator = Evaluator(problem, programs_of(found))
-    for values in points[::5]:
-        peak, _ = evaluator.offsets(values)
-        sizes = [int(size) for size in sized.sizes([values])[:, 0]]
-        bound = demand_at(problem, sizes)
-        assert bound <= peak
-        if found.proof.ratio is not None:
-            assert peak <= (1 + found.proof.ratio) * bound
+def test_nothing_overlaps_at_any_value_and_what_is_proved_is_true() -> None:
+    counts: Counter[str] = Counter()
+    assert [line for seed in range(12) for line in faults_of_plans(seed, counts)] == []
+    assert min(counts["at every value"], counts["proved for all values"]) > 0
 
 
 @pytest.mark.parametrize("name", NETWORKS)
