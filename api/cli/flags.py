@@ -58,10 +58,10 @@ _METAVARS = {
 
 
 PANELS = {
-    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "inclusive", "heap_limit"),
+    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "inclusive"),
     "Search": (
         *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile", "minimise", "max_slowdown"),
-        *("explain_s", "keep", "tolerance", "least", "reorder"),
+        *("keep", "least", "reorder", "heap_limit"),
     ),
     "Output": (*("output", "outputs", "display", "format", "fields", "opens", "save_plan", "save_baseline", "quiet"),),
     "Models": ("dims", "shape", "views", "scratch"),

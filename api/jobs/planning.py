@@ -16,7 +16,7 @@ from memplan.api.service.plan_service import reason_to_answer
 from memplan.api.store.job import PackedPlan
 from memplan.api.store.tables.plans import StoredPlan
 from memplan.api.workers.task import TaskControl
-from memplan.capabilities.plan.planning import with_reason
+from memplan.capabilities.plan.planning import REASON_S, with_reason
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Profile
 from memplan.solvers.portfolio.one_search import Solve
@@ -95,8 +95,8 @@ def _answer(result: SolveResult, compiled: CompiledProblem, options: Options, co
     answer = result.answer(options.deterministic, control.deadline.passed_s)
     more = {"findings": compiled.findings, "options": options.recorded()}
     answer = answer.model_copy(update={name: value for name, value in more.items() if value})
-    counted_s = options.explain_s if options.deterministic else None
-    return with_reason(compiled.problem, answer, replace(control, counted_s=counted_s), options.explain_s)
+    counted_s = REASON_S if options.deterministic else None
+    return with_reason(compiled.problem, answer, replace(control, counted_s=counted_s))
 
 
 def _job_plan(plan: Plan, record: StoredPlan | None) -> JobPlan:

@@ -21,7 +21,7 @@ from memplan.api.service.plan_service import PlanService
 from memplan.api.service.work_service import WorkRequest, WorkService
 from memplan.api.workers.task import WorkAnswer
 from memplan.capabilities.capability import Control
-from memplan.capabilities.plan.planning import LEAST_REASON_S, with_reason
+from memplan.capabilities.plan.planning import LEAST_REASON_S, REASON_S, with_reason
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
@@ -47,7 +47,7 @@ class ReasonedPlans:
         Where no worker is free for the reason, it is the one that the search saw.
         """
         plan = await self._solving.plan(request, cancelled, on_progress)
-        reason_s, said = request.options.explain_s, plan.explanation
+        reason_s, said = REASON_S, plan.explanation
         if plan.status != "infeasible" or said is None or cancelled.is_set() or reason_s < LEAST_REASON_S:
             return plan
         known = self._known.setdefault(request.problem, {})
@@ -71,10 +71,10 @@ class ReasonedPlans:
         self, request: PlanRequest, said: Explanation, cancelled: asyncio.Event, on_progress: OnProgress | None
     ) -> Explanation | None:
         counts_work, left_s = request.options.deterministic, request.deadline.left_s
-        limit_s = min(_COUNTED_S if counts_work else request.options.explain_s, left_s)
+        limit_s = min(_COUNTED_S if counts_work else REASON_S, left_s)
         if limit_s < LEAST_REASON_S:
             return None
-        what = request.problem.problem, said, request.options.explain_s, counts_work
+        what = request.problem.problem, said, REASON_S, counts_work
         due, key_id = request.deadline.within(limit_s), request.key_id
         asked = WorkRequest("plan", what, due, key_id, run=look_into)
         try:

@@ -14,8 +14,7 @@ from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, re
 from memplan.capabilities.plan.baseline import read_baseline_parts
 from memplan.capabilities.plan.heap_search import plan_in_heaps
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
-from memplan.capabilities.plan.planning import REASON_S, planned
-from memplan.capabilities.plan.replanning.questions import read_eps
+from memplan.capabilities.plan.planning import planned
 from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
 from memplan.planner.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
@@ -26,14 +25,8 @@ from memplan.solvers.portfolio.options import SolveOptions
 
 
 class PlanOptions(SearchOptions, SolveOptions):
-    """Options of a plan: those of the solve, and the seconds for the reason where nothing fits."""
+    """Options of a plan: those of the solve; with an old plan, `accept` is how far above the best peak it may be."""
 
-    explain_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = Field(
-        REASON_S, description="Of these, the seconds for the reason where nothing fits; 0: what the search saw of it."
-    )
-    tolerance: float | str = Field(
-        DEFAULT_EPS, description="With keep, how far above the best peak the plan may be: 2%, or 0.02."
-    )
     least: Literal["buffers", "bytes"] = Field("buffers", description="With keep, what is to be small of what moves.")
     heap_limit: Annotated[int, Field(ge=1, le=MAX_BYTES)] | None = Field(
         None, description="Plan one pool in heaps of at most so many bytes each: the fewest, then few bytes in all."
@@ -87,7 +80,7 @@ def plan(
             }
         )
 
-    return planned(problem, options, running, reason_s=options.explain_s, start=start, report=report)
+    return planned(problem, options, running, start=start, report=report)
 
 
 def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -> Plan:
@@ -98,11 +91,16 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -
     return replan(
         problem,
         old if len(old.placements) else None,
-        eps=options.tolerance,
+        eps=DEFAULT_EPS if options.accept in (None, "fit") else f"{str(options.accept).removesuffix('%')}%",
         least=options.least,
-        options=SolveOptions.model_construct(**options.fields(*SolveOptions.model_fields)),
+        options=SolveOptions.model_construct(**{**options.fields(*SolveOptions.model_fields), **_of_best(options)}),
         control=running.searching(),
     )
+
+
+def _of_best(options: PlanOptions) -> dict[str, Any]:
+    """Return what is accepted of the best plan beside an old one: it is searched for, unless any that fits is good."""
+    return {"accept": "fit" if options.accept == "fit" else None}
 
 
 def progress(event: Mapping[str, Any]) -> str:
@@ -117,7 +115,6 @@ def progress(event: Mapping[str, Any]) -> str:
 
 def _check(_question: Mapping[str, Any], options: PlanOptions) -> None:
     """Raise OptionError for options that are wrong in ways that their types do not tell."""
-    read_eps(options.tolerance)
     options.check()
 
 
@@ -129,7 +126,8 @@ def read_kept(data: bytes, name: str) -> Plan:
 KEEP = replace(
     PLAN,
     name="keep",
-    help="An old plan, JSON or CSV, or a baseline that holds problem and plan: move as few buffers as can be.",
+    help="An old plan, JSON or CSV, or a baseline that holds problem and plan: move as few buffers as can be,"
+    " at a peak of at most --accept above the best one, 2% by default.",
     from_file=lambda _reader, data, name, _question: read_kept(data, name),
     from_json=lambda value: read_plan_field(value, "keep"),
     required=False,

@@ -25,7 +25,7 @@ def read_eps(value: str | float) -> Fraction:
         eps = Fraction(-1)
     if not 0 <= eps <= 1000:
         raise OptionError(
-            f"tolerance: must be a part of the peak such as 0.02, or a percentage such as 2%, got {shown(value)}"
+            f"eps: must be a part of the peak such as 0.02, or a percentage such as 2%, got {shown(value)}"
         )
     return eps
 

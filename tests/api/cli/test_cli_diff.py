@@ -83,7 +83,7 @@ def test_options_of_the_solve_hold_for_the_best_peak(files: Path) -> None:
     [
         (["--solver", "best"], "solver: must be one of auto, "),
         (["--profile", "speed"], 'profile: must be size where an old plan is kept, got "speed"'),
-        (["--tolerance", "many"], "tolerance: must be a part of the peak"),
+        (["--accept", "many"], "accept: must be fit or a percentage"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(files: Path, capfd: Captured, option: list[str], sentence: str) -> None:

@@ -48,7 +48,7 @@ def offsets(content: dict[str, Any]) -> dict[str, int]:
 def test_the_plan_of_a_job_is_kept_by_its_hash(server: Running, job: dict[str, Any]) -> None:
     before = server.client.get(job["links"]["plan"]).json()
     keep = {"plan_hash": job["plan_hash"]}
-    options = {"time_limit_s": 5, "tolerance": "5%"}
+    options = {"time_limit_s": 5, "accept": "5%"}
     answer = server.client.post("/v1/plan", json={"problem": NEW, "keep": keep, "options": options})
     assert answer.status_code == 200, answer.text
     plan = answer.json()

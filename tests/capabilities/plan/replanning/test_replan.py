@@ -186,7 +186,7 @@ def test_huge_offsets_and_sizes_are_counted_exactly() -> None:
 
 @pytest.mark.parametrize("eps", ["x", "-1", "nan", float("inf"), "1/0", -0.1, "%"])
 def test_parts_of_a_peak_are_numbers(eps: str | float) -> None:
-    with pytest.raises(OptionError, match="tolerance: must be a part of the peak"):
+    with pytest.raises(OptionError, match="eps: must be a part of the peak"):
         replan(of(FEW), OLD, eps=eps)
 
 
