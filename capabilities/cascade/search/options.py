@@ -48,7 +48,8 @@ def _objectives(value: object) -> object:
 
 def _pools(value: object) -> object:
     """Return the names and bytes of memories that are written as NAME=SIZE, as objects, or as pairs."""
-    return tuple(map(_pool, value)) if isinstance(value, (list, tuple)) else value
+    rows = value.split(",") if isinstance(value, str) else value
+    return tuple(map(_pool, rows)) if isinstance(rows, (list, tuple)) else value
 
 
 def _pool(row: object) -> object:
