@@ -26,8 +26,6 @@ ROUNDS = ((250_000, ChoiceEffort()), (2_500_000, ChoiceEffort(300_000, 24_000_00
 """The work put into a packing and into a choice; when the goals stand still, the next round goes on."""
 _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
 """The most steps that improve multipliers, and their cost, counted in items and rows looked at."""
-_PARTS = (0.99, 0.98, 0.97, 0.96, 0.94, 0.92, 0.9)
-"""The parts of the capacities that a choice may take where those that take all could not be packed."""
 _OPEN_AT_MOST = 3
 """The most choices of unknown packing that are tried for a goal."""
 
@@ -90,11 +88,7 @@ class Decomposition:
             value = self._least_end(goal, work)
             self.ends[goal] = self.ends[goal] if value is None else value
             return value
-        value = self._least_cost(work)
-        # No proof is near, but a choice that leaves some capacity may still be packed.
-        if value is None:
-            self._compromise(work)
-        return value
+        return self._least_cost(work)
 
     def _least_cost(self, work: int) -> int | None:
         """Return the least cost once it is reached and proved, in steps; None if that does not come to an end."""
@@ -120,22 +114,6 @@ class Decomposition:
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
                 return None
         return None
-
-    def _compromise(self, work: int) -> None:
-        """Pack choices that leave more and more capacity, until one of them fits; that brings a better plan only."""
-        limit = self.knapsack.limits(self.ends)
-        is_tight = limit < np.array([[capacity.most] for capacity in self.knapsack.row_capacities])
-        for part in _PARTS:
-            reached = self.goals.reached(COST)
-            most = self.dearest if reached is None else reached - 1
-            less = np.where(is_tight, (limit * part).astype(np.int64), limit)
-            choice = cheapest(self.knapsack, less, self.multipliers, (), most, self.effort, self._is_over)
-            self.spent += choice.work
-            if choice.home is None or self._is_over():
-                return
-            self._pack(choice.home, COST, 0, work)
-            if self.goals.reached(COST) == choice.cost:
-                return
 
     def _least_end(self, q: int, work: int) -> int | None:
         """Return the least end of pool `q`, with all that is proved kept; None if no search proves it."""
@@ -225,20 +203,20 @@ class Decomposition:
                 target, at_most = end, at_most if reached is None else reached - 1
             packing = self.packings.pack(q, kept, target, at_most, work)
             if packing.end > target:
-                self._learn(q, kept, target, at_most, work, packing.need)
+                self._learn(q, kept, target, packing.need)
             if packing.offset is None or packing.end > at_most:
                 return len(self.doubts) <= _OPEN_AT_MOST
             offset[kept] = packing.offset
         self.search.offer(column(pool), column(offset), NAME)
         return len(self.doubts) <= _OPEN_AT_MOST
 
-    def _learn(self, q: int, kept: Bool, end: int, at_most: int, work: int, need: int) -> None:
+    def _learn(self, q: int, kept: Bool, end: int, need: int) -> None:
         """Keep in mind that a set of buffers does not fit below an end, or that it is not known whether it does."""
+        items = frozenset(self.knapsack.item[kept].tolist())
         if need > end:
-            kept, need = self.packings.narrowed(q, kept, end, at_most, work)
-            self.nogoods.append(NoGood(q, frozenset(self.knapsack.item[kept].tolist()), need))
+            self.nogoods.append(NoGood(q, items, need))
         else:
-            self.doubts.append(NoGood(q, frozenset(self.knapsack.item[kept].tolist()), NEVER))
+            self.doubts.append(NoGood(q, items, NEVER))
 
     def _is_over(self) -> bool:
         """Say whether to stop; where clocks must not decide, the work does."""

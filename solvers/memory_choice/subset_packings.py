@@ -18,8 +18,6 @@ _PROVED_PART = 20
 """A set that is packed or proved takes about this part of the work allowed."""
 _MAX_EXACT = 4_000
 """Sets of more buffers are packed by local search."""
-_NARROWEST = 32
-"""A set that does not fit is cut down to a stretch of time in steps of no less than this part of it."""
 
 
 @dataclass(eq=False)
@@ -56,32 +54,6 @@ class SubsetPackings:
         if packing.end > end >= packing.need and work > packing.work:
             self._search(q, kept, end, at_most, work, packing)
         return packing
-
-    def narrowed(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> tuple[Bool, int]:
-        """Return those of a set alive in as short a stretch of time as still needs more than `end`, and what they need.
-
-        `kept` is known to need more.
-        """
-        low, high = 0, self.instance.n_live_sets
-        shortest = max(1, high // _NARROWEST)
-        # First cut from the end of time, then from its beginning.
-        for is_upper in (True, False):
-            step = (high - low) // 2
-            while step >= shortest and not self.search.is_over:
-                stretch = (low, high - step) if is_upper else (low + step, high)
-                fewer = kept & self._alive(*stretch)
-                if self.pack(q, fewer, end, at_most, work).need > end:
-                    kept, (low, high) = fewer, stretch
-                    step = min(step, (high - low) // 2)
-                else:
-                    step //= 2
-        return kept, self.pack(q, kept, end, at_most, work).need
-
-    def _alive(self, low: int, high: int) -> Bool:
-        instance = self.instance
-        alive = np.zeros(len(instance), dtype=np.bool_)
-        alive[instance.lifetime_buffer[(instance.start < high) & (instance.end > low)]] = True
-        return alive
 
     def _look(self, q: int, kept: Bool, packing: SubsetPacking) -> None:
         """Take over the offsets of the best plan, where it has the same set in this pool."""

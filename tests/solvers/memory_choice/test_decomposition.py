@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
 import pytest
 
 from memplan.api.bench.generators import random
@@ -20,7 +19,6 @@ from memplan.solvers.memory_choice.decomposition import Decomposition
 from memplan.solvers.memory_choice.dynamic_program import ChoiceEffort
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import for_cost
-from memplan.solvers.memory_choice.subset_packings import SubsetPackings
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import Search
 from tests.support import oracle, public_problems
@@ -111,19 +109,6 @@ def test_a_choice_that_does_not_pack_is_ruled_out_and_the_next_one_is_the_best()
     assert search.best is not None
     assert search.best.score[0] == 2
     assert proved_values(problem) == oracle.best_score(problem)
-
-
-def test_a_set_that_does_not_fit_is_cut_down_to_a_stretch_of_time() -> None:
-    rows: list[dict[str, Any]] = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(40)]
-    rows += [{"id": "wide", "size": 3, "start": 20, "end": 22}]
-    instance = compile_problem(Problem.model_validate({"buffers": rows}))
-    packings = SubsetPackings(instance, searching(instance))
-    everything = np.ones(len(rows), dtype=np.bool_)
-    assert packings.pack(0, everything, 2, 2, 1000).need == 3
-    kept, need = packings.narrowed(0, everything, 2, 2, 1000)
-    assert need == 3
-    assert kept[40]
-    assert kept.sum() < 10
 
 
 @pytest.mark.parametrize("mix", range(0, 32, 3))
