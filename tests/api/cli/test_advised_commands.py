@@ -68,7 +68,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
     ),
 ]
 ELSEWHERE = {
-    ("gate", "keys"): "help of the page of the service",
+    ("auth", "keys"): "help of the page of the service",
     ("server", "keys"): "a refusal of memplan serve: tests/api/http/test_serving.py",
     ("remote", "serve"): "a service that is away: it is to be started",
     ("any_plan", "plan"): "tests/support/mistakes.py",
