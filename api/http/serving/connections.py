@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 from memplan.api.http.limits.descriptors import most_connections
 
 _FIRST_S = 0.01
-"""The time after which a connection too many is closed: it is there then."""
+"""The time after which a new connection is counted: others that came with it are there then."""
 
 
 def protocol(
@@ -23,11 +23,16 @@ def protocol(
 ) -> H11Protocol:
     """Make uvicorn's protocol of a connection, which is closed where a head takes longer than twice the time for it."""
     made = H11Protocol(config, server_state, app_state, _loop)
-    if len(server_state.connections) >= most_connections():
-        made.loop.call_later(_FIRST_S, _close, made)
-    else:
-        _look_later(made, app_state["service"].settings.header_timeout_s, None)
+    made.loop.call_later(_FIRST_S, _look_first, made, app_state["service"].settings.header_timeout_s)
     return made
+
+
+def _look_first(made: H11Protocol, timeout_s: float) -> None:
+    """Close a connection that is one too many, or begin to wait for its requests."""
+    if len(made.connections) > most_connections():
+        _close(made)
+    else:
+        _look_later(made, timeout_s, None)
 
 
 def _look_later(made: H11Protocol, timeout_s: float, before: int | None) -> None:
@@ -39,7 +44,8 @@ def _look(made: H11Protocol, timeout_s: float, before: int | None) -> None:
     if made not in made.connections:
         return
     is_answered = made.cycle is None or made.cycle.response_complete
-    last = id(made.cycle) if is_answered and made.timeout_keep_alive_task is None else None
+    is_idle = made.timeout_keep_alive_task is not None and not made.conn.trailing_data[0]
+    last = id(made.cycle) if is_answered and not is_idle else None
     if last is not None and last == before:
         _close(made)
     else:

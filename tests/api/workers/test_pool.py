@@ -1,0 +1,97 @@
+"""Children that work: on time, whatever a task does to them, and replaced."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from memplan.api.refusals import UnavailableError
+from memplan.api.settings import Settings
+from memplan.api.workers.pool import ChildPool
+from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, TooMuchMemoryError, WorkFailedError
+from memplan.planner.errors import FormatError, MemplanError, OptionError
+from memplan.solvers.search.deadline import NEVER, Deadline
+from tests.support import works
+from tests.support.processes import workers
+
+PATIENCE_S = 60.0
+LOST: list[str] = []
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ChildPool]:
+    made = ChildPool(1, Settings(), on_loss=lambda: LOST.append("lost"))
+    yield made
+    children = [psutil.Process(child.pid) for child in workers()]
+    made.close()
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == [], "a pool that is closed leaves no process"
+
+
+def task(run: Callable[..., Any], *arguments: Any, within_s: float = PATIENCE_S, grace_s: float = 0.2) -> Task:
+    return Task(run, arguments, "order", Deadline.after(within_s), grace_s=grace_s)
+
+
+def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildPool) -> None:
+    assert PATIENCE_S - 30 < pool.run(task(works.left)) < PATIENCE_S
+    assert 0 < pool.run(Task(works.left, (), "order", NEVER, limit_s=2.0)) <= 2.0
+
+
+@pytest.mark.parametrize(
+    ("run", "arguments", "error", "sentence"),
+    [
+        (works.wrong, (), OptionError, "size: must be small"),
+        (works.faulty, (), WorkFailedError, "memplan: KeyError in a worker; its log says where"),
+        (works.too_much, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
+        (works.forked, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
+        (works.forked, ("writes",), FormatError, "file: cannot be read: its reader failed"),
+    ],
+)
+def test_an_error_comes_from_the_child_which_lives_on(
+    pool: ChildPool, run: Callable[..., Any], arguments: tuple[Any, ...], error: type[MemplanError], sentence: str
+) -> None:
+    before = {child.pid for child in workers()}
+    with pytest.raises(error, match=sentence):
+        pool.run(task(run, *arguments))
+    assert {child.pid for child in workers()} == before
+
+
+def test_a_task_that_looks_at_no_clock_ends_with_its_child_and_the_next_one_has_another(pool: ChildPool) -> None:
+    assert pool.run(task(works.forked, "reads")).content == b"read"
+    began = time.monotonic()
+    with pytest.raises(NoAnswerError, match="order: no answer came within its time limit"):
+        pool.run(task(works.for_ever, within_s=0.3))
+    assert 0.5 <= time.monotonic() - began < 5
+    assert pool.run(Task(works.noted_for_ever, (), "order", NEVER, limit_s=3.0)) == "noted"
+    assert pool.run(task(works.left)) > 0
+
+
+def test_a_child_that_ends_is_told_and_replaced(pool: ChildPool) -> None:
+    LOST.clear()
+    with pytest.raises(LostWorkersError, match="memplan: a worker ended with status 7"):
+        pool.run(task(works.dying, 7))
+    assert (pool.run(task(works.left)) > 0, LOST) == (True, ["lost"])
+
+
+def test_what_is_reported_comes_before_the_answer_and_a_cancelled_task_answers(pool: ChildPool) -> None:
+    cancelled, told = threading.Event(), list[Any]()
+
+    def report(reports: list[Any], best: Any) -> None:
+        told.append((reports, best))
+        if best is not None:
+            cancelled.set()
+
+    assert pool.run(task(works.until_cancelled, [1, 2]), report, cancelled) == "cancelled"
+    assert (told[0][0], told[-1][1]) == ([1, 2], "best")
+
+
+def test_a_task_that_is_cancelled_and_does_not_hear_it_is_ended(pool: ChildPool) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(UnavailableError, match="order: was cancelled before there was an answer"):
+        pool.run(task(works.for_ever), cancelled=cancelled)

@@ -1,0 +1,74 @@
+"""Tasks as children get them: their functions are named, and so are in a module."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from memplan.api.workers.forked import run_forked
+from memplan.api.workers.task import TaskControl, WorkAnswer
+from memplan.planner.errors import OptionError
+
+
+def left(control: TaskControl) -> float:
+    """Answer with the seconds that are left."""
+    return control.deadline.left_s
+
+
+def for_ever(_control: TaskControl) -> None:
+    """Look at no clock, and let no other thread run."""
+    sum(range(10**12))
+
+
+def noted_for_ever(control: TaskControl) -> None:
+    """Look at no clock, once there is an answer."""
+    assert control.note is not None
+    control.note("first")
+    control.note("noted")
+    sum(range(10**12))
+
+
+def until_cancelled(control: TaskControl, progress: list[Any]) -> str:
+    """Report, and wait for the end."""
+    for one in progress:
+        control.report(one)
+    control.watch(lambda: "best")
+    control.cancelled.wait()
+    return "cancelled"
+
+
+def wrong(_control: TaskControl) -> None:
+    """Find an option wrong."""
+    raise OptionError("size: must be small", "name: must be known")
+
+
+def faulty(_control: TaskControl) -> None:
+    """Fail, with what a caller sent in the message."""
+    raise KeyError("secret")
+
+
+def too_much(_control: TaskControl) -> None:
+    """Take all memory, as far as that is there."""
+    raise MemoryError
+
+
+def dying(_control: TaskControl, status: int) -> None:
+    """End the child."""
+    os._exit(status)
+
+
+def forked(control: TaskControl, kind: str) -> WorkAnswer:
+    """Read a file that does something to its reader, in a fork."""
+
+    def work() -> WorkAnswer:
+        if kind == "ends":
+            os._exit(3)
+        if kind == "writes":
+            with open("/tmp/never", "w") as file:  # noqa: PTH123
+                file.write("x")
+        if kind == "waits":
+            time.sleep(60)
+        return WorkAnswer(b"read", "read")
+
+    return run_forked(work, control, 10, "convert")
