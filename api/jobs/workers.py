@@ -22,6 +22,8 @@ from memplan.api.workers.pool import ChildPool
 
 _POLL_S = 0.1
 """The time between two looks for jobs, and for those that are to be cancelled."""
+_LAST_PLACE_S = 0.5
+"""The time between two looks for a job of another key for the last place: the whole queue may be of one."""
 _LEAVE_S = 10.0
 """The time that workers which stop wait for their searches to end."""
 _LOG = logging.getLogger("memplan")
@@ -53,6 +55,7 @@ class JobWorkers:
         self._pool = pool
         self._runs: dict[Lease, JobRun] = {}
         self._threads: set[threading.Thread] = set()
+        self._looked_at = -inf
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._claiming = threading.Thread(target=self._claim_always, name="memplan-jobs", daemon=True)
@@ -101,9 +104,12 @@ class JobWorkers:
     def _claim(self) -> bool:
         """Take as many jobs as there are places; return whether there may be more to take."""
         free = self._places - len(self._runs)
-        if free <= 0:
+        if free <= 0 or not self._store.leases.is_any_waiting() or (ready := self._pool.n_ready()) == 0:
             return False
-        claims = self._store.leases.claim(self.holder, free, self._of_key, self._times.lease_s)
+        if free == 1 and time.monotonic() - self._looked_at < _LAST_PLACE_S:
+            return False
+        self._looked_at = time.monotonic()
+        claims = self._store.leases.claim(self.holder, min(free, ready), self._of_key, self._times.lease_s)
         for claim in claims:
             run = self._runs[claim.lease] = JobRun(claim, self._store, self._pool, self._stopping)
             thread = threading.Thread(target=self._do, args=(run,), daemon=True)

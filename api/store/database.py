@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -25,6 +26,8 @@ _CACHE_KIB = 512
 """The memory that SQLite fills with pages, for each connection: what is looked up is mostly of the last moments."""
 _BUSY_S = 10
 """The seconds that a transaction waits for another process."""
+_LEAST_ROOM = 4 * 2**20
+"""The bytes of a disk with less of which nothing may be accepted."""
 _LOG = logging.getLogger("memplan")
 
 
@@ -57,6 +60,13 @@ class Database:
         """Hold one transaction that changes nothing. Raises StoreError."""
         with _told(), self._reader.begin() as connection:
             yield connection
+
+    def check_room(self) -> None:
+        """Raise StoreError where the disk of a file has no room: what was freed in it would still be written."""
+        if self.is_sqlite and (folder := Path(str(self.engine.url.database)).parent).exists():
+            free = shutil.disk_usage(folder).free
+            if free < _LEAST_ROOM:
+                raise StoreError(f"database: its disk must have {_LEAST_ROOM} bytes of room, and has {free}")
 
     def close(self) -> None:
         """Close all connections."""

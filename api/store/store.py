@@ -53,7 +53,8 @@ class Store:
         return await to_thread.run_sync(work, limiter=self._threads)
 
     def check(self) -> None:
-        """Write and read; raises StoreError where that fails."""
+        """Write and read; raises StoreError where that fails, or where there is no room for more."""
+        self._database.check_room()
         with self._database.writing() as connection:
             # The same again: it takes its way to the disk, and changes nothing.
             connection.execute(text("UPDATE alembic_version SET version_num = version_num"))

@@ -48,6 +48,11 @@ class ChildPool:
         """The number of children that there are, or will be in a moment."""
         return len(self._all) + self._starting
 
+    def n_ready(self) -> int:
+        """Return how many children wait for a task; where that is none, one is started, if there may be one more."""
+        self._replace()
+        return len(self._idle)
+
     def warm(self) -> None:
         """Start a child ahead, and return once it is ready."""
         self._start()

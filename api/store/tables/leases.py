@@ -51,14 +51,13 @@ class Leases:
         Of one key, an holder runs at most `of_key` at a time: the others are left to other keys.
         """
         claims: list[Claim] = []
-        if not self._is_any_waiting():
-            return claims
         with self._database.writing() as connection:
             while len(claims) < most and (claim := _claimed(connection, holder, of_key, lease_s)) is not None:
                 claims.append(claim)
         return claims
 
-    def _is_any_waiting(self) -> bool:
+    def is_any_waiting(self) -> bool:
+        """Return True if a job waits."""
         with self._database.reading() as connection:
             return connection.execute(select(_JOBS.id).where(_JOBS.state == "queued").limit(1)).first() is not None
 

@@ -11,6 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
+from memplan.api.store import database as database_module
 from memplan.api.store.api_key import Key, digest
 from memplan.api.store.database import FILE, Database
 from memplan.api.store.errors import NewerStoreError, StoreError
@@ -163,3 +164,12 @@ def test_no_other_user_reads_the_file_or_what_sqlite_puts_beside_it(tmp_path: Pa
     rights = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
     store.close()
     assert rights == dict.fromkeys([FILE, f"{FILE}-wal", f"{FILE}-shm"], 0o600)
+
+
+def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store.open(None, tmp_path)
+    store.check()
+    monkeypatch.setattr(database_module, "_LEAST_ROOM", 2**62)
+    with pytest.raises(StoreError, match="database: its disk must have 4611686018427387904 bytes of room, and has"):
+        store.check()
+    store.close()
