@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging.config
 import os
 import socket
+import threading
+import time
+from contextlib import suppress
 from ipaddress import ip_address
 
 from memplan.api.http.limits.descriptors import take_all_descriptors
@@ -37,8 +40,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     with listening(host, port) as listener:
         settings = decided(settings, listener, without_keys)
         _check_store(settings)
-        where, port = listener.getsockname()[:2]
-        _LOG.info("memplan serves http://%s:%d", f"[{where}]" if ":" in where else where, port)
+        threading.Thread(target=_log_when_listening, args=(listener,), daemon=True).start()
         if settings.processes > 1:
             serve_by_several(settings, listener, log)
             return
@@ -48,6 +50,14 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
         from memplan.api.http.app import create_app
 
         uvicorn.Server(config(create_app(settings), settings, log)).run([listener])
+
+
+def _log_when_listening(listener: socket.socket) -> None:
+    with suppress(OSError):  # it was closed before
+        while not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            time.sleep(0.05)
+        host, port = listener.getsockname()[:2]
+        _LOG.info("memplan listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)
 
 
 def decided(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:

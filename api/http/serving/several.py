@@ -45,6 +45,7 @@ def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.
         ws="none",
         workers=settings.processes,
         log_config=log,
+        log_level="warning",
         access_log=False,  # the app's own says more, and less of what callers send
         server_header=False,
         proxy_headers=False,
