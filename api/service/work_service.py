@@ -15,7 +15,7 @@ from memplan.api.workers.task import NoAnswerError, Task, WorkAnswer
 from memplan.api.workers.workers import Workers
 from memplan.solvers.search.deadline import Deadline
 
-GRACE_S = 0.4
+GRACE_S = 0.3
 """The time after its deadline in which an answer may come."""
 _LEAST_S = 0.1
 """The time that a child has for every request, however little is left."""
