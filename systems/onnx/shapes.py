@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import shown
 from memplan.systems.imported import element_count
+from memplan.systems.onnx.classical import DOMAIN, classical_types
 from memplan.systems.onnx.facts import FOLDED, fold
 from memplan.systems.onnx.model import (
     BITS,
@@ -109,6 +110,8 @@ class NodeShapes:
             for name in node.input
             if name in known and known[name].dtype != object
         }
+        if domain == DOMAIN and (found := classical_types(node, types)):
+            return found
         schema = defs.get_schema(node.op_type, version, domain)
         try:
             return dict(

@@ -135,6 +135,19 @@ def test_what_a_loop_stacks_is_alive_all_through_it() -> None:
     )
 
 
+def test_shapes_that_the_model_computes_are_found() -> None:
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s zero", "first"),
+        node("Mul", "first two", "half"),
+        node("Concat", "half two", "to", axis=0),
+        node("Reshape", "x to", "y"),
+    ]
+    constants = {"zero": np.array([0]), "two": np.array([2])}
+    found = imported(model(nodes, [value("x", (3, 4))], [value("y", (None, None))], **constants))
+    assert rows(found)["y"][1] == 64
+
+
 def test_a_named_dimension_is_given_its_size() -> None:
     data = model([node("Neg", "x", "y")], [value("x", ("batch", 4))], [value("y", ("batch", 4))])
     assert rows(imported(data, dims={"batch": 8}))["y"][1] == 128
@@ -326,6 +339,36 @@ def test_a_wrong_model_is_refused_with_place_rule_and_value(data: bytes, sentenc
     with pytest.raises(InputError) as error:
         imported(data)
     assert error.value.sentences[0].startswith(sentence)
+
+
+CLASSICAL: dict[str, tuple[dict[str, Any], dict[str, tuple[int, ...]]]] = {
+    "Scaler": ({"offset": [0.0], "scale": [1.0]}, {"y": (3, 4)}),
+    "Normalizer": ({"norm": "L2"}, {"y": (3, 4)}),
+    "Imputer": ({"imputed_value_floats": [1.0]}, {"y": (3, 4)}),
+    "FeatureVectorizer": ({"inputdimensions": [4]}, {"y": (3, 4)}),
+    "LinearRegressor": ({"coefficients": [1.0] * 8, "targets": 2}, {"y": (3, 2)}),
+    "LinearClassifier": (
+        {"coefficients": [1.0] * 12, "intercepts": [0.0] * 3, "classlabels_ints": [0, 1, 2]},
+        {"y": (3,), "z": (3, 3)},
+    ),
+    "SVMRegressor": ({"kernel_type": "RBF"}, {"y": (3, 1)}),
+    "SVMClassifier": ({"vectors_per_class": [1] * 4, "classlabels_ints": [0, 1, 2, 3]}, {"y": (3,), "z": (3, 6)}),
+    "TreeEnsembleRegressor": ({"n_targets": 5}, {"y": (3, 5)}),
+    "TreeEnsembleClassifier": ({"classlabels_int64s": [0, 1, 2]}, {"y": (3,), "z": (3, 3)}),
+}
+"""Operators of classical models with attributes, and the shapes that onnxruntime gives for an input of 3 x 4."""
+
+
+@pytest.mark.parametrize("operator", list(CLASSICAL))
+def test_operators_of_classical_models_have_the_shapes_that_a_runtime_gives(operator: str) -> None:
+    attributes, shapes = CLASSICAL[operator]
+    made = helper.make_node(operator, ["x"], [*shapes], domain="ai.onnx.ml", **attributes)
+    known = {name: TensorProto.INT64 if len(shape) == 1 else TensorProto.FLOAT for name, shape in shapes.items()}
+    outputs = [value(name, None, kind) for name, kind in known.items()]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    whole = helper.make_model(graph([made], [value("x", (3, 4))], outputs), opset_imports=opsets, ir_version=8)
+    found = read_model_graph(whole.SerializeToString(), "m.onnx").graph
+    assert {tensor.name: tensor.shape for tensor in found.tensors} == {"x": (3, 4), **shapes}
 
 
 def test_a_map_of_labels_is_refused_with_the_way_out() -> None:
