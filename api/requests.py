@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.reports.plan_formats import write_plan
 from memplan.api.settings import Settings
-from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
+from memplan.capabilities.adapting import adapted, aligned
 from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded
@@ -30,7 +30,7 @@ from memplan.planner.errors.did_you_mean import did_you_mean, unknown_option
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import WireValue
+from memplan.planner.model.rows import WireValue, as_tuple
 
 JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"
 FORM = "multipart/form-data"
@@ -399,7 +399,9 @@ def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Seque
 
 
 def _takes_list(model: type[WireValue], name: str) -> bool:
-    return name in ProblemOptions.model_fields and name in model.model_fields and model.model_fields[name].default == ()
+    """Return True for a list of texts, which a query may have several of."""
+    found = model.model_fields.get(name)
+    return found is not None and any(getattr(each, "func", None) is as_tuple for each in found.metadata)
 
 
 def _check_inputs(capability: Capability[Any], parts: _Parts) -> None:

@@ -141,7 +141,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem, is_of_now: bool = Fa
     assignment = known.assignment(compiled)
     if assignment is None:
         if known.pool is not None:
-            _LOG.error("a cached plan of %s has other buffers or pools", compiled.hash)
+            _LOG.error("a cached plan has other buffers or pools")
             return None
         if known.status == "infeasible" and is_of_now and bound.nothing_fits is None:
             bound = replace(bound, nothing_fits=Witness(known.kind or "search", by=known.by))
@@ -156,7 +156,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem, is_of_now: bool = Fa
         bound = replace(bound, total=known.total)
     plan = planned(compiled.problem, compiled.instance, assignment, bound)
     if violations := verify(compiled.problem, plan):
-        _LOG.error("a cached plan of %s did not pass the verifier: %s", compiled.hash, violations[0].rule)
+        _LOG.error("a cached plan did not pass the verifier: %s", violations[0].rule)
         return None
     return SolveResult(plan, assignment, bound)
 

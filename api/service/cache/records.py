@@ -63,6 +63,6 @@ def known_of(record: StoredPlan, *, with_claims: bool = False) -> CachedPlan | N
             searched_s=record.searched_s,
         )
     except (zlib.error, ValueError, KeyError, TypeError, OverflowError) as error:
-        _LOG.error("a cached plan of %s cannot be read: %s", record.hash, type(error).__name__)
+        _LOG.error("a cached plan cannot be read: %s", type(error).__name__)
         return None
     return known if with_claims else known.without_claims
