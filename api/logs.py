@@ -14,10 +14,6 @@ from pythonjsonlogger.core import RESERVED_ATTRS
 REQUEST: ContextVar[str | None] = ContextVar("request", default=None)
 JOB: ContextVar[str | None] = ContextVar("job", default=None)
 
-PROBLEMS = logging.getLogger("memplan.problems")
-"""The logger for content that callers send; it is silent unless an operator sets `log_problems`."""
-PROBLEMS.setLevel(logging.CRITICAL)
-
 _TEXT = "%(asctime)s %(levelname)-7s %(name)s %(message)s%(ids)s"
 _JSON = "%(levelname)s %(name)s %(message)s"
 _ONLY_IN_TEXT = ("ids", "color_message")
@@ -36,7 +32,7 @@ def about_job(job_id: str) -> Iterator[None]:
         JOB.reset(token)
 
 
-def log_config(log_format: Literal["text", "json"], log_problems: bool = False) -> dict[str, Any]:
+def log_config(log_format: Literal["text", "json"]) -> dict[str, Any]:
     """Return the configuration of `logging` (its dictionary schema): everything to standard error, in one format."""
     formatters: dict[str, Any] = {
         "text": {"format": _TEXT},
@@ -56,8 +52,7 @@ def log_config(log_format: Literal["text", "json"], log_problems: bool = False) 
         "formatters": {log_format: formatters[log_format]},
         "handlers": {"stderr": handler},
         "root": {"handlers": ["stderr"], "level": "INFO"},
-        "loggers": {name: {"level": "WARNING"} for name in _QUIET}
-        | {PROBLEMS.name: {"level": "INFO" if log_problems else "CRITICAL"}},
+        "loggers": {name: {"level": "WARNING"} for name in _QUIET},
     }
 
 

@@ -43,6 +43,8 @@ MOST_BUFFERS, MOST_CELLS, MOST_PAIRS = 5_000_000, 20_000_000, 100_000
 """The most buffers of a request, buffers times pools, and pairs that entries of `bank` make of few bytes."""
 _LEAST_COUNTED = 5_000
 _SHORT_CELLS = 3_000
+_FILE_PART = 8
+"""A file that is no table, such as a model, may have so many times the bytes of another body."""
 _MOST_FIELDS = 64
 """More fields than any body has."""
 _FILE_NAME = re.compile(rb"@?[\w./\\~-]+\.\w{1,12}\s*")
@@ -229,9 +231,7 @@ def is_short(extent: Extent) -> bool:
 
 def most_bytes(media: str, settings: Settings) -> int:
     """Return the most bytes of a body: of a file that is no table they are those of a model."""
-    return (
-        settings.max_body_bytes if media in {JSON, *TABLES} else max(settings.max_body_bytes, settings.max_model_bytes)
-    )
+    return settings.max_body_bytes if media in {JSON, *TABLES} else _FILE_PART * settings.max_body_bytes
 
 
 def check_time_limit(options: CapabilityOptions, settings: Settings) -> None:

@@ -11,7 +11,6 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from memplan.capabilities.extent import MOST_EXPANDED
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 
@@ -70,62 +69,34 @@ class Settings(BaseSettings):
     data_folder: Path = Field(default_factory=_users_data_folder)
     database_url: Annotated[str, AfterValidator(_database)] | None = Field(default=None, repr=False)
 
-    # Servers
+    # Processes
     processes: int = Field(default_factory=_processors, ge=1, le=1024)
-
-    # Workers
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)
     solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     worker_memory_bytes: int | None = Field(default=None, ge=_LEAST_WORKER_BYTES)
 
     # Limits
     max_body_bytes: int = Field(default=16 * 2**20, ge=1)
-    max_model_bytes: int = Field(default=128 * 2**20, ge=1)
-    max_request_memory_bytes: int = Field(default=3 * 2**30, ge=1)
-    max_held_bytes: int | None = Field(default=None, ge=1)
-    max_buffers: int = Field(default=5_000_000, ge=1)
-    max_cells: int = Field(default=20_000_000, ge=1)
-    max_pairs: int = Field(default=100_000, ge=0)
-    max_expanded: int = Field(default=MOST_EXPANDED, ge=1)
     max_time_limit_s: float = Field(default=3600.0, gt=0, le=MAX_TIME_LIMIT_S)
     waiting: int = Field(default=16, ge=0)
     max_jobs: int = Field(default=100_000, ge=0)
     max_jobs_per_key: int | None = Field(default=None, ge=0)
-    max_requests_per_minute: int | None = Field(default=None, ge=1)
-    max_streams: int = Field(default=1000, ge=0)
-    header_timeout_s: float = Field(default=20.0, gt=0)
-    body_timeout_s: float = Field(default=60.0, gt=0)
-    idle_timeout_s: int = Field(default=75, ge=1)
 
     # Storage
     job_kept_s: float = Field(default=7 * 86400.0, gt=0)
-    certificate_kept_s: float | None = Field(default=None, gt=0)
-    cache_plans: int = Field(default=1_000_000, ge=0)
-    cache_bytes: int = Field(default=2 * 2**30, ge=0)
-    cache_memory_bytes: int = Field(default=128 * 2**20, ge=0)
 
     # Keys
     require_keys: bool | None = None
-    without_keys: bool = False
     hosts: str | None = None
     admin_key: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
-    metrics_without_key: bool = False
-
-    # Page
-    page: bool = True
 
     # Logs
     log_format: Literal["text", "json"] = "text"
-    log_problems: bool = False
 
     @property
     def has_secrets(self) -> bool:
         """True where something of these opens doors: then no other process may read this one."""
         return any(each is not None for each in (self.admin_key, self.database_url))
-
-    def without_secrets(self) -> Settings:
-        """Return the settings for a process that reads what strangers send."""
-        return self.model_copy(update={"admin_key": None, "database_url": None})
 
     @field_validator("data_folder")
     @classmethod

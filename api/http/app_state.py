@@ -32,7 +32,8 @@ from memplan.api.workers.workers import Workers
 from memplan.solvers.search.deadline import Deadline
 
 T = TypeVar("T")
-MOST_STREAMS = 1000
+MOST_STREAMS, WRITTEN_BYTES = 1000, 64 * 2**20
+"""The most streams of a process, and the bytes of memory for proved plans as they were written, of all processes."""
 SMALL_BYTES = 32 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread; larger ones are read in threads, those
 above the second size one at a time, as a parser holds the interpreter.
@@ -62,7 +63,7 @@ class Service:
         self.metrics = Metrics()
         self.bodies = HeldBytes.of(settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
-        self.written = WrittenPlans(settings.cache_memory_bytes // 2)
+        self.written = WrittenPlans(WRITTEN_BYTES // settings.processes)
         # One key leaves a place to others.
         self.queue = AdmissionQueue(settings.solves + 1, settings.waiting, of_key=settings.solves)
         self.readiness = Readiness(

@@ -92,7 +92,7 @@ class KeyGate:
         if not is_harmless(host, self._settings.hosts or ""):
             rule = "must be an address, localhost or one of MEMPLAN_HOSTS where no key is asked for"
             raise ForbiddenError(f"host: {rule}, got {shown(host)}")
-        if self._settings.without_keys:
+        if self._settings.require_keys is False:
             if site == "cross-site" and is_from_elsewhere(method, host, None, site):
                 raise ForbiddenError(f"sec-fetch-site: must not be that of another site's page, got {shown(site)}")
         elif is_from_elsewhere(method, host, origin, site):
@@ -111,7 +111,7 @@ class KeyGate:
 
     def _count(self, key: Key) -> None:
         """Count a request; raises FullError where the key's quota is used up."""
-        per_minute = key.max_requests_per_minute or self._settings.max_requests_per_minute
+        per_minute = key.max_requests_per_minute
         if per_minute is None:
             return
         now = self._clock()

@@ -64,9 +64,8 @@ async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> No
             if freed:
                 _LOG.warning("%d jobs of workers that ended are taken over", len(freed))
             if time.monotonic() - removed_at >= _REMOVE_S:
-                removed_at, now = time.monotonic(), time.time()
-                certificates_s = settings.certificate_kept_s or settings.job_kept_s
-                remove = partial(store.leases.remove_ended, now - settings.job_kept_s, now - certificates_s)
+                removed_at, before = time.monotonic(), time.time() - settings.job_kept_s
+                remove = partial(store.leases.remove_ended, before, before)
                 while await store.briefly(remove):
                     pass
         except StoreError as error:

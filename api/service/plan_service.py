@@ -10,7 +10,6 @@ plan ──> cached? ──no──> does the same search run? ──no──> q
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -20,7 +19,6 @@ from weakref import WeakKeyDictionary
 
 from anyio import CapacityLimiter, to_thread
 
-from memplan.api.logs import PROBLEMS
 from memplan.api.metrics import Metrics
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, result_of
@@ -29,7 +27,7 @@ from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.search_runner import SearchRunner, Solves
 from memplan.api.service.single_flight import OnProgress, SharedSearch, SharedSearches
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.verify.verifier import verify
@@ -66,9 +64,6 @@ class PlanService:
         """
         problem, options = request.problem, request.options
         options.check()
-        if PROBLEMS.isEnabledFor(logging.INFO):
-            name, count = shown(problem.problem.name), len(problem.problem.buffers)
-            PROBLEMS.info("problem %s of %d buffers, %s", name, count, problem.hash)
         profile = options.profile_of(problem.problem)
         try:
             if profile is None:

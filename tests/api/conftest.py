@@ -25,7 +25,7 @@ _numbers = count(1)
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Running]:
-    with running(Settings(max_body_bytes=1_000_000, max_cells=50_000)) as found:
+    with running(Settings(max_body_bytes=1_000_000)) as found:
         yield found
 
 

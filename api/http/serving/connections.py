@@ -11,6 +11,8 @@ from uvicorn.server import ServerState
 
 from memplan.api.http.limits.descriptors import most_connections
 
+HEAD_S = 15.0
+"""Half of the time that the head of a request may take at most."""
 _FIRST_S = 0.01
 """The time after which a new connection is counted: others that came with it are there then."""
 
@@ -23,7 +25,7 @@ def protocol(
 ) -> H11Protocol:
     """Make uvicorn's protocol of a connection, which is closed where a head takes longer than twice the time for it."""
     made = H11Protocol(config, server_state, app_state, _loop)
-    made.loop.call_later(_FIRST_S, _look_first, made, app_state["service"].settings.header_timeout_s)
+    made.loop.call_later(_FIRST_S, _look_first, made, HEAD_S)
     return made
 
 

@@ -33,7 +33,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     if settings.has_secrets:
         keep_to_itself()
     take_all_descriptors()
-    log = log_config(settings.log_format, settings.log_problems)
+    log = log_config(settings.log_format)
     logging.config.dictConfig(log)
     for name in unknown_names(os.environ):
         _LOG.warning("%s: is not a known setting", name)
@@ -65,15 +65,16 @@ def decided(settings: Settings, listener: socket.socket, without_keys: bool = Fa
 
     Raises OptionError where they are required and `without_keys`.
     """
-    without_keys = without_keys or settings.without_keys
+    without_keys = without_keys or settings.require_keys is False
     for name, is_set in (("REQUIRE_KEYS", settings.require_keys), ("ADMIN_KEY", settings.admin_key)):
         if without_keys and is_set:
             raise OptionError(f"without-keys: must not be said where MEMPLAN_{name} is set")
     is_public = not ip_address(listener.getsockname()[0]).is_loopback
     if without_keys and is_public:
         _LOG.warning("no keys are asked for: whoever reaches this address may plan, and sees all jobs")
-    is_required = bool(settings.require_keys) or (is_public and not without_keys)
-    return settings.model_copy(update={"require_keys": is_required, "without_keys": without_keys})
+    if without_keys:
+        return settings.model_copy(update={"require_keys": False})
+    return settings.model_copy(update={"require_keys": True}) if is_public else settings
 
 
 def _check_store(settings: Settings) -> None:

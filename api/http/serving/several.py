@@ -28,7 +28,9 @@ _ACCEPTED_AT_ONCE = 128
 _ARENAS = "2"
 """The arenas of the C library's allocator: by default each thread has one of its own, which keeps what others freed."""
 _COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-_SHARED = ("waiting", "max_streams", "cache_memory_bytes", "solves", "max_held_bytes")
+_IDLE_S = 75
+"""The seconds that a connection stays open between requests: more than a proxy before it waits."""
+_SHARED = ("waiting", "solves")
 """The settings of which each of several processes has a part, so that together it is as much."""
 
 
@@ -50,7 +52,7 @@ def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.
         server_header=False,
         proxy_headers=False,
         limit_concurrency=most_connections(),
-        timeout_keep_alive=settings.idle_timeout_s,
+        timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
         timeout_worker_healthcheck=_START_S,
         backlog=_ACCEPTED_AT_ONCE,
@@ -64,8 +66,8 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
 
     with tempfile.TemporaryDirectory(prefix="memplan-counts-") as folder:
         share = {name: _share(getattr(settings, name), settings.processes) for name in _SHARED}
-        decided = {"require_keys": settings.require_keys, "without_keys": settings.without_keys, "workers": 0}
-        for name, value in (share | decided | {"processes": 1}).items():
+        decided = {"require_keys": settings.require_keys, "workers": 0}
+        for name, value in (share | decided).items():
             if value is not None:
                 os.environ[f"{PREFIX}{name.upper()}"] = str(value)
         os.environ[_COUNTS_FOLDER] = folder

@@ -31,6 +31,8 @@ _GATHER_S = 0.25
 _TEND_S = 30.0
 """The time between two writes of which plans were used, with a look whether there are too many."""
 _MOST_UNWRITTEN = 5_000
+_MOST_PLANS, _MOST_BYTES, _MEMORY_BYTES = 1_000_000, 2 * 2**30, 32 * 2**20
+"""The plans in the store, their bytes, and the bytes of memory for the latest of them, in all processes of a server."""
 _ENTRY_BYTES = 1_000
 """The bytes of memory that an entry takes beside its columns."""
 
@@ -54,9 +56,9 @@ class PlanCache:
         """Open the cache of a server; when the block ends, all is written that can be."""
         cache = cls(
             store,
-            memory_bytes=settings.cache_memory_bytes // 4,
-            most_plans=settings.cache_plans,
-            most_bytes=settings.cache_bytes,
+            memory_bytes=_MEMORY_BYTES // settings.processes,
+            most_plans=_MOST_PLANS,
+            most_bytes=_MOST_BYTES,
         )
         tending = asyncio.create_task(cache.tend())
         try:

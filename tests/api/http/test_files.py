@@ -39,10 +39,10 @@ def post(server: Running, path: str, status: int = 200, **sent: Any) -> Any:
 def test_a_model_is_a_graph_of_operations(server: Running, name: str) -> None:
     by_file = post(server, f"/v1/{name}?name=view.tflite&time_limit_s=20", content=MODEL, headers=BYTES)
     by_graph = post(server, f"/v1/{name}?time_limit_s=20", json=GRAPH)
-    peaks = [
+    one, other = (
         [answer.get("peak"), [point["peak"] for point in answer.get("points", ())]] for answer in (by_file, by_graph)
-    ]
-    assert peaks[0] == peaks[1]
+    )
+    assert one == other
 
 
 def test_a_model_is_planned_with_the_options_for_reading_it(server: Running) -> None:
@@ -51,7 +51,7 @@ def test_a_model_is_planned_with_the_options_for_reading_it(server: Running) -> 
     apart = post(server, "/v1/plan?views=separate&capacity=1MiB", content=MODEL, headers=BYTES)
     assert (apart["peak"] >= plan["peak"], apart["pools"][0]["size"]) == (True, 2**20)
     table = server.client.post("/v1/plan", content=MODEL, headers={**BYTES, "Accept": "text/csv"})
-    assert table.text.startswith("id,lower,upper,size,offset")
+    assert table.text.startswith("id,lower,upper,size,alignment,offset")
     assert "views" in post(server, "/v1/plan?views=separate", 422, json={"buffers": []})["detail"]
 
 
@@ -76,12 +76,12 @@ def test_a_form_has_a_part_for_each_file(server: Running) -> None:
     assert post(server, "/v1/plan", files={"problem": ("p.csv", TABLE), "options": (None, options)})["peak"] == 112
     wrong = post(server, "/v1/verify", 422, files={"problme": ("p.csv", TABLE)})
     assert wrong["detail"].endswith('got "problme" (did you mean problem?)')
-    assert post(server, "/v1/verify", 422, files={"problem": ("p.csv", TABLE)})
+    assert post(server, "/v1/verify", 400, files={"problem": ("p.csv", TABLE)})
 
 
 def test_a_table_is_checked_and_may_fail(server: Running) -> None:
     query = "/v1/check?budgets=1KiB"
-    within = {"content": TABLE, "headers": CSV}
+    within: dict[str, Any] = {"content": TABLE, "headers": CSV}
     assert post(server, query, **within)["passed"]
     assert post(server, f"{query}&fail=true", **within)["passed"]
     over = "/v1/check?budgets=100&fail="
@@ -97,6 +97,6 @@ def test_long_lists_of_what_is_wrong_arrive_whole(server: Running) -> None:
     for name in ("order", "cascade"):
         errors = post(server, f"/v1/{name}", 422, json=wrong)["errors"]
         assert all("ops[" in sentence for sentence in errors)
-    buffers = [{"id": 60 * str(k), "size": -1, "start": 0, "end": 1, "pools": []} for k in range(200)]
+    buffers = [{"id": 60 * "x", "size": 1, "start": 0, "end": 1}] * 200
     errors = post(server, "/v1/explain", 422, json={"problem": {"buffers": buffers}})["errors"]
-    assert (sum(map(len, errors)) > 5_000, errors[0].startswith("buffers[0].size")) == (True, True)
+    assert (sum(map(len, errors)) > 10_000, errors[0].startswith("buffers[1].id")) == (True, True)

@@ -91,7 +91,7 @@ def test_what_does_not_look_like_a_key_is_none(text: str) -> None:
 
 
 def test_no_key_is_checked_where_none_is_needed() -> None:
-    gate = KeyGate(Settings(require_keys=False), Lobby()._look_up)
+    gate = KeyGate(Settings(), Lobby()._look_up)
     assert run(gate.caller(None)) is ANY_CALLER
     assert run(gate.caller("Bearer whatever")) is ANY_CALLER
 
@@ -147,7 +147,7 @@ def test_a_revoked_key_works_two_seconds_at_the_most() -> None:
 
 
 def test_a_key_that_asks_too_often_is_told_when_to_come_back() -> None:
-    lobby = Lobby(max_requests_per_minute=1000)
+    lobby = Lobby()
     shown = f"Bearer {lobby.add(max_requests_per_minute=2)}"
     lobby.comes(shown)
     lobby.comes(shown)
@@ -161,7 +161,7 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back() -> None:
 
 
 def test_a_quota_never_grows_above_a_minutes_worth_and_is_of_one_key() -> None:
-    lobby = Lobby(max_requests_per_minute=1)
+    lobby = Lobby()
     shown, other = f"Bearer {lobby.add(max_requests_per_minute=3)}", f"Bearer {lobby.add()}"
     lobby.comes(shown)
     lobby.clock.now_s += 3600
@@ -203,11 +203,11 @@ def test_a_page_from_elsewhere_is_known_by_its_name(host: str | None, harmless: 
 
 def test_such_a_page_gets_in_where_that_is_said_only() -> None:
     lobby = Lobby()
-    named = Settings(without_keys=True, hosts="memplan.example, Proxy.example")
+    named = Settings(require_keys=False, hosts="memplan.example, Proxy.example")
     assert run(KeyGate(named, lobby._look_up).caller(None, headers={"host": "proxy.example:80"})) is ANY_CALLER
     with pytest.raises(NoKeyError):
         run(KeyGate(Settings(require_keys=True), lobby._look_up).caller(None, headers={"host": "memplan.example"}))
-    for settings in (Settings(), named, Settings(without_keys=True)):
+    for settings in (Settings(), named, Settings(require_keys=False)):
         with pytest.raises(ForbiddenError, match=r'^host: must be an address, localhost or .*, got "evil\.example"$'):
             run(KeyGate(settings, lobby._look_up).caller(None, headers={"host": "evil.example"}))
 
@@ -259,7 +259,7 @@ def test_the_use_of_a_key_is_noted_about_once_a_minute(store: Store) -> None:
 
 
 def test_a_page_of_another_site_posts_to_no_server_that_needs_no_key() -> None:
-    gate = KeyGate(Settings(without_keys=True, hosts="memplan.example"), Lobby()._look_up)
+    gate = KeyGate(Settings(require_keys=False, hosts="memplan.example"), Lobby()._look_up)
     said = {"host": "memplan.example", "sec-fetch-site": "cross-site"}
     with pytest.raises(ForbiddenError, match="sec-fetch-site: must not be that of another site's page"):
         run(gate.caller(None, "POST", said))
@@ -295,6 +295,6 @@ def test_the_servers_own_pages_and_programs_may_post(server: Running) -> None:
 
 
 def test_a_server_behind_a_proxy_may_be_told_to_take_all_origins() -> None:
-    with running(Settings(without_keys=True, workers=0)) as server:
+    with running(Settings(require_keys=False, workers=0)) as server:
         answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=CROSS[0])
         assert answer.status_code == 200

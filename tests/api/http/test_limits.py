@@ -63,6 +63,11 @@ def test_few_bytes_may_not_make_much(extent: Extent, rule: str) -> None:
     check_extent(Extent(n_buffers=MOST_BUFFERS, n_pairs=100_000, n_pools=4))
 
 
+@pytest.fixture
+def short_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memplan.api.http.serving.connections.HEAD_S", 0.2)
+
+
 def connection(server: Running) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port), timeout=30)
 
@@ -84,14 +89,16 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("begun", [b"", b"POST /v1/plan HTTP/1.1\r\nHost: he"])
+@pytest.mark.usefixtures("short_heads")
 def test_a_connection_without_a_request_is_closed(begun: bytes) -> None:
-    with running(Settings(header_timeout_s=0.2, workers=0)) as server, connection(server) as silent:
+    with running(Settings(workers=0)) as server, connection(server) as silent:
         silent.sendall(begun)
         assert everything(silent) == b""
 
 
+@pytest.mark.usefixtures("short_heads")
 def test_a_connection_with_an_incomplete_second_request_is_closed() -> None:
-    with running(Settings(header_timeout_s=0.2, workers=0)) as server, connection(server) as slow:
+    with running(Settings(workers=0)) as server, connection(server) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
         answer = b""
         while not answer.endswith(b"}"):
@@ -107,8 +114,9 @@ def test_what_is_not_http_is_told_and_hung_up_on(caplog: pytest.LogCaptureFixtur
     assert not [record for record in caplog.records if record.exc_info]
 
 
+@pytest.mark.usefixtures("short_heads")
 def test_a_connection_that_sends_after_the_response_is_closed() -> None:
-    settings = Settings(header_timeout_s=0.2, require_keys=True, max_body_bytes=10**9)
+    settings = Settings(require_keys=True, max_body_bytes=10**9)
     with running(settings) as server, connection(server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\n")
         assert slow.recv(65536).startswith(b"HTTP/1.1 401 ")
@@ -116,10 +124,11 @@ def test_a_connection_that_sends_after_the_response_is_closed() -> None:
             drip(slow)
 
 
+@pytest.mark.usefixtures("short_heads")
 def test_a_complete_request_may_wait_longer_than_headers_may_take() -> None:
     """The time for headers ends with them: a body, and an answer, have times of their own."""
     body = b'{"buffers": []}'
-    with running(Settings(header_timeout_s=0.2, workers=0)) as server, connection(server) as slow:
+    with running(Settings(workers=0)) as server, connection(server) as slow:
         head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
         slow.sendall(head % len(body))
         slow.settimeout(0.5)

@@ -133,13 +133,12 @@ def test_a_request_log_line_has_caller_and_route_and_nothing_of_the_body(
 
 _LOGS = """
 import logging, logging.config, sys
-from memplan.api.logs import PROBLEMS, REQUEST, about_job, log_config
-logging.config.dictConfig(log_config(sys.argv[1], sys.argv[2] == "problems"))
+from memplan.api.logs import REQUEST, about_job, log_config
+logging.config.dictConfig(log_config(sys.argv[1]))
 logging.getLogger("memplan").info("begun")
 REQUEST.set("r1")
 with about_job("j1"):
     logging.getLogger("memplan").warning("in it", extra={"status": 7})
-PROBLEMS.info("problem secret")
 logging.getLogger("sqlalchemy").info("chatter")
 """
 
@@ -153,7 +152,7 @@ def logged(*arguments: str) -> list[str]:
 
 
 def test_lines_in_json_carry_the_ids_of_what_they_are_about() -> None:
-    first, second = (json.loads(line) for line in logged("json", ""))
+    first, second = (json.loads(line) for line in logged("json"))
     assert first.keys() == {"time", "level", "logger", "message"}
     assert second.pop("time").endswith("+00:00")
     assert second == {
@@ -167,14 +166,6 @@ def test_lines_in_json_carry_the_ids_of_what_they_are_about() -> None:
 
 
 def test_lines_of_text_carry_them_at_the_end() -> None:
-    first, second = logged("text", "")
+    first, second = logged("text")
     assert first.endswith(" INFO    memplan begun")
     assert second.endswith(" WARNING memplan in it request_id=r1 job_id=j1")
-
-
-def test_problems_are_logged_where_that_is_asked_for() -> None:
-    assert [line.endswith("memplan.problems problem secret request_id=r1") for line in logged("text", "problems")] == [
-        False,
-        False,
-        True,
-    ]
