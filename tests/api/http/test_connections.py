@@ -14,8 +14,11 @@ from tests.support.server import running
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\nGET /healthz"])
-def test_a_head_that_does_not_come_closes_its_connection_and_no_other(sent: bytes) -> None:
-    with running(Settings(header_timeout_s=0.2)) as server:
+def test_a_head_that_does_not_come_closes_its_connection_and_no_other(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_S", 0.2)
+    with running(Settings()) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as slow:
             slow.sendall(sent)
             slow.settimeout(20)

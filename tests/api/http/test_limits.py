@@ -88,25 +88,6 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
         assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
 
 
-@pytest.mark.parametrize("begun", [b"", b"POST /v1/plan HTTP/1.1\r\nHost: he"])
-@pytest.mark.usefixtures("short_heads")
-def test_a_connection_without_a_request_is_closed(begun: bytes) -> None:
-    with running(Settings(workers=0)) as server, connection(server) as silent:
-        silent.sendall(begun)
-        assert everything(silent) == b""
-
-
-@pytest.mark.usefixtures("short_heads")
-def test_a_connection_with_an_incomplete_second_request_is_closed() -> None:
-    with running(Settings(workers=0)) as server, connection(server) as slow:
-        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
-        answer = b""
-        while not answer.endswith(b"}"):
-            answer += slow.recv(65536)
-        slow.sendall(b"GET /heal")
-        assert everything(slow) == b""
-
-
 def test_what_is_not_http_is_told_and_hung_up_on(caplog: pytest.LogCaptureFixture) -> None:
     with running() as server, connection(server) as odd:
         odd.sendall(b"\x16\x03\x01 not http\r\n\r\n")
