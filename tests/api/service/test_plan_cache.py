@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from memplan.api.options import Options
 from memplan.api.service.cache.cached_plan import CachedPlan
-from memplan.api.service.cache.compiled_problem import CompiledProblem, Readings
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
@@ -166,25 +165,6 @@ def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
         assert "1 plans were not kept: database: gone" in caplog.text
 
     run(day)
-
-
-def test_readings_are_kept_by_all_that_they_depend_on() -> None:
-    readings, reading = Readings(6000), (compiled(), Options())
-    name = "application/json", b"seed=1", b"{}"
-    readings.keep(name, reading, 100)
-    assert readings.find(name) is reading
-    others = [("text/csv", b"seed=1", b"{}"), ("application/json", b"", b"{}"), ("application/json", b"seed=1", b"[]")]
-    assert [readings.find(other) for other in others] == [None, None, None]
-
-
-def test_readings_make_room_for_later_ones() -> None:
-    readings, reading = Readings(6 * 800), (compiled(), Options())
-    names = [bytes([k]) for k in range(9)]
-    for name in names:
-        readings.keep(name, reading, 100)
-    assert [name for name in names if readings.find(name) is None] == names[:1]
-    readings.keep(b"large", reading, 101)
-    assert readings.find(b"large") is None
 
 
 def test_all_servers_say_the_same_of_a_plan_that_one_of_them_proved(store: Store) -> None:
