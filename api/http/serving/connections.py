@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -15,6 +17,9 @@ HEAD_S = 15.0
 """Half of the time that the head of a request may take at most."""
 _FIRST_S = 0.01
 """The time after which a new connection is counted: others that came with it are there then."""
+_NEXT = count()
+_NUMBERS: WeakKeyDictionary[object, int] = WeakKeyDictionary()
+"""The number of each connection in the order in which they came."""
 
 
 def protocol(
@@ -25,13 +30,16 @@ def protocol(
 ) -> H11Protocol:
     """Make uvicorn's protocol of a connection, which is closed where a head takes longer than twice the time for it."""
     made = H11Protocol(config, server_state, app_state, _loop)
+    _NUMBERS[made] = next(_NEXT)
     made.loop.call_later(_FIRST_S, _look_first, made, HEAD_S)
     return made
 
 
 def _look_first(made: H11Protocol, timeout_s: float) -> None:
-    """Close a connection that is one too many, or begin to wait for its requests."""
-    if len(made.connections) > most_connections():
+    """Close a connection before which too many came that are open, or begin to wait for its requests."""
+    most = most_connections()
+    is_full = len(made.connections) > most
+    if is_full and sum(_NUMBERS[other] < _NUMBERS[made] for other in made.connections) >= most:
         _close(made)
     else:
         _look_later(made, timeout_s, None)
