@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
@@ -120,7 +121,7 @@ class CascadePoint(PointFigures):
     `estimate` is the peak that the search counted. With two memories `peak` is that of the fast one, `pools` says which
     memory has each buffer, `used` the bytes of both. Where operations run again or in another order, `origins` has the
     operation of the model that each is, `tensor_origins` the tensor of the model that each is, `reads` and `makes` the
-    tensors of each operation. `planned` is there where one point was chosen.
+    tensors of each operation. `planned` is there where `point` asks for it.
     """
 
     estimate: int
@@ -202,15 +203,18 @@ class CascadeAnswer(Answer):
         """The points that were executed by value, by their positions."""
         return tuple(k for k, point in enumerate(self.points) if point.checked_by_value)
 
-    def with_point(self, position: int) -> CascadeAnswer:
-        """Return the answer with one of its points, from the end for a position below 0; with its problem and plan.
+    def with_plans(self, position: int | Literal["all"]) -> CascadeAnswer:
+        """Return the answer with the problem and plan of each point, or with those of one point alone.
 
-        Raises OptionError for a position that no point has.
+        A position below 0 counts from the end. Raises OptionError for a position that no point has.
         """
         count = len(self.points)
+        if position == "all":
+            return self.model_copy(update={"points": tuple(map(_planned, self.points))})
         if not -count <= position < count:
-            raise OptionError(f"point: must be from {-count} to {count - 1}, got {position}")
-        point = self.points[position]
-        planned = PlanAndProblem(problem=point.problem, plan=point.plan)
-        point = point.model_copy(update={"planned": planned})
-        return self.model_copy(update={"points": (point,), "first": position % count})
+            raise OptionError(f"point: must be all, or from {-count} to {count - 1}, got {position}")
+        return self.model_copy(update={"points": (_planned(self.points[position]),), "first": position % count})
+
+
+def _planned(point: CascadePoint) -> CascadePoint:
+    return point.model_copy(update={"planned": PlanAndProblem(problem=point.problem, plan=point.plan)})

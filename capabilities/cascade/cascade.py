@@ -29,7 +29,7 @@ def cascade(
     The points are the front of peaks and multiplications; each is reported when it is planned.
     """
     found = CascadeCall(graph, options, control.begun(options)).run()
-    return found if options.point is None or not found.points else found.with_point(options.point)
+    return found if options.point is None or not found.points else found.with_plans(options.point)
 
 
 def lines(found: CascadeAnswer) -> Iterator[str]:

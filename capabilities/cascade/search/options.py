@@ -66,6 +66,15 @@ def _pool(row: object) -> object:
         raise refuse(str(error)) from error
 
 
+def _point(position: object) -> object:
+    """Return the position that a number or its digits say, or the word all."""
+    if not isinstance(position, str) or position == "all":
+        return position
+    if re.fullmatch(r"-?[0-9]{1,9}", position, re.ASCII) is None:
+        raise refuse(f"must be a position, such as 0 or -1, or all, got {shown(position)}")
+    return int(position)
+
+
 class CascadeOptions(CapabilityOptions):
     """Options of a search for cascades."""
 
@@ -90,8 +99,8 @@ class CascadeOptions(CapabilityOptions):
         (),
         description="An operation that runs whole, with no region across: its position, its name, or what it makes.",
     )
-    point: int | None = Field(
-        None, description="Answer with point K alone, from 0, with its problem and plan; -1 is the least peak."
+    point: Annotated[int | Literal["all"], BeforeValidator(_point)] | None = Field(
+        None, description="Answer with the problem and plan of point K alone, from 0, or -1, the least peak; or of all."
     )
     check: bool = Field(
         False, description="Execute the points, or the one of `point`, by value in their planned arena."

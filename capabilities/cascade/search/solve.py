@@ -131,9 +131,9 @@ class CascadeCall:
         )
 
     def _wanted(self, points: Sequence[CascadePoint]) -> list[int]:
-        """Return the points to be executed by value, fewest runs first; the one of `point` alone."""
+        """Return the points to be executed by value, fewest runs first; the one that `point` names alone."""
         position, count = self.options.point, len(points)
-        if position is not None:
+        if isinstance(position, int):
             return [position % count] if -count <= position < count else []
         return sorted(range(count), key=lambda k: points[k].runs)
 

@@ -385,7 +385,7 @@ def test_the_page_of_calls_shows_bodies(browser: Any, server: Running) -> None:
         found.page.goto(f"http://127.0.0.1:{server.port}/docs")
         found.page.click("summary:has-text('/v1/convert')")
         found.page.wait_for_selector("details[open] pre")
-        assert '"violations": [string, …]' in found.page.inner_text("details[open]")
+        assert '"violations"?: [string, …]' in found.page.inner_text("details[open]")
         assert found.serious_violations() == []
         assert (found.errors, found.policy_breaks) == ([], [])
 

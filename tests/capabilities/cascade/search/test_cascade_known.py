@@ -191,7 +191,7 @@ def test_points_that_no_time_was_left_to_check_are_counted() -> None:
 def test_a_point_keeps_its_number_when_it_is_chosen() -> None:
     result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(macs=1.05))
     assert len(result.points) > 2
-    chosen = result.with_point(2)
+    chosen = result.with_plans(2)
     assert (chosen.first, chosen.points[0].plan) == (2, result.points[2].plan)
     for found, numbers in ((result, [*range(len(result.points))]), (chosen, [2])):
         said = [line.split()[1] for line in lines(found) if line.startswith("cascade")]

@@ -218,11 +218,11 @@ class OptionField {
     const { name, schema, says, value } = option;
     this.option = option;
     this.isBox = schema.type === "boolean";
-    const isPictured = /^with_plans?$/.test(name);
+    const isPictured = /^with_plans?$/.test(name), shown = given ?? (name === "point" ? "all" : undefined);
     const choices = schema.enum ?? (schema.const === undefined ? null : [schema.const]);
     if (this.isBox) this.control = /** @type {any} */ (h("input", { type: "checkbox", checked: given ?? (isPictured || Boolean(value)) }));
     else if (choices) this.control = /** @type {any} */ (h("select", {}, ...(choices.includes(value) ? [] : [h("option", { value: "" }, "-")]), ...choices.map((/** @type {any} */ one) => h("option", { value: one, selected: one === (given ?? value) }, one))));
-    else this.control = /** @type {any} */ (h("input", { type: "text", value: textOf(given), placeholder: textOf(value), spellcheck: "false" }));
+    else this.control = /** @type {any} */ (h("input", { type: "text", value: textOf(shown), placeholder: textOf(value), spellcheck: "false" }));
     this.element = h("label", { class: "field" }, h("span", {}, name.replace(/_s$/, ", seconds").replaceAll("_", " ")), this.control, h("small", {}, says));
     this.element.dataset.option = name;
   }
