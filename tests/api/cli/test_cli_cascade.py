@@ -51,7 +51,7 @@ def test_a_point_is_told_alone(capfd: Captured) -> None:
     (point,) = json.loads(capfd.readouterr().out)["points"]
     assert (point["peak"], point["checked_by_value"]) == (6_668, True)
     assert main(["cascade", SMALL, "--point", "7"]) == 2
-    assert "point: must be from -1 to 0, got 7" in capfd.readouterr().err
+    assert "point: must be all, or from -1 to 0, got 7" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
