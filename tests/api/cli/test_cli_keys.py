@@ -153,7 +153,7 @@ def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, subproce
     assert process.stderr is not None
     try:
         told = ""
-        while "memplan serves" not in told:
+        while "memplan listens on" not in told:
             told = json.loads(process.stderr.readline())["message"]
         yield told.rpartition("http://0.0.0.0")[2].split()[0], process
     finally:
