@@ -90,7 +90,8 @@ class ChildPool:
             raise
         finally:
             child.limit()
-            self._leave(child, is_well)
+            # A child that was killed may have noted an answer before, and is not seen to have ended at once.
+            self._leave(child, is_well and child.stopped_by is None)
         if isinstance(outcome, errors.MemplanError):
             raise outcome
         return outcome
@@ -103,6 +104,7 @@ class ChildPool:
                     if not (child := self._idle.pop()).has_ended():
                         return child
                     self._all.discard(child)
+                    child.close()
                 if len(self._all) + self._starting < self._most:
                     self._starting += 1
                     threading.Thread(target=self._start_another, daemon=True).start()

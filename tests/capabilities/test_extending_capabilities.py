@@ -72,7 +72,7 @@ assert main(["count", str(folder / "problem.json"), "--least", "5", "-o", str(fo
 assert json.loads((folder / "count.json").read_text()) == {"buffers": 1}
 assert main(["count", str(folder / "problem.json"), "--least", "-1"]) == 2
 
-app = create_app(Settings(data_folder=folder / "data", workers=0, require_keys=True, admin_key="k" * 40))
+app = create_app(Settings(data_folder=folder / "data", workers=1, require_keys=True, admin_key="k" * 40))
 key = {"Authorization": "Bearer " + "k" * 40}
 with TestClient(app) as client:
     for answer, buffers in [
