@@ -21,8 +21,7 @@ tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [64]) for name
 nodes = [helper.make_node("Relu", [x], [y]) for x, y in ("ab", "bc")]
 graph = helper.make_graph(nodes, "two", tensors[:1], tensors[2:], value_info=tensors[1:2])
 problem = read_problem(helper.make_model(graph).SerializeToString(), "two.onnx")[0]
-for kind in ("svg", "png", "pdf"):
-    assert draw(problem, solve(problem), kind)
+assert draw(problem, solve(problem)).startswith(b"<svg")
 print("smoke: it reads ONNX and draws")
 PYTHON
     memplan serve --port 8765 &
