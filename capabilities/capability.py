@@ -64,7 +64,7 @@ class Capability(Generic[A]):
     once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` is that of
     the command, `status` what jobs are listed with. One of the inputs in `any_of` is given, where it names some.
     `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
-    What `is_brief` needs no worker; bodies of requests have `most_bytes`. `refutes` verifies an answer that came from
+    What `is_brief` needs no worker. `refutes` verifies an answer that came from
     elsewhere by the question and its `options`: it returns what is wrong. `example` is a body of JSON, `exits` say what
     exit statuses mean.
     """
@@ -80,7 +80,6 @@ class Capability(Generic[A]):
     check: Callable[[Question, Any], None] | None = None
     progress: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     is_brief: Callable[[Extent, Any], bool] = lambda _extent, _options: False
-    most_bytes: int = 32 * 2**20
     refutes: Callable[[Question, A], str | None] = lambda _question, _answer: None
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
 

@@ -24,7 +24,6 @@ from memplan.systems.tflite.tflm_tail import arena_of
 from memplan.systems.writing import EXPORTERS, export
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
-_MOST_BYTES = 128 * 2**20
 
 
 def convert(
@@ -136,7 +135,6 @@ CAPABILITY = Capability(
     exit_status=lambda answer: 0 if answer.fits else 1,
     exits={0: "it is written", 1: "nothing fits: no plan, or no form of the model"},
     status=lambda answer: None if answer.deployment is None else "feasible" if answer.fits else "infeasible",
-    most_bytes=_MOST_BYTES,
     write=write,
     example={"file": "aWQsbG93ZXIsdXBwZXIsc2l6ZQphLDAsMyw2NApiLDEsNCwzMgo=", "options": {"name": "small.csv"}},
 )

@@ -242,7 +242,6 @@ CAPABILITY = Capability(
     exits={0: "the plan is valid", 3: "it is not", 4: "again: another plan of the same peak", 5: "again: another peak"},
     # Whether a plan is right is seen faster than a worker is found, and callers verify plans of any size.
     is_brief=lambda _subject, options: not (options.better or options.again),
-    most_bytes=128 * 2**20,
     example={
         "problem": EXAMPLE,
         "plan": EXAMPLE_PLAN | {"options": {"deterministic": True}},
