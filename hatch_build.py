@@ -28,12 +28,15 @@ class KernelBuildHook(BuildHookInterface):  # type: ignore[type-arg]
     def dependencies(self) -> list[str]:
         """Return what compiling and linking need beside the project's own build requirements."""
         if not _is_wanted():
-            return []
-        return _NEEDS if any(map(shutil.which, ("cc", "gcc", "clang"))) else [*_NEEDS, _LINKER]
+            return [] if any(map(shutil.which, ("c++", "g++", "clang++"))) else [_LINKER]
+        return _NEEDS if any(map(shutil.which, ("c++", "g++", "clang++"))) else [*_NEEDS, _LINKER]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, link, and add the libraries to what is built."""
-        if self.target_name != "wheel" or not _is_wanted():
+        if self.target_name != "wheel":
+            return
+        self._compile_core(version, build_data)
+        if not _is_wanted():
             return
         inside = Path("memplan", "solvers", "kernels", "built")
         folder = Path(self.root) / inside if version == "editable" else Path(mkdtemp())
@@ -44,6 +47,21 @@ class KernelBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         subprocess.run(command, check=True, cwd=self.root, env=environment)
         if version != "editable":
             build_data["force_include"] |= {str(file): str(inside / file.name) for file in folder.iterdir()}
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{_platform()}"
+
+    def _compile_core(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile the libraries of C++ in a copy of their sources, or in the checkout that is installed as editable."""
+        package = Path(self.root, "memplan")
+        if version != "editable":
+            copied = Path(mkdtemp()) / "memplan"
+            for folder in [package / "solvers" / "core", *package.glob("capabilities/*/core")]:
+                shutil.copytree(folder, copied / folder.relative_to(package), ignore=shutil.ignore_patterns("built"))
+            package = copied
+        subprocess.run([sys.executable, str(package / "solvers" / "core" / "build.py"), str(package)], check=True)
+        if version != "editable":
+            made = [file for file in package.glob("**/core/built/*") if file.suffix in {".so", ".dylib", ".dll"}]
+            build_data["force_include"] |= {str(file): str("memplan" / file.relative_to(package)) for file in made}
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{_platform()}"
 

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from memplan.solvers.core import build as core
 from memplan.solvers.kernels import built
 from memplan.solvers.kernels.groups import kernel_groups
 from tests.support.depth import DEPTH
@@ -38,6 +39,7 @@ def pytest_sessionstart() -> None:
     A fault of a solver is an error in all processes that tests start, as it is in theirs (`filterwarnings`).
     """
     os.environ.setdefault("PYTHONWARNINGS", "error:a fault of solver")
+    _build_core()
     if built.folder() != built.OF_PACKAGE or all(map(built.find, kernel_groups())):
         return
     folder = os.open(built.OF_PACKAGE.parent, os.O_RDONLY)
@@ -47,6 +49,19 @@ def pytest_sessionstart() -> None:
     finally:
         os.close(folder)
     built.look.cache_clear()
+
+
+def _build_core() -> None:
+    """Have the libraries of C++ built of these sources, by one process."""
+    package = core.HERE.parents[1]
+    if all(map(core.is_built, core.folders(package))):
+        return
+    folder = os.open(core.HERE, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        core.build(package)
+    finally:
+        os.close(folder)
 
 
 _ROOT = Path(__file__).parents[1]

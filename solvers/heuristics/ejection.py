@@ -10,8 +10,8 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, Bool
 from memplan.planner.model.columns import each_once
-from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.stable.ejection import PLACED, Ejection, Homes, eject
+from memplan.solvers.core.ejection import PLACED, Ejection, Homes, eject
+from memplan.solvers.core.tables import Reference
 
 MOST_PAIRS = 6_000_000
 """The most pairs of buffers in conflict that are listed."""

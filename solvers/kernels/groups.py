@@ -37,7 +37,6 @@ PLANNING = KernelGroup(
         "solvers.kernels.lemmas.search.prove_unfit",
     ),
 )
-STABLE = KernelGroup("stable", ("solvers.kernels.stable.ejection.eject",))
 
 
 @cache
@@ -45,7 +44,7 @@ def kernel_groups() -> tuple[KernelGroup, ...]:
     """Return the groups of the package: those here, and the one of each question with a folder `kernels`."""
     folders = sorted(_PACKAGE.glob("capabilities/*/kernels/__init__.py"))
     modules = (import_module(f"memplan.capabilities.{path.parts[-3]}.kernels") for path in folders)
-    return (PLANNING, STABLE, *(module.GROUP for module in modules))
+    return (PLANNING, *(module.GROUP for module in modules))
 
 
 def source_digest(group: KernelGroup) -> str:

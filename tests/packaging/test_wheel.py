@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from memplan.planner import __version__
+from memplan.solvers.core.build import folders, library_of
 from memplan.solvers.kernels.groups import kernel_groups, source_digest
 
 pytestmark = pytest.mark.slow
@@ -84,7 +85,8 @@ def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
 def test_the_wheel_holds_what_is_in_version_control(wheel: Path) -> None:
-    assert modules(content(wheel).keys()) == tracked() | {"memplan/cmake/memplan-config.cmake"}
+    made = {f"memplan/{library_of(folder).relative_to(ROOT)}" for folder in folders(ROOT)}
+    assert modules(content(wheel).keys()) == tracked() | {"memplan/cmake/memplan-config.cmake"} | made
 
 
 def test_a_wheel_holds_every_group_of_kernels_for_its_platform(tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ def test_an_installed_wheel_is_one_folder_that_works_anywhere(wheel: Path, tmp_p
 
 def left_out(folder: str, _: list[str]) -> set[str]:
     """Return what `.dockerignore` leaves out of a folder: the page's bundles are in one named `built`, too."""
-    return {"__pycache__", *(["built"] if Path(folder) == ROOT / "solvers" / "kernels" else [])}
+    return {"__pycache__", *(["built"] if Path(folder).name in {"kernels", "core"} else [])}
 
 
 def test_what_the_container_is_built_from_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Compile the core and what capabilities add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
+
+Each folder `core` with C++ in it becomes one shared library, in its own folder `built`; one whose sources have not
+changed stays. They need no more than the C library, so any compiler of C++20 makes them for every Python: where there
+is none, the one of the package `ziglang` does. It needs the standard library alone, since it runs before anything is
+installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).parent
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+FLAGS = ("-std=c++20", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti")
+"""No compiler may join a product and a sum to one rounding: answers are the same bytes on all machines."""
+_SOURCES = ("*.cpp", "*.hpp", "*.h")
+
+
+def folders(package: Path) -> list[Path]:
+    """Return the folders of a package that become a library each, that of the solvers first."""
+    return [package / "solvers" / "core", *sorted(path.parent for path in package.glob("capabilities/*/core/*.hpp"))]
+
+
+def library_of(folder: Path) -> Path:
+    """Return the file that a folder's sources become."""
+    owner = folder.parent.name
+    return folder / "built" / f"memplan{'' if owner == 'solvers' else '_' + owner}{SUFFIX}"
+
+
+def digest_of(folder: Path, flags: Sequence[str] = FLAGS) -> str:
+    """Return a digest of all that a folder's library is made of."""
+    sources = {path for place in (HERE, folder) for kind in _SOURCES for path in place.glob(kind)}
+    content = [path.read_bytes() for path in (Path(__file__), *sorted(sources))]
+    return hashlib.sha256(b"\0".join([*content, " ".join((sys.platform, *flags)).encode()])).hexdigest()
+
+
+def is_built(folder: Path, flags: Sequence[str] = FLAGS) -> bool:
+    """Return whether the library of a folder is that of its sources."""
+    note = folder / "built" / "sources.txt"
+    return library_of(folder).exists() and note.exists() and note.read_text() == digest_of(folder, flags)
+
+
+def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
+    """Compile the libraries of a package whose sources have changed.
+
+    Raises RuntimeError where there is no compiler, CalledProcessError where it fails, OSError where nothing can be
+    written.
+    """
+    for folder in dict.fromkeys(folders(package)):
+        if is_built(folder, flags):
+            continue
+        library = library_of(folder)
+        library.parent.mkdir(exist_ok=True)
+        # In the same folder, so that the library is put in the place of another one at once.
+        with TemporaryDirectory(dir=library.parent) as made:
+            compile_library(sorted(folder.glob("*.cpp")), Path(made) / library.name, flags)
+            (Path(made) / library.name).replace(library)
+        (library.parent / "sources.txt").write_text(digest_of(folder, flags))
+
+
+def compile_library(sources: Sequence[Path], library: Path, flags: Sequence[str] = FLAGS) -> None:
+    """Compile sources into a shared library."""
+    compiler = compiler_command()
+    common = [*compiler, *flags, "-fPIC", "-fvisibility=hidden", f"-I{HERE}", "-c"]
+    objects = [library.parent / f"{source.stem}.o" for source in sources]
+
+    def run(source: Path, made: Path) -> None:
+        subprocess.run([*common, str(source), "-o", str(made)], check=True)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(run, sources, objects))
+    # The driver of C: nothing of the library of C++ is left to link, and so none has to be there.
+    linker = [*compiler[:-1], "cc"] if compiler[-1] == "c++" and "ziglang" in compiler else compiler
+    alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and sys.platform == "linux" else []
+    sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]
+    command = [*linker, *sanitizers, "-shared", "-o", str(library), *map(str, objects)]
+    subprocess.run([*command, *([] if sanitizers else alone)], check=True)
+
+
+def compiler_command() -> list[str]:
+    """Return the command of a compiler of C++: what CXX says, one that is installed, or that of a package."""
+    if said := os.environ.get("CXX"):
+        return shlex.split(said)
+    for name in ("c++", "g++", "clang++"):
+        if place := shutil.which(name):
+            return [place]
+    if find_spec("ziglang") is not None:
+        return [sys.executable, "-m", "ziglang", "c++"]
+    raise RuntimeError("no compiler of C++20: install g++ or clang++, or `pip install ziglang`, or name one in CXX")
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parents[1])

@@ -1,0 +1,89 @@
+// What all sources share: numbers, the arrays of tables, division that rounds down, a random sequence.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#ifdef MEMPLAN_CHECKED
+#include <cstdio>
+#include <cstdlib>
+#endif
+
+#ifdef _WIN32
+#define MEMPLAN_KERNEL extern "C" __declspec(dllexport) std::int64_t
+#else
+#define MEMPLAN_KERNEL extern "C" __attribute__((visibility("default"))) std::int64_t
+#endif
+
+namespace memplan {
+
+using i64 = std::int64_t;
+using u64 = std::uint64_t;
+using u32 = std::uint32_t;
+
+inline constexpr i64 kMost = INT64_MAX;
+inline constexpr i64 kAbsent = -1;
+
+// With MEMPLAN_CHECKED, an index out of bounds ends the process and says so; else nothing is asked.
+inline void check_index([[maybe_unused]] i64 at, [[maybe_unused]] i64 size) {
+#ifdef MEMPLAN_CHECKED
+  if (at < 0 || at >= size) {
+    std::fprintf(stderr, "memplan: index %lld of %lld\n", static_cast<long long>(at), static_cast<long long>(size));
+    std::abort();
+  }
+#endif
+}
+
+// An array of somebody else. A table is a struct of these, of i64 (for bool, too) and of double, as `tables.py` lays out
+// a named tuple with the same fields in the same order.
+template <class T>
+struct Array {
+  T *data;
+  i64 size;
+  T &operator[](i64 at) const {
+    check_index(at, size);
+    return data[at];
+  }
+  T *begin() const { return data; }
+  T *end() const { return data + size; }
+  void fill(T value) const { std::fill(data, data + size, value); }
+};
+
+// Rows of equal length, one after the other.
+template <class T>
+struct Rows {
+  T *data;
+  i64 size;
+  i64 columns;
+  T *operator[](i64 row) const {
+    check_index(row, size);
+    return data + row * columns;
+  }
+};
+
+// The quotient rounded down, and what is left of it, which is not negative, for a positive divisor.
+inline i64 floor_div(i64 value, i64 by) {
+  const i64 quotient = value / by;
+  return value % by < 0 ? quotient - 1 : quotient;
+}
+inline i64 floor_mod(i64 value, i64 by) {
+  const i64 rest = value % by;
+  return rest < 0 ? rest + by : rest;
+}
+
+// Whether another thread has asked to stop.
+inline bool is_set(const Array<i64> &flag) {
+  return std::atomic_ref<i64>(flag.data[0]).load(std::memory_order_relaxed) != 0;
+}
+
+// The next of a random sequence of 31-bit numbers, whose state is not 0 (xorshift, Marsaglia 2003).
+inline i64 draw(i64 &state) {
+  constexpr u64 mask = 0x7FFFFFFFFFFFFFFF;
+  u64 x = static_cast<u64>(state);
+  x ^= (x << 13) & mask;
+  x ^= x >> 7;
+  x ^= (x << 17) & mask;
+  state = static_cast<i64>(x);
+  return static_cast<i64>((x >> 20) & 0x7FFFFFFF);
+}
+
+}  // namespace memplan
