@@ -34,8 +34,8 @@ def folders(package: Path) -> list[Path]:
 
 def library_of(folder: Path) -> Path:
     """Return the file that a folder's sources become."""
-    owner = folder.parent.name
-    return folder / "built" / f"memplan{'' if owner == 'solvers' else '_' + owner}{SUFFIX}"
+    holder = folder.parent.name
+    return folder / "built" / f"memplan{'' if holder == 'solvers' else '_' + holder}{SUFFIX}"
 
 
 def digest_of(folder: Path, flags: Sequence[str] = FLAGS) -> str:

@@ -42,7 +42,7 @@ def _layout(table: type[NamedTuple]) -> tuple[list[tuple[np.dtype[Any], int] | N
     return [ARRAYS.get(hint) for hint in hints], Struct("".join(words))
 
 
-class Reference(Generic[_Table]):
+class NumbaReference(Generic[_Table]):
     """A table laid out for kernels, which read and write its arrays where they are. Its fields must not change.
 
     The table's docstring says which arrays a kernel fills; whether they are writable is not checked. Raises ValueError
@@ -70,6 +70,9 @@ class Reference(Generic[_Table]):
         self.table = table
         self._words = (c_int64 * (layout.size // 8)).from_buffer_copy(packed)
         self.address = addressof(self._words)
+
+
+Reference = NumbaReference
 
 
 def made_by() -> str:
