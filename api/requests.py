@@ -21,7 +21,7 @@ from memplan.capabilities.adapting import adapted, aligned
 from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded
-from memplan.capabilities.plan.heap_search import problem_in_heaps
+from memplan.capabilities.plan.answers import problem_in_heaps
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.capabilities.registry import CAPABILITIES

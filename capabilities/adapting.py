@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import lcm
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.sizes import parse_size, with_capacities
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.liveness.weights import weights_of
 from memplan.planner.model.problem import Pool, Problem, with_profile
 from memplan.planner.model.rows import WireValue, as_tuple
-from memplan.planner.operations.operations import Operations
+
+if TYPE_CHECKING:
+    from memplan.planner.operations.operations import Operations
 
 Weights = Literal["flash", "ram", "choose"]
 Texts = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
@@ -53,7 +54,8 @@ class ProblemOptions(WireValue):
 
 def adapted(problem: Problem, operations: Operations | None, options: ProblemOptions) -> Problem:
     """Return a problem as the options say; `operations` are those that pose it. Raises OptionError and ProblemError."""
-    problem = with_capacities(problem, options.capacity)
+    if options.capacity:
+        problem = with_capacities(problem, options.capacity)
     if options.weights is not None:
         problem = _with_weights(problem, operations, options.weights)
     if options.copies:
@@ -82,6 +84,9 @@ def _with_weights(problem: Problem, operations: Operations | None, weights: Weig
     """Add the constants of operations, alive all the time; what is written never lies in the last of several pools."""
     if operations is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
+    # Imported here: few problems have weights.
+    from memplan.planner.liveness.weights import weights_of
+
     pools = (RAM,) if problem.pools == (Pool(),) else problem.pools
     if weights != "ram" and len(pools) == 1:
         pools = (*pools, FLASH)

@@ -9,7 +9,6 @@ from math import comb
 from typing import Any
 
 from memplan.planner.errors import OperationsError, shown
-from memplan.planner.liveness.expansion import TOO_MANY
 
 MOST_EXPANDED = 200_000
 """The most statements and buffers of a program in a body; a server may allow fewer."""
@@ -78,6 +77,9 @@ def _of_models(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
 def check_expanded(extent: Extent, most: int) -> None:
     """Raise OperationsError for a program that makes more statements and buffers than so many."""
     if extent.n_expanded > most:
+        # Imported here: few bodies are programs.
+        from memplan.planner.liveness.expansion import TOO_MANY
+
         raise OperationsError(f"functions: {TOO_MANY.format(most=most)}, got {shown(extent.n_expanded)}")
 
 

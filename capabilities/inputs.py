@@ -13,16 +13,12 @@ from pydantic_core import from_json, to_json
 from memplan.capabilities.extent import MOST_EXPANDED, check_expanded, extent_of
 from memplan.capabilities.question import Input, Subject
 from memplan.capabilities.reading import ReadOptions
-from memplan.planner.errors import FormatError, InputError, OperationsError, PlanError, ProblemError, shown
+from memplan.planner.errors import FormatError, InputError, PlanError, ProblemError, shown
 from memplan.planner.formats import memplan_json
-from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
-from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.planner.operations.operations import Operations, operations_from
-from memplan.systems.imported import ModelOptions
 
 T = TypeVar("T")
 JSON, BYTES = "application/json", "application/octet-stream"
@@ -75,27 +71,6 @@ def problem_subject(problem: Problem) -> Subject:
     return Subject(problem_hash(problem), problem.name, len(problem.buffers))
 
 
-def graph_subject(graph: OperationGraph) -> Subject:
-    """Return the facts of a graph of operations."""
-    return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
-
-
-def read_operations_field(value: object) -> Operations:
-    """Return the program in a field of a body; raises InputError."""
-    content = object_in(value, "operations", OperationsError)
-    refuse_unless_operations(content)
-    return operations_from(content)
-
-
-def operations_subject(operations: Operations) -> Subject:
-    """Return the facts of a program."""
-    return Subject(
-        f"sha256:{sha256(operations.model_dump_json().encode()).hexdigest()}",
-        operations.name,
-        sum(len(function.buffers) for function in operations.functions.values()),
-    )
-
-
 def problem_json(problem: Problem) -> Any:
     """Return a problem as bodies have it."""
     return from_json(memplan_json.write_problem(problem))
@@ -123,28 +98,6 @@ PLAN = Input(
     plan_json,
     "A file, JSON or CSV, or -.",
     from_file=lambda reader, data, name, question: reader.plan(data, name, question["problem"]),
-)
-GRAPH = Input(
-    "graph",
-    OperationGraph,
-    lambda value: graph_from(object_in(value, "graph", OperationsError)),
-    lambda graph: from_json(write_graph(graph)),
-    "A model, a graph of operations or a program of tentative order, or - for standard input.",
-    from_file=lambda reader, data, name, _: reader.graph(data, name),
-    subject=graph_subject,
-    metavar="MODEL",
-    reading=ModelOptions,
-)
-
-
-OPERATIONS = Input(
-    "operations",
-    Operations,
-    read_operations_field,
-    lambda operations: operations.model_dump(mode="json", by_alias=True, exclude_defaults=True),
-    "A file, JSON, or - for standard input.",
-    from_file=lambda _reader, data, _name, _: read_operations_field(memplan_json.parse(data)),
-    subject=operations_subject,
 )
 
 

@@ -19,18 +19,16 @@ from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
-from memplan.planner.operations.graph import OperationGraph
 from memplan.systems import reading as importers
 from memplan.systems.imported import Imported, ModelOptions
 
 if TYPE_CHECKING:
+    from memplan.planner.operations.graph import OperationGraph
     from memplan.planner.together import Application
 
 M = TypeVar("M")
 NONE = "none"
 """The word where no models may run together."""
-MODEL_SUFFIXES = tuple(suffix for importer in importers.IMPORTERS.values() for suffix in importer.suffixes)
-"""The endings of the names of models and dumps."""
 
 
 class ReadOptions(ProblemOptions, ModelOptions):
@@ -139,10 +137,10 @@ class Reader:
         """Return the problem in the bytes of a file, or that a model or operations pose; raises InputError."""
         self.data, self.name = data, name
         is_model = importers.detect(data, name) is not None
-        if is_model and self.options.inclusive is not None:
-            raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
         if not is_model:
-            self.options.refuse_for_models(f" ({', '.join(importers.IMPORTERS)})")
+            self.options.refuse_for_models()
+        elif self.options.inclusive is not None:
+            raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
         found, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
         if self.imported is not None:
             self.warnings += self.imported.warnings

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memplan.capabilities.reading import Reader, ReadOptions, validated
 from memplan.planner import formats
@@ -19,7 +19,9 @@ from memplan.planner.errors.did_you_mean import meant
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph
+
+if TYPE_CHECKING:
+    from memplan.planner.operations.graph import OperationGraph
 
 Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""

@@ -115,6 +115,18 @@ def systems() -> tuple[System, ...]:
     return tuple(import_module(where).SYSTEM for where in SYSTEMS.values())
 
 
+@cache
+def file_readers() -> dict[str, FileReader]:
+    """Return the formats of files of other systems by their names, in the order in which files are recognised."""
+    return {row.name: row for each in systems() for row in each.readers}
+
+
+@cache
+def reference_planners() -> dict[str, ReferencePlanner]:
+    """Return the planners of all systems by their names."""
+    return {planner.name: planner for each in systems() for planner in each.planners}
+
+
 def system_of(reader: str | None) -> System | None:
     """Return the system that a format of files belongs to."""
     return next((each for each in systems() if any(row.name == reader for row in each.readers)), None)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
@@ -23,9 +23,12 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
-from memplan.planner.operations.operations import Operations
-from memplan.planner.operations.program_facts import ProgramFacts
-from memplan.planner.symbols.numbers import SymbolicNumber
+from memplan.planner.systems import file_readers
+
+if TYPE_CHECKING:
+    from memplan.planner.operations.operations import Operations
+    from memplan.planner.operations.program_facts import ProgramFacts
+    from memplan.planner.symbols.numbers import SymbolicNumber
 
 
 @contextmanager
@@ -122,12 +125,13 @@ class ModelOptions(WireValue):
         description="The bytes that the kernel of an operator needs while it runs, for TFLite models.",
     )
 
-    def refuse_for_models(self, where: str = "") -> None:
+    def refuse_for_models(self) -> None:
         """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
         given = {name: getattr(self, name) for name in _FOR_MODELS}
         said = [f"{name} {shown(value)}" for name, value in given.items() if value != getattr(ModelOptions(), name)]
         if said:
-            rule = f"{', '.join(_FOR_MODELS)}: must be given for models only{where}"
+            known = ", ".join(file_readers())
+            rule = f"{', '.join(_FOR_MODELS)}: must be given for models only ({known})"
             raise OptionError(f"{rule}, got {', '.join(said)}: leave it out")
 
 
@@ -142,6 +146,14 @@ class ViewFacts:
     alias_bytes: int = 0
     apart: int = 0
     apart_bytes: int = 0
+
+
+def no_facts() -> ProgramFacts:
+    """Return the facts about a program whose file says none."""
+    # Imported here: problems are read without operations.
+    from memplan.planner.operations.program_facts import ProgramFacts
+
+    return ProgramFacts()
 
 
 @dataclass(frozen=True)
@@ -159,7 +171,7 @@ class Imported:
     views: ViewFacts = ViewFacts()
     warnings: tuple[Finding, ...] = ()
     own_peak: int | None = None
-    facts: ProgramFacts = field(default_factory=ProgramFacts)
+    facts: ProgramFacts = field(default_factory=no_facts)
     own_plan: Plan | None = None
     symbolic_sizes: Mapping[str, SymbolicNumber] = field(default_factory=dict)
 

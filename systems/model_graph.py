@@ -12,8 +12,9 @@ from memplan.planner.formats.memplan_json import parse, refuse_unless_graph
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
+from memplan.planner.systems import file_readers
 from memplan.systems.imported import Imported, ModelOptions, stranger_bytes
-from memplan.systems.reading import IMPORTERS, detect, read_model
+from memplan.systems.reading import detect, read_model
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
     """
     options = options or ModelOptions()
     if (known := detect(data, name)) is not None:
-        where = IMPORTERS[known].program
+        where = file_readers()[known].program
         with stranger_bytes():
             model = read_model(data, name, options) if where is None else imported(where)(data, options)
         return replace(graph_of_imported(model), data=data)
@@ -42,7 +43,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
         got = "a table of lifetimes, which tells no operations and which `memplan plan FILE` reads"
         raise FormatError(f"must be a model or a graph of operations in JSON, got {got}")
     value = parse(data)
-    options.refuse_for_models(f" ({', '.join(IMPORTERS)})")
+    options.refuse_for_models()
     if not isinstance(value, Mapping) or "functions" not in value:
         refuse_unless_graph(value)
         return ModelGraph(graph_from(value))

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from memplan.planner import formats
 from memplan.planner.errors import OptionError
-from memplan.planner.formats import memplan_json
+from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
-from memplan.planner.systems import FileReader, systems
+from memplan.planner.systems import file_readers as file_readers
+from memplan.planner.systems import systems
 from memplan.systems.imported import stranger_bytes
 
 if TYPE_CHECKING:
@@ -22,17 +23,16 @@ if TYPE_CHECKING:
     from memplan.planner.model.problem import Problem
     from memplan.systems.imported import Imported, ModelOptions
 
-IMPORTERS: dict[str, FileReader] = {row.name: row for each in systems() for row in each.readers}
-"""The formats of files of other systems, by their names."""
-
 
 def detect(data: bytes, name: str | None = None) -> str | None:
     """Return the importer for a file by what is in it, else by how its name ends; None where there is none.
 
     Raises FormatError for a file of a kind that nothing reads, which says what it is.
     """
-    for known, importer in IMPORTERS.items():
-        if importer.recognises(data):
+    if formats.is_table(data):
+        return None
+    for known, reader in file_readers().items():
+        if reader.recognises(data):
             return known
     refuse_other_files(data, name)
     return _by_name(name)
@@ -40,14 +40,17 @@ def detect(data: bytes, name: str | None = None) -> str | None:
 
 def _by_name(name: str | None) -> str | None:
     ending = (name or "").lower()
-    return next((known for known, importer in IMPORTERS.items() if ending.endswith(importer.suffixes)), None)
+    return next((known for known, reader in file_readers().items() if ending.endswith(reader.suffixes)), None)
 
 
 def load(name: str | None) -> None:
     """Import what reads the files of such a name, where it is installed: a reader says what is not."""
+    if (name or "").lower().endswith(minimalloc_csv.SUFFIX):
+        return
     if (known := _by_name(name)) is not None:
-        import_module(IMPORTERS[known].where)
-        if (package := IMPORTERS[known].package) is not None:
+        reader = file_readers()[known]
+        import_module(reader.where)
+        if (package := reader.package) is not None:
             with suppress(ModuleNotFoundError):
                 import_module(package)
 
@@ -83,7 +86,7 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
         options = ModelOptions()
     for each in systems():
         for row in each.readers:
-            for name in row.options - IMPORTERS[found].options:
+            for name in row.options - file_readers()[found].options:
                 if getattr(options, name):
                     raise OptionError(f"{name}: must be given for {each.title} models only, got a file of {found}")
     return read_as(found, data, options)
@@ -92,5 +95,5 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
 def read_as(name: str, data: bytes, options: ModelOptions) -> Imported:
     """Read a model of the format of that name; raises InputError."""
     with stranger_bytes():
-        model: Imported = import_module(IMPORTERS[name].where).read(data, options)
+        model: Imported = import_module(file_readers()[name].where).read(data, options)
         return model

@@ -19,8 +19,9 @@ from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
 from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, where
 from memplan.planner.symbols.space import Space, SymbolRange, Values
+from memplan.planner.systems import file_readers
 from memplan.systems.imported import Imported, ModelOptions, stranger_bytes
-from memplan.systems.reading import IMPORTERS, detect, read_model
+from memplan.systems.reading import detect, read_model
 
 _COMPARED = 3
 """The values, beside two corners, at which what was read is compared with plain numbers."""
@@ -36,11 +37,11 @@ def read_symbolic(
     """
     options = options or ModelOptions()
     kind = detect(data, name)
-    if kind is None or not IMPORTERS[kind].has_symbols:
-        known = ", ".join(name for name, row in IMPORTERS.items() if row.has_symbols)
+    if kind is None or not file_readers()[kind].has_symbols:
+        known = ", ".join(name for name, row in file_readers().items() if row.has_symbols)
         raise FormatError(f"must be a problem in JSON, or a model whose dimensions have names ({known}), got {kind}")
     with stranger_bytes():
-        stated: dict[str, SymbolRange] = import_module(IMPORTERS[kind].where).symbols(data)
+        stated: dict[str, SymbolRange] = import_module(file_readers()[kind].where).symbols(data)
     if unknown := [each for each in ranges if each not in stated]:
         listed = ", ".join(stated) or "none"
         raise OptionError(f"symbol: must be a dimension that the model names ({listed}), got {shown(unknown[0])}")

@@ -15,9 +15,9 @@ from memplan.api.bench.results import Result
 from memplan.api.bench.suites import instances
 from memplan.api.bench.worker import BenchTask
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
-from memplan.solvers.reference import table
 
 
 def jobs(
@@ -36,7 +36,7 @@ def jobs(
         raise OptionError(
             f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
         )
-    known = ("auto", *registry.BY_NAME, *table.BY_NAME, *PEERS, *ORDERERS)
+    known = ("auto", *registry.BY_NAME, *reference_planners(), *PEERS, *ORDERERS)
     for solver in solvers:
         if solver not in known and peers.find(solver) is None:
             raise OptionError(f"solvers: must be among {', '.join(known)}, or module:function, got {shown(solver)}")

@@ -18,6 +18,7 @@ from memplan.planner.errors import FileError
 from memplan.planner.model.finding import Finding
 
 STANDARD = "-"
+PAGE, PICTURE, CERTIFICATE = ".html", ".svg", ".proof"
 FOLDER = "/"
 """The suffix of folders."""
 UsageError: type[Any] = typer.BadParameter.__mro__[1]

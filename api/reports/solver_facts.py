@@ -5,8 +5,9 @@ from __future__ import annotations
 from pydantic import ConfigDict
 
 from memplan.capabilities.capability import Answer
+from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio.registry import EVERYTHING, SOLVERS
-from memplan.solvers.reference.table import PLANNERS, PREFIX
+from memplan.solvers.reference.table import PREFIX
 
 OF_OTHERS = PREFIX
 """The prefix of the names of other systems' planners."""
@@ -43,6 +44,6 @@ def solver_facts() -> list[SolverFacts]:
     ]
     others = [
         SolverFacts.of(planner, installed=True, can=sorted(planner.can), needs=[], proves=False, at_most=None)
-        for planner in PLANNERS
+        for planner in reference_planners().values()
     ]
     return own + others

@@ -11,7 +11,7 @@ from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import Barrier, CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.search.options import CascadeOptions as CascadeOptions
 from memplan.capabilities.cascade.search.solve import CascadeCall
-from memplan.capabilities.inputs import GRAPH
+from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.order.options import unaligned_graph
 from memplan.planner.errors import shown
 from memplan.planner.operations.graph import OperationGraph

@@ -15,8 +15,8 @@ from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OperationsError, OptionError, shown
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.systems import file_readers
 from memplan.systems import reading as importers
-from memplan.systems.reading import IMPORTERS
 from memplan.systems.reordered import write_reordered
 from memplan.systems.tflite.system import is_tflite
 from memplan.systems.tflite.tflm_tail import MicroArena, arena_of
@@ -30,9 +30,9 @@ _MOST_WRITTEN = 6
 def refuse_other_format(reader: Reader, target: str) -> None:
     """Raise OptionError for a file whose name ends as models of another format do than the one that was read."""
     own = importers.detect(reader.data, reader.name)
-    other = next((name for name, each in IMPORTERS.items() if target.lower().endswith(each.suffixes or "\0")), own)
+    other = next((name for name, each in file_readers().items() if target.lower().endswith(each.suffixes or "\0")), own)
     if own is not None and other != own:
-        endings = " or ".join(IMPORTERS[own].suffixes)
+        endings = " or ".join(file_readers()[own].suffixes)
         raise OptionError(f"output: must end in {endings}, as the model is one of {own}, got {shown(target)}")
 
 

@@ -22,7 +22,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.checked import needed_features
 from memplan.solvers.reference.table import find
 from memplan.systems.imported import Imported, ViewFacts
-from memplan.systems.reading import IMPORTERS, detect, read_model
+from memplan.systems.reading import detect, file_readers, read_model
 
 RECORDED = "the plan in the file"
 _PLANS = 6
@@ -188,7 +188,7 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
         known = [(each.problem, each.own_plan) for each in read if each.own_plan is not None]
         chosen = min(known, key=lambda pair: len(verify(*pair)), default=None)
         return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audited(*chosen, time)
-    own_name = IMPORTERS[found].planner
+    own_name = file_readers()[found].planner
     if own_name is None:
         return None, None
     planner = find(own_name)

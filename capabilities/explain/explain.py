@@ -16,7 +16,8 @@ from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.capabilities.explain.repairs.repair import repairs_of
 from memplan.capabilities.explain.values import Repairs, WhatIf
 from memplan.capabilities.explain.what_if.what_if import what_if
-from memplan.capabilities.inputs import EXAMPLE, GRAPH, PROBLEM
+from memplan.capabilities.graph_inputs import GRAPH
+from memplan.capabilities.inputs import EXAMPLE, PROBLEM
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import with_capacities

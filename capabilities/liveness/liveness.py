@@ -8,7 +8,7 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.extent import Extent
-from memplan.capabilities.inputs import OPERATIONS
+from memplan.capabilities.graph_inputs import OPERATIONS
 from memplan.capabilities.liveness.comparison import PlannedPeak, compare_readings
 from memplan.capabilities.liveness.shadow import PLAN_OF_OPERATIONS, Shadow, shadow
 from memplan.capabilities.sizes import size_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memplan.capabilities.capability import Capability, Control
-from memplan.capabilities.inputs import GRAPH
+from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.capabilities.order.certificate import certify_order

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from pydantic_core import to_json
 
-from memplan.capabilities.plan.heap_search import problem_in_heaps
 from memplan.capabilities.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
 from memplan.capabilities.question import Question
 from memplan.capabilities.sizes import size_text
@@ -29,6 +29,26 @@ PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
 @cache
 def _no_problem() -> Problem:
     return Problem(buffers=())  # not at import: it takes 2 ms, and the command writes with its problem
+
+
+def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
+    """Return the problem that a plan in heaps is of, whose pools are the heaps; any other plan's as it is."""
+    if plan.heaps is None:
+        return problem
+    alignment = problem.pools[0].alignment
+    pools = [{"name": pool.name, "size": pool.size, "alignment": alignment} for pool in plan.pools]
+    return changed_problem(problem, buffers=rows_without_pool(problem), pools=pools)
+
+
+def rows_without_pool(problem: Problem) -> list[dict[str, Any]]:
+    """Return the buffers without the name of the one pool that they may be in."""
+    table = problem.buffers
+    return [{k: v for k, v in table.fields(i).items() if k != "pools"} for i in range(len(table))]
+
+
+def changed_problem(problem: Problem, **fields: Any) -> Problem:
+    """Return a problem with other fields."""
+    return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
 
 
 def write_plan(plan: Plan) -> bytes:

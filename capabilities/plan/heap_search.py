@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from memplan.capabilities.plan.answers import changed_problem, problem_in_heaps, rows_without_pool
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import InvalidPlanError, OptionError, ProblemError, shown
 from memplan.planner.instance.compile import compile_problem
@@ -32,15 +33,6 @@ _WALLS, _POOLS = 0.3, 0.5
 """The parts of the time that is left for the pool with walls, and for each number of pools."""
 _ABOVE = 8
 """The numbers of heaps that are tried from the bound on, before the walls' plan is good enough."""
-
-
-def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
-    """Return the problem that a plan in heaps is of, whose pools are the heaps; any other plan's as it is."""
-    if plan.heaps is None:
-        return problem
-    alignment = problem.pools[0].alignment
-    pools = [{"name": pool.name, "size": pool.size, "alignment": alignment} for pool in plan.pools]
-    return _changed(problem, buffers=_rows(problem), pools=pools)
 
 
 def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
@@ -89,9 +81,9 @@ def _part(problem: Problem, control: Control, share: float, **options: Any) -> P
 
 def _behind_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
     """Return the heap and the offset of each buffer in a plan of one pool with walls."""
-    rows = [row if "alias_of" in row else row | {"no_cross": size} for row in _rows(problem)]
+    rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
-    plan = _part(_changed(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
+    plan = _part(changed_problem(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
     return {each.id: divmod(each.offset, size) for each in plan.placements} if plan.placements else None
 
 
@@ -102,10 +94,10 @@ def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> 
     rank = {int(instance.source[i]): k + 1 for k, i in enumerate(first[: count - 1])}
     rows = [
         row | ({"pools": [f"heap {k + 1}" for k in range(rank[i])]} if i in rank else {})
-        for i, row in enumerate(_rows(problem))
+        for i, row in enumerate(rows_without_pool(problem))
     ]
     pool = {"size": size, "alignment": problem.pools[0].alignment}
-    return _changed(problem, buffers=rows, pools=[pool | {"name": f"heap {k + 1}"} for k in range(count)])
+    return changed_problem(problem, buffers=rows, pools=[pool | {"name": f"heap {k + 1}"} for k in range(count)])
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
@@ -118,7 +110,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
     found: list[tuple[int, dict[int | str, int]]] = []
     for left, number in zip(range(len(numbers), 0, -1), numbers, strict=True):
         offsets = {name: offset for name, (heap, offset) in dealt.items() if heap == number}
-        rows = [row for row in _rows(problem) if row["id"] in offsets]
+        rows = [row for row in rows_without_pool(problem) if row["id"] in offsets]
         pairs = [pair for pair in problem.conflicts if offsets.keys() >= set(pair)]
         pool = {"name": "heap", "size": heaps.limit, "alignment": alignment}
         plan = _part(Problem(buffers=rows, conflicts=pairs, pools=[pool]), control, 1 / left)
@@ -152,16 +144,6 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
     if violations := verify(whole, plan):
         raise InvalidPlanError(violations[0].message)
     return with_problem(plan, whole)
-
-
-def _rows(problem: Problem) -> list[dict[str, Any]]:
-    """Return the buffers without the name of the one pool that they may be in."""
-    table = problem.buffers
-    return [{k: v for k, v in table.fields(i).items() if k != "pools"} for i in range(len(table))]
-
-
-def _changed(problem: Problem, **fields: Any) -> Problem:
-    return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
 
 
 def _alive(instance: Instance, t: int) -> list[int]:

@@ -16,8 +16,6 @@ from memplan.planner.errors import FormatError, InvalidPlanError, ProblemError
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.problem import Problem
 from memplan.planner.objects import ObjectsProblem, SharedObject, violations
-from memplan.solvers.objects.demands import groups
-from memplan.solvers.objects.search import search_kinds
 
 _SWEEP = 0.6
 """The part of the time that the exact sweep has, before the local search."""
@@ -48,6 +46,10 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
 
     For memory that cannot be cut by offsets, such as textures of GPUs, which have a width, a height and a kind.
     """
+    # Imported here: few problems are of objects.
+    from memplan.solvers.objects.demands import groups
+    from memplan.solvers.objects.search import search_kinds
+
     rows = range(len(wanted.buffers))
     if len(rows) > _MOST_BUFFERS:
         raise ProblemError(f"buffers: must be at most {_MOST_BUFFERS} for objects, got {len(rows)}")

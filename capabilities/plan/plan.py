@@ -11,12 +11,8 @@ from pydantic import Field
 from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.inputs import PLAN, read_plan_field
 from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
-from memplan.capabilities.plan.baseline import read_baseline_parts
-from memplan.capabilities.plan.heap_search import plan_in_heaps
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.capabilities.plan.planning import planned
-from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
-from memplan.planner.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
@@ -66,6 +62,9 @@ def plan(
     if isinstance(problem, ObjectsProblem):
         return share_objects(problem, running)
     if options.heap_limit is not None:
+        # Imported here, and below: most problems are of pools, and new.
+        from memplan.capabilities.plan.heap_search import plan_in_heaps
+
         return plan_in_heaps(problem, options.heap_limit, running)
     if keep is not None:
         return _kept(problem, keep, options, control)
@@ -85,6 +84,9 @@ def plan(
 
 def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -> Plan:
     """Plan again with few moves; of an old plan without placements, hints count as places."""
+    from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
+    from memplan.planner.audit import refuse_other_plan
+
     _check({}, options)
     refuse_other_plan(problem, old)
     running = control.begun(options)
@@ -120,6 +122,8 @@ def _check(_question: Mapping[str, Any], options: PlanOptions) -> None:
 
 def read_kept(data: bytes, name: str) -> Plan:
     """Return the plan in a file, alone or with its problem; raises InputError."""
+    from memplan.capabilities.plan.baseline import read_baseline_parts
+
     return read_baseline_parts(data, name).plan
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_jsonable_python
 
 from memplan.capabilities import MODULES
 from memplan.capabilities.capability import Control
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio import stages
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.reference import checked, table
+from memplan.solvers.reference import table
+
+if TYPE_CHECKING:
+    from memplan.planner.instance.instance import Instance
 
 REASON_S = 2.0
 """The seconds that the reason may take where nothing fits."""
@@ -51,6 +52,10 @@ def planned(
 
 def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
     """Raise OptionError for a solver that cannot do what a problem needs."""
+    # Imported here: a solve looks itself.
+    from memplan.solvers.portfolio import stages
+    from memplan.solvers.reference import checked
+
     planner = table.find(solver)
     if planner is None:
         stages.chosen(instance, solver)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from memplan.capabilities.inputs import GRAPH, graph_subject, object_in
+from memplan.capabilities.graph_inputs import GRAPH, graph_subject
+from memplan.capabilities.inputs import object_in
 from memplan.capabilities.order.options import unaligned_graph
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader

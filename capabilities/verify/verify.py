@@ -9,8 +9,8 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN
+from memplan.capabilities.plan.answers import problem_in_heaps
 from memplan.capabilities.plan.any_plan import ANY_PLAN, PROBLEM_OF_PLAN
-from memplan.capabilities.plan.heap_search import problem_in_heaps
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.verify.again import Again, lines_of_again, solved_again

@@ -13,7 +13,7 @@ from typing import Any
 from lab.support.heavy_bodies import bank, graph, problem
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.systems.reading import IMPORTERS
+from memplan.planner.systems import file_readers
 
 Drawn = tuple[str, bytes]
 """The method with the path, and the bytes of a request."""
@@ -129,7 +129,7 @@ def _content(draw: random.Random) -> tuple[str, Any, str]:
             return f"/v1/{name}?time_limit_s=0.5", draw.randbytes(draw.randrange(200)), "application/octet-stream"
     content.setdefault("options", {})["time_limit_s"] = draw.choice((0.01, 0.05, 0.1, 0.3))
     if "file" in content:
-        content["options"]["name"] = f"x.{draw.choice((*IMPORTERS, 'onnx', 'json', 'csv'))}"
+        content["options"]["name"] = f"x.{draw.choice((*file_readers(), 'onnx', 'json', 'csv'))}"
     path = f"/v1/jobs?kind={name}" if name != "verify" and draw.random() < 0.25 else f"/v1/{name}"
     return path, content, "application/json"
 

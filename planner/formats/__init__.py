@@ -10,6 +10,7 @@ from typing import Protocol
 
 from memplan.planner.errors import FormatError
 from memplan.planner.formats import memplan_json, minimalloc_csv
+from memplan.planner.formats.minimalloc_csv import is_table as is_table
 from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan

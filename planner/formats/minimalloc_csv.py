@@ -59,6 +59,12 @@ _PLACED = replace(
 )
 
 
+def is_table(data: bytes) -> bool:
+    """Say whether the first line names columns of tables alone, an id among them: the file is of no other system."""
+    names = set(first_line(data))
+    return "id" in names and names <= _PLACED.fields.keys() | _PLAN.fields.keys()
+
+
 def recognises(data: bytes) -> bool:
     """Say whether the first line names columns, an id among them."""
     names = first_line(data)
@@ -70,7 +76,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
     Without `interval`, the name of the column of ends decides.
     """
-    if page_table.recognises(data):
+    if not page_table.NEW.isdisjoint(first_line(data)):
         return page_table.read_problem(data, interval)
     sheet = read_sheet(data, _PROBLEM, ProblemError)
     if interval == "closed" or (interval is None and sheet.headings["end"] == CLOSED_COLUMN):

@@ -13,21 +13,17 @@ from typing import Any
 
 from memplan.planner.errors import MAX_SHOWN, ProblemError, shown
 from memplan.planner.formats.memplan_json import parse
-from memplan.planner.formats.sheet import Layout, Sheet, first_line, read_sheet
+from memplan.planner.formats.sheet import Layout, Sheet, read_sheet
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.problem import Problem
 
 _TEXTS = ("id", "lower", "upper", "size", "alignment", "gaps", "alias_of", "alias_offset", "rest")
-_NEW = ("gaps", "alias_of", "alias_offset", "rest", "placed")
+NEW = {"gaps", "alias_of", "alias_offset", "rest", "placed"}
+"""The columns that other tables lack."""
 LAYOUT = Layout({name: name for name in (*_TEXTS, "placed", "pool")}, ("id", "lower", "upper", "size"), _TEXTS, {})
 _INTEGER = re.compile(r"-?[0-9]{1,30}")
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")
 _GAP = re.compile(r"(-?[0-9]{1,30})-(-?[0-9]{1,30})")
-
-
-def recognises(data: bytes) -> bool:
-    """Say whether the first line names a column that other tables lack."""
-    return not set(_NEW).isdisjoint(first_line(data))
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:

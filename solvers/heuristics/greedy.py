@@ -12,10 +12,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.packing import quick_orders
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
-from memplan.solvers.packing.packer import Packer, work
-from memplan.solvers.packing.place import pins_collide, place
 from memplan.solvers.packing.quick_orders import BestOrder
-from memplan.solvers.packing.sharing_decisions import extremes, is_needed
 from memplan.solvers.search.incumbent import Search
 
 _ENOUGH = 250_000
@@ -61,6 +58,11 @@ def _offer_best(instance: Instance, search: Search, found: BestOrder | None) -> 
 
 def _plans(instance: Instance, search: Search) -> Iterator[int]:
     """Offer plans until enough is done, and yield the number of orders after each one."""
+    # Imported here: most problems are plain.
+    from memplan.solvers.packing.packer import Packer, work
+    from memplan.solvers.packing.place import pins_collide, place
+    from memplan.solvers.packing.sharing_decisions import extremes, is_needed
+
     usual = Packer(instance, search.flag)
     packers = [usual]
     if is_needed(instance):

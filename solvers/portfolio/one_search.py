@@ -15,7 +15,6 @@ from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.portfolio.warm_start import assignment_of, mended_assignment
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
@@ -115,6 +114,9 @@ class Solve:
         """Offer the placements of a plan if they are right for this problem, else what is still right in them."""
         if self._search.proof.nothing_fits is not None:
             return
+        # Imported here: most searches start from nothing.
+        from memplan.solvers.portfolio.warm_start import assignment_of, mended_assignment
+
         is_right = not verify(self._problem, Plan(placements=plan.placements))
         make = assignment_of if is_right else mended_assignment
         found = make(self._problem, self._instance, plan.placements, self._search.flag)

@@ -12,8 +12,8 @@ from pydantic_core import PydanticCustomError
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.problem import Problem, Profile, profile_of
 from memplan.planner.model.rows import Name, WireValue
+from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
-from memplan.solvers.reference import table
 from memplan.solvers.search.incumbent import Accept
 
 DEFAULT_TIME_LIMIT_S = 10.0
@@ -62,7 +62,17 @@ def _weights(given: object) -> object:
 
 
 Weights = Annotated[dict[Name, Annotated[float, Field(gt=0, le=1e9)]], Field(min_length=1), BeforeValidator(_weights)]
-SolverName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["auto", *registry.BY_NAME, *table.BY_NAME]})]
+
+
+class _NamesOfSolvers:
+    """Describes names of solvers in schemas, which alone need all reference planners."""
+
+    @staticmethod
+    def __get_pydantic_json_schema__(*_: object) -> dict[str, Any]:
+        return {"type": "string", "enum": ["auto", *registry.BY_NAME, *reference_planners()]}
+
+
+SolverName = Annotated[str, _NamesOfSolvers]
 
 
 class SolveOptions(WireValue):

@@ -11,7 +11,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import imported, is_installed, require
 from memplan.planner.instance.instance import PLAIN, Instance
-from memplan.solvers.reference import table
+from memplan.planner.systems import reference_planners
 from memplan.solvers.search.incumbent import Search
 
 Solver = Callable[[Instance, Search], None]
@@ -144,7 +144,6 @@ _OTHER_WORDS = {
     "local-search": "simulated-annealing genetic tabu",
     "exact": "branch-and-bound minimalloc telamalloc optimal",
     "auto": "default best portfolio",
-    **{planner.name: planner.other_names for planner in table.PLANNERS},
 }
 
 
@@ -152,7 +151,9 @@ def find(name: str) -> SolverRow:
     """Return the row of a solver that is installed; raises OptionError."""
     if name not in BY_NAME:
         known = ", ".join(BY_NAME)
-        hint = did_you_mean(name.replace("_", "-"), (*BY_NAME, *table.BY_NAME), _OTHER_WORDS)
+        planners = reference_planners()
+        words = _OTHER_WORDS | {planner.name: planner.other_names for planner in planners.values()}
+        hint = did_you_mean(name.replace("_", "-"), (*BY_NAME, *planners), words)
         rule = f"must be one of auto, {known}, or reference: and a planner's name"
         raise OptionError(f"solver: {rule}, got {name!r}{hint}")
     row = BY_NAME[name]

@@ -12,7 +12,7 @@ from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveOptions
-from memplan.solvers.reference.own import own_planner
+from memplan.solvers.reference.table import PREFIX
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import SolveResult
@@ -58,10 +58,13 @@ def solve(
     if not control.has_deadline and not deterministic:
         control = replace(control, deadline=Deadline.after(time_limit_s))
     findings = {"findings": lint(problem)}
-    if ":" in solver and (planner := own_planner(solver, time_limit_s)) is not None:
+    if ":" in solver and not solver.startswith(PREFIX):
+        # Imported here: few callers have a planner of their own.
+        from memplan.solvers.reference.own import own_planner
+
         if deterministic:
             raise OptionError("deterministic: must not be given with a planner of your own, which may do as it likes")
-        result = Solve(problem, options, control, planner=planner).finish()
+        result = Solve(problem, options, control, planner=own_planner(solver, time_limit_s)).finish()
     else:
         result = solve_request(problem, options, control, start, is_quick)
     answer = result.answer(deterministic)

@@ -24,7 +24,6 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ANY, ReferencePlanner
 from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.processes.parent import Parent
-from memplan.solvers.reference.table import PREFIX
 from memplan.solvers.reference.tensors import Placed, StopCheck, StoppedError
 
 if TYPE_CHECKING:
@@ -45,11 +44,9 @@ class OwnPlanner(ReferencePlanner):
         return partial(_run, self.where, self.limit_s)
 
 
-def own_planner(name: str, limit_s: float) -> OwnPlanner | None:
-    """Return the planner for a name `module:function`; None for any other name."""
-    module, colon, function = name.partition(":")
-    if not colon or name.startswith(PREFIX):
-        return None
+def own_planner(name: str, limit_s: float) -> OwnPlanner:
+    """Return the planner for a name `module:function`; raises OptionError."""
+    module, _, function = name.partition(":")
     if not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise OptionError(f"solver: must be MODULE:FUNCTION for a planner of your own, got {shown(name)}")
     return OwnPlanner(name, "a planner of your own", name, name, EVERYTHING, limit_s=limit_s)

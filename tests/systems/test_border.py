@@ -9,8 +9,7 @@ import pytest
 import memplan
 from memplan.api.cli.main import main
 from memplan.planner.errors import FormatError
-from memplan.planner.systems import FileReader
-from memplan.systems.reading import IMPORTERS
+from memplan.planner.systems import FileReader, file_readers
 from tests.support.failing_reader import FAULTS
 
 SENTENCES = {
@@ -27,7 +26,7 @@ def test_a_fault_of_a_reader_is_an_error_of_the_file(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "tests.support.failing_reader")
-    monkeypatch.setitem(IMPORTERS, "failing", failing)
+    monkeypatch.setitem(file_readers(), "failing", failing)
     file = tmp_path / "model"
     file.write_bytes(fault + later)
     with pytest.raises(FormatError) as found:

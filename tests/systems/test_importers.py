@@ -8,7 +8,8 @@ import pytest
 
 from lab.fuzz_importers import SEEDS, broken, outcome
 from memplan.planner.errors import FormatError
-from memplan.systems.reading import IMPORTERS, detect, read_model
+from memplan.planner.systems import file_readers
+from memplan.systems.reading import detect, read_model
 from tests.support.depth import seeds
 
 MODELS = Path(__file__).parents[1] / "models"
@@ -18,7 +19,7 @@ MODELS = Path(__file__).parents[1] / "models"
 def test_a_file_is_known_by_what_is_in_it(name: str) -> None:
     for data in SEEDS[name]():
         assert detect(data, "problem.json") == name
-        assert [known for known, importer in IMPORTERS.items() if importer.recognises(data)] == [name]
+        assert [known for known, importer in file_readers().items() if importer.recognises(data)] == [name]
 
 
 def test_a_file_is_known_by_its_name_where_that_is_all_there_is() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.order import PAGE, load_writing, model_if_gained, refuse_no_model, title_of
-from memplan.api.cli.streams import FOLDER, write
+from memplan.api.cli.local.order import load_writing, model_if_gained, refuse_no_model, title_of
+from memplan.api.cli.streams import FOLDER, PAGE, write
 from memplan.planner.systems import systems
 
 _ALIGNMENT = "Round buffers up to multiples of so many bytes, a power of two; 1 by default."

@@ -12,8 +12,7 @@ from memplan.api.cli.arguments import SaveBaseline, SavePlan
 from memplan.api.cli.flags import flag, keyword
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.check_folder import check_many
-from memplan.api.cli.local.order import PAGE
-from memplan.api.cli.streams import format_for, suffix_of, write
+from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.check.budgets import read_budgets
 from memplan.capabilities.plan.baseline import write_baseline

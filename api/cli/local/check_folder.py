@@ -16,10 +16,11 @@ from memplan.api.cli.interrupts import INTERRUPTED
 from memplan.api.cli.streams import STANDARD, read_as, refuse_unwritable, say, suffix_of, wants_table, write
 from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines
-from memplan.capabilities.reading import MODEL_SUFFIXES, ReadOptions
+from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.sizes import named_size
 from memplan.planner.errors import FormatError, InputError, OptionError, shown
 from memplan.planner.model.problem import Problem
+from memplan.planner.systems import file_readers
 
 _FILES = {spelled(each.name)[0][2:]: each.name for each in CAPABILITY.inputs if each.named_by_flag}
 _FLAGS = {flag.name: flag for model in (CheckOptions, ReadOptions) for flag in flags_of(model)}
@@ -145,11 +146,10 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
 
 def _models(folder: str, tables: Tables) -> list[str]:
     """Return the files in a folder, hidden ones aside, whose name is that of a model, or that have a budget."""
+    suffixes = tuple(suffix for reader in file_readers().values() for suffix in reader.suffixes)
     files = [each for each in sorted(Path(folder).rglob("*")) if each.is_file()]
     visible = [each for each in files if not any(part.startswith(".") for part in each.relative_to(folder).parts)]
-    found = [str(each) for each in visible if each.name.lower().endswith(MODEL_SUFFIXES) or each.resolve() in tables]
+    found = [str(each) for each in visible if each.name.lower().endswith(suffixes) or each.resolve() in tables]
     if not found:
-        raise OptionError(
-            f"{folder}: must hold a model ({', '.join(MODEL_SUFFIXES)}), or a file with a budget; got none"
-        )
+        raise OptionError(f"{folder}: must hold a model ({', '.join(suffixes)}), or a file with a budget; got none")
     return found

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.streams import suffix_of
+from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.systems import systems
 
 if TYPE_CHECKING:
     from memplan.capabilities.cascade.writing import Written
 
-PAGE, CERTIFICATE = ".html", ".proof"
 MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
 """The suffixes of models that are written in another order."""
 _ALIGNMENT = "Place tensors at multiples of so many bytes; a model's are rounded up to them, too."

@@ -11,9 +11,8 @@ from typing import Any
 from memplan.api.cli.arguments import PlanFormat, Reorder
 from memplan.api.cli.flags import argument, flags_of, keyword, options_given
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.order import CERTIFICATE, PAGE
-from memplan.api.cli.local.plan_output import OPEN, PICTURE, open_page, plan_page, plan_picture, show_plan
-from memplan.api.cli.streams import FOLDER, read_as, write
+from memplan.api.cli.local.plan_output import OPEN, open_page, plan_page, plan_picture, show_plan
+from memplan.api.cli.streams import CERTIFICATE, FOLDER, PAGE, PICTURE, read_as, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.plan import CAPABILITY, read_kept
 from memplan.capabilities.plan.planning import is_own_planner

@@ -14,15 +14,12 @@ from memplan.api.cli.arguments import TABLE
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Invocation
 from memplan.api.cli.interrupts import graceful_interrupts
-from memplan.api.cli.local.order import CERTIFICATE, PAGE
-from memplan.api.cli.streams import STANDARD, is_terminal, suffix_of, warnings, write
+from memplan.api.cli.streams import CERTIFICATE, PAGE, PICTURE, STANDARD, is_terminal, suffix_of, warnings, write
 from memplan.api.reports.plan_formats import write_plan
-from memplan.capabilities.plan.answers import heaps_line, kept_lines
-from memplan.capabilities.plan.heap_search import problem_in_heaps
+from memplan.capabilities.plan.answers import heaps_line, kept_lines, problem_in_heaps
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
 
-PICTURE = ".svg"
 OPEN = flag("opens", bool, False, "--open", help="Open the page in a browser; without -o FILE.html, a temporary file.")
 
 

@@ -7,8 +7,8 @@ import io
 from typing import Any
 
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.order import PAGE, title_of
-from memplan.api.cli.streams import STANDARD
+from memplan.api.cli.local.order import title_of
+from memplan.api.cli.streams import PAGE, STANDARD
 from memplan.capabilities.liveness.liveness import LivenessAnswer
 from memplan.files import write_problem
 from memplan.planner.model.problem import Problem

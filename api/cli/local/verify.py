@@ -8,9 +8,8 @@ from typing import Any
 from memplan.api.cli.arguments import SavePlan
 from memplan.api.cli.flags import keyword
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.order import PAGE
 from memplan.api.cli.local.plan_output import OPEN, open_page, plan_page
-from memplan.api.cli.streams import write
+from memplan.api.cli.streams import PAGE, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader

@@ -13,10 +13,10 @@ from memplan.capabilities.reading import ReadOptions
 from memplan.planner import __version__
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.systems import reference_planners
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SOLVERS
-from memplan.solvers.reference.table import PLANNERS
 from tests.support.server import Running
 from tests.support.strategies import raw_problems
 
@@ -152,7 +152,7 @@ def test_every_plan_of_the_service_is_valid_for_it(server: Running) -> None:
 
 def test_the_solvers_are_listed(server: Running) -> None:
     listed = server.client.get("/v1/solvers").json()["solvers"]
-    assert [row["name"] for row in listed] == [*(row.name for row in SOLVERS), *(row.name for row in PLANNERS)]
+    assert [row["name"] for row in listed] == [*(row.name for row in SOLVERS), *reference_planners()]
     assert all(row["installed"] and row["can"] for row in listed)
     assert all((row["source"] is None) == (row["name"] in registry.BY_NAME) for row in listed)
 

@@ -11,6 +11,7 @@ import pytest
 from memplan.planner import formats
 from memplan.planner.errors import FormatError
 from memplan.planner.formats.other_files import other_kind
+from memplan.planner.systems import file_readers
 from memplan.systems import reading as importers
 from memplan.systems.model_graph import read_model_graph
 
@@ -75,7 +76,7 @@ def test_a_file_of_another_kind_is_named_wherever_it_is_given(name: str, data: b
 def test_what_nothing_knows_is_refused_with_all_that_is_read() -> None:
     with pytest.raises(FormatError, match=r"must be of a known format, got b'what'; known are ") as refused:
         importers.read_problem(b"what", "what")
-    endings = [ending for importer in importers.IMPORTERS.values() for ending in importer.suffixes]
+    endings = [ending for importer in file_readers().values() for ending in importer.suffixes]
     assert all(ending in str(refused.value) for ending in endings)
 
 

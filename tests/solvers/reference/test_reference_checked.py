@@ -11,11 +11,10 @@ from memplan.planner.errors import OptionError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.systems import ReferencePlanner
+from memplan.planner.systems import ReferencePlanner, reference_planners
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import checked
-from memplan.solvers.reference.table import BY_NAME
 from memplan.solvers.reference.tensors import Placed, StopCheck
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.incumbent import Search
@@ -39,11 +38,11 @@ def plan_of(problem: dict[str, Any], accept: str | None = None, control: Control
     return solve(Problem.model_validate(problem), solver=GREEDY, accept=accept, control=control)
 
 
-@pytest.mark.parametrize("planner", BY_NAME)
+@pytest.mark.parametrize("planner", reference_planners())
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_planner_refuses_explains_or_gives_a_plan_that_holds(name: str, planner: str) -> None:
     problem = PROBLEMS[name]
-    if cannot := checked.needed_features(problem, compile_problem(problem)) - BY_NAME[planner].can:
+    if cannot := checked.needed_features(problem, compile_problem(problem)) - reference_planners()[planner].can:
         with pytest.raises(OptionError, match=f"solver: {planner} cannot do {', '.join(sorted(cannot))}"):
             solve(problem, solver=planner)
         return

@@ -1,0 +1,61 @@
+"""The inputs that are operations: a graph of them, or a program."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from pydantic_core import from_json
+
+from memplan.capabilities.inputs import object_in
+from memplan.capabilities.question import Input, Subject
+from memplan.planner.errors import OperationsError
+from memplan.planner.formats import memplan_json
+from memplan.planner.formats.memplan_json import refuse_unless_operations
+from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.planner.operations.operations import Operations, operations_from
+from memplan.systems.imported import ModelOptions
+
+
+def graph_subject(graph: OperationGraph) -> Subject:
+    """Return the facts of a graph of operations."""
+    return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
+
+
+def read_operations_field(value: object) -> Operations:
+    """Return the program in a field of a body; raises InputError."""
+    content = object_in(value, "operations", OperationsError)
+    refuse_unless_operations(content)
+    return operations_from(content)
+
+
+def operations_subject(operations: Operations) -> Subject:
+    """Return the facts of a program."""
+    return Subject(
+        f"sha256:{sha256(operations.model_dump_json().encode()).hexdigest()}",
+        operations.name,
+        sum(len(function.buffers) for function in operations.functions.values()),
+    )
+
+
+GRAPH = Input(
+    "graph",
+    OperationGraph,
+    lambda value: graph_from(object_in(value, "graph", OperationsError)),
+    lambda graph: from_json(write_graph(graph)),
+    "A model, a graph of operations or a program of tentative order, or - for standard input.",
+    from_file=lambda reader, data, name, _: reader.graph(data, name),
+    subject=graph_subject,
+    metavar="MODEL",
+    reading=ModelOptions,
+)
+
+
+OPERATIONS = Input(
+    "operations",
+    Operations,
+    read_operations_field,
+    lambda operations: operations.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+    "A file, JSON, or - for standard input.",
+    from_file=lambda _reader, data, _name, _: read_operations_field(memplan_json.parse(data)),
+    subject=operations_subject,
+)
