@@ -43,8 +43,9 @@ class ScheduleAnswer(Answer):
     """A schedule: for each step its operations, the width, height and depth of tiles, and the tensors it retains.
 
     Times are those of the simulator; `link_busy` is the part of a step's time in which bytes move over the link.
-    `proof` says why no schedule is better: its value is the lower `bound`, or all were looked at (`exhaustion`), in
-    tiles of powers of two. Where it `is_exhausted`, no grouping of operations, each once, in such tiles, is better.
+    It is `optimal` at its lower bound. `proof` says why no schedule is better: its value is the lower `bound`, or
+    all in tiles of powers of two were looked at (`exhaustion`). Where it `is_exhausted`, no grouping of operations,
+    each once, in such tiles, is better.
     Where there are any, `alternatives` say which way computes each operation of a step, 0 for its own one, and
     `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `regions` has how each step runs: the
     ranges of each operation; `channels_outermost` are the steps that make all tiles of some channels before others.
@@ -84,7 +85,7 @@ class ScheduleAnswer(Answer):
             busy = step.traffic / target.link.bandwidth / step.latency if step.latency else 0.0
             times.append(round(min(1.0, busy), 6))
         return cls(
-            status="optimal" if proof else "feasible",
+            status="optimal" if proof == "bound" else "feasible",
             objective=objective,
             latency=run.latency,
             traffic=run.traffic,

@@ -5,12 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from heapq import heappop, heappush
 from itertools import combinations, product
 
+import numpy as np
+
+from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
 from memplan.capabilities.schedule.model.figures import ScheduleStep
 from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation
 from memplan.capabilities.schedule.model.simulator import simulate_step
+from memplan.capabilities.schedule.model.step_run import StepRun
 from memplan.capabilities.schedule.model.target import Target
 
 SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
@@ -86,6 +91,115 @@ def drawn_target(problem: ScheduleProblem, seed: int, rolls: bool = False) -> Ta
     if rng.random() < 0.5:
         fields["residency"] = "several steps"
     return Target.model_validate(fields)
+
+
+def drawn_sharing(seed: int) -> ScheduleProblem:
+    """Return one or two operations in which a tensor is read in several regions, on a machine that is small."""
+    rng = random.Random(seed)
+    side, kind = rng.choice([2, 3, 4, 6]), rng.randrange(4)
+    rows: list[tuple[str, list[int]]] = [
+        [("MatMul", [0, 0])],
+        [("Pointwise", [0]), ("MatMul", rng.choice([[0, 1], [1, 0], [1, 1]]))],
+        [("MatMul", [0, 0]), ("Pointwise", rng.choice([[0, 1], [1, 0], [1]]))],
+        [("MatMul", [0, 0]), ("MatMul", rng.choice([[0, 1], [1, 0], [1, 1]]))],
+    ][kind]
+    sides = [side] * (len(rows) + 1)
+    return ScheduleProblem.model_validate(
+        {
+            "widths": sides,
+            "heights": sides,
+            "inputs": [reads for _, reads in rows],
+            "outputs": [[k + 1] for k in range(len(rows))],
+            "base_costs": [rng.choice([1, 5, 100]) for _ in rows],
+            "op_types": [word for word, _ in rows],
+            "fast_memory_capacity": rng.randint(3, 3 * side * side),
+            "slow_memory_bandwidth": rng.choice([1, 2]),
+            "native_granularity": [rng.choice([2, 4, 8]), rng.choice([2, 4, 8])],
+        }
+    )
+
+
+def least_of_all(graph: TileGraph, target: Target, objective: Objective, *, is_once: bool = False) -> float:
+    """Return the least time, traffic or peak of all schedules, whose slices of the same bytes lie in one slot.
+
+    Operations may run again, and steps may leave what nobody reads; not so where each runs `is_once`. The least peak is
+    that of the schedule whose largest step is the smallest.
+    """
+    start = frozenset[int](), frozenset(graph.inputs), frozenset[int]()
+    best, queue, known = {start: 0.0}, [(0.0, 0, start)], dict[object, float | None]()
+    sets = [
+        frozenset(some)
+        for k in range(len(graph.operations))
+        for some in combinations(range(len(graph.operations)), k + 1)
+    ]
+    while queue:
+        value, _, state = heappop(queue)
+        done, stored, resident = state
+        if value > best[state]:
+            continue
+        if stored.issuperset(graph.outputs) and not (is_once and resident):
+            return value
+        for group in sets:
+            made = {graph.operations[o].output for o in group}
+            read = {t for o in group for t in graph.operations[o].inputs}
+            if (is_once and group & done) or not read - made <= stored | resident:
+                continue
+            for ways in product(("", "write", "retain"), repeat=len(made)):
+                chosen = dict(zip(sorted(made), ways, strict=True))
+                written, retained = (
+                    frozenset(t for t, way in chosen.items() if way == word) for word in ("write", "retain")
+                )
+                after = done | group if is_once else done
+                later = {t for o in set(range(len(graph.operations))) - after for t in graph.operations[o].inputs}
+                if not made - read <= written | retained or written & stored or (is_once and not retained <= later):
+                    continue
+                key = group, resident, written, retained
+                if key not in known:
+                    known[key] = _shared_step(graph, target, objective, key)
+                cost, following = known[key], (after, stored | written, retained)
+                if cost is None:
+                    continue
+                total = max(value, cost) if objective == "peak" else value + cost
+                if total < best.get(following, float("inf")):
+                    best[following] = total
+                    heappush(queue, (total, len(known) + len(queue), following))
+    return float("inf")
+
+
+def _shared_step(
+    graph: TileGraph,
+    target: Target,
+    objective: Objective,
+    step: tuple[frozenset[int], frozenset[int], frozenset[int], frozenset[int]],
+) -> float | None:
+    """Return the least value of a step in all tilings, where slices of the same bytes lie in one slot."""
+    group, resident, written, retained = step
+    tip = graph.tensors[min(written | retained)]
+    reduction = max((graph.reduction(o) for o in group if graph.operations[o].is_product), default=1)
+    engine, found = target.engine, list[float]()
+    sizes = _sizes(tip.width, engine.width), _sizes(tip.height, engine.height), _sizes(reduction, min(engine.native))
+    for width, height, depth in product(*sizes):
+        for is_by_rows in (True, False):
+            order = _there_and_back(-(-tip.height // height), -(-tip.width // width), is_by_rows)
+            tiled = ScheduleStep(tuple(sorted(group)), width, height, depth, order, tuple(sorted(retained)))
+            run = StepRun(graph, target, tiled, resident, written)
+            if any(run.violations()):
+                continue
+            figures = run.figures()
+            slices = [(t, run._slices(region, t, np.array(order))) for t, region in run.outside]
+            each = (
+                (
+                    {(t, *rows[:, k].tolist()) for t, rows in slices if rows[0, k] >= 0}
+                    for k in range(slices[0][1].shape[1])
+                )
+                if slices
+                else ()
+            )
+            most = max((sum((b - a) * (d - c) for _, a, b, c, d in some) for some in each), default=0)
+            peak = most + sum(size for kind, _, size in figures.buffers if kind != "input")
+            if peak <= target.capacity:
+                found.append({"latency": figures.latency, "traffic": figures.traffic, "peak": peak}[objective])
+    return min(found, default=None)
 
 
 def least_latency(graph: TileGraph, target: Target) -> float | None:

@@ -78,8 +78,6 @@ def _broken_shapes(graph: TileGraph, schedule: Sequence[ScheduleStep], target: T
         seen.update(step.operations)
     for o in sorted(set(range(len(graph.operations))) - seen):
         yield f"operations[{o}]: must be in a step"
-    if schedule and schedule[-1].retained:
-        yield f"steps[{len(schedule) - 1}].retained: must be empty, as no step follows"
 
 
 def _written(graph: TileGraph, schedule: Sequence[ScheduleStep]) -> tuple[list[set[int]], list[str]]:

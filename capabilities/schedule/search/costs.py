@@ -26,7 +26,8 @@ class StepCosts:
     more looks than were tried.
 
     Where a step needs one tensor in several regions, two slices may be the same bytes by chance: then the closed form
-    is a lower bound, and the visits of a tiling are counted before it is taken.
+    is a lower bound, and the visits of a tiling are counted before it is taken. Each region has a slot, though slices
+    that are the same could lie in one: `least_of` is not above what such a step would cost.
     """
 
     def __init__(self, graph: TileGraph, target: Target, objective: Objective = "latency") -> None:
@@ -35,7 +36,9 @@ class StepCosts:
         self.cuts: set[tuple[int, int, int, int]] = set()
         self.is_cut = False
         self._steps: dict[tuple[int, int, int, int], StepCost | None] = {}
+        self._shared: dict[tuple[int, int, int, int], list[Look]] = {}
         self._nests: dict[tuple[int, int, int], Nest | None] = {}
+        self._least: dict[Any, float] = {}
         self._alike: dict[Any, StepCost | None] = {}
         self._ways: dict[Any, tuple[StepCost, ...]] = {}
         self._tilings: dict[tuple[int, int, int], Tilings] = {}
@@ -46,6 +49,22 @@ class StepCosts:
         if key not in self._steps:
             self._steps[key] = self._found(*key)
         return None if key in self.cuts else self._steps[key]
+
+    def least_of(self, operations: int, resident: int, leaving: int, retained: int) -> float:
+        """Return a value that a step's cost is not below, wherever its slices lie; infinite where it fits nowhere."""
+        key = operations, resident, leaving, retained
+        cost = self.of(*key)
+        if key not in self._shared or key in self.cuts:
+            return float("inf") if cost is None else cost.value
+        alike = tuple(look.key for look in self._shared[key])
+        if alike not in self._least:
+            tiled = self._tiled(self._shared[key], is_shared=True)
+            self._least[alike] = float("inf") if tiled is None else tiled.least()
+        return self._least[alike]
+
+    def is_shared(self, step: tuple[int, int, int, int]) -> bool:
+        """Return True if a step, as masks, needs a tensor in several regions."""
+        return step in self._shared
 
     def nest(self, operations: int, leaving: int, rolls: int = 0) -> Nest | None:
         """Return the nest of operations from which tensors leave, and in which some roll."""
@@ -70,6 +89,8 @@ class StepCosts:
         looks = self.looks(operations, resident, leaving, retained)
         if not looks:
             return None
+        if any(one.same for look in looks for one in look.loads):
+            self._shared[operations, resident, leaving, retained] = looks
         key = tuple(look.key for look in looks)
         if key not in self._alike:
             tiled = self._tiled(looks)
@@ -143,9 +164,9 @@ class StepCosts:
             ),
         )
 
-    def _tiled(self, looks: list[Look]) -> TiledStep | None:
+    def _tiled(self, looks: list[Look], *, is_shared: bool = False) -> TiledStep | None:
         nest, engine = looks[0].nest, self.target.engine
         shape = nest.height, nest.width, nest.reduction
         if shape not in self._tilings:
             self._tilings[shape] = Tilings.of(shape[:2], shape[2], (engine.height, engine.width))
-        return TiledStep.of(looks, self._tilings[shape], self.target, self.objective == "traffic")
+        return TiledStep.of(looks, self._tilings[shape], self.target, self.objective == "traffic", is_shared=is_shared)

@@ -24,6 +24,9 @@ EPSILON = 1e-6
 """The difference of values below which they count as equal, far below the time of one byte."""
 
 
+_NEVER = float("inf")
+
+
 @dataclass(frozen=True)
 class PlannedStep:
     """A step that was found, as masks: operations, and tensors that are resident, that leave and that are retained.
@@ -143,7 +146,7 @@ class DownsetSearch:
     effort: ScheduleEffort
     window: StepWindow
     bounds: Bounds
-    below: float = float("inf")
+    below: float = _NEVER
     prices: Mapping[int, float] = field(default_factory=dict)
     least: Mapping[int, float] = field(default_factory=dict)
     share: float = 1.0
@@ -179,7 +182,7 @@ class DownsetSearch:
             self.is_cut = True
             return self.line.ranges
         found, is_all = grown(self.relations, self.window.operations, self.bounds.groups, self.bounds.longest)
-        self.is_cut = not is_all
+        self.is_cut |= not is_all
         return dict.fromkeys([*found, *sorted(horizontal(self.relations, self.window.operations)), *sorted(extra)])
 
     def _relax(
@@ -236,17 +239,27 @@ class DownsetSearch:
             if kept and not self.costs.target.keeps:
                 continue
             for retained in self._retainable(group, following, kept):
-                cost = self.costs.of(group.operations, resident, group.leaves, retained)
+                masks = group.operations, resident, group.leaves, retained
+                cost = self.costs.of(*masks)
+                if not self.is_cut:
+                    rest = sum(self.least.get(o, 0.0) for o in bits(self.window.operations & ~following))
+                    self.is_cut = self._may_cost_less(masks, cost, self.below - value - rest)
                 if cost is None:
                     continue
                 total = value + cost.value
                 known = states.setdefault(following, {})
-                step = PlannedStep(group.operations, resident, group.leaves, retained, cost)
+                step = PlannedStep(*masks, cost)
                 if self.arcs is not None:
                     self.arcs.append(Arc((done, resident), (following, retained), step))
                 if retained not in known or total < known[retained].value - EPSILON:
                     known[retained] = _State(total, done, resident, step)
                     layers[(following & self.window.operations).bit_count()].add(following)
+
+    def _may_cost_less(self, masks: tuple[int, int, int, int], cost: StepCost | None, below: float) -> bool:
+        """Return True if a step might cost less than is counted, and less than a value; in a front, have less peak."""
+        least = self.costs.least_of(*masks)
+        is_open = least < (_NEVER if cost is None else cost.value) - EPSILON
+        return (is_open and least < below) or (self.arcs is not None and self.costs.is_shared(masks))
 
     def _retainable(self, group: Group, done: int, kept: int) -> Iterator[int]:
         """Yield the sets of tensors, as masks, that a group may retain for the next one, with those that are kept."""

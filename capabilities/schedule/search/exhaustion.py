@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import product
 
@@ -16,13 +17,13 @@ _State = tuple[int, int]
 """The tensors in the slow memory, and those that are resident, as masks."""
 
 
-def exhausted(ground: Ground, known: Found) -> Found | None:
-    """Return the best schedule of all, `known` if none is better; None where that is not sure, or not in time.
+def exhausted(ground: Ground, known: Found) -> Found:
+    """Return the best schedule of all, `known` if none is better; it is complete where that is sure, and in time.
 
     A state is what lies in the slow memory and what is resident; a step may write or retain each tensor that it makes,
-    and leave those that it reads itself.
+    and leave those that it reads itself. It is not sure where steps might cost less than is counted.
     """
-    start = sum(1 << t for t in ground.graph.inputs), 0
+    start, open_from = (sum(1 << t for t in ground.graph.inputs), 0), float("inf")
     least: dict[_State, float] = {start: 0.0}
     ways: dict[_State, tuple[_State, PlannedStep]] = {}
     queue = [(0.0, start)]
@@ -31,16 +32,15 @@ def exhausted(ground: Ground, known: Found) -> Found | None:
     ]
     while queue:
         value, state = heappop(queue)
-        if ground.costs.is_cut:
-            return None
         if value >= known.value - EPSILON:
-            return known
+            break
         if value > least[state]:
             continue
-        if not ground.relations.outputs & ~state[0] and not state[1]:  # nothing is retained by the last step
-            return Found(value, _traced(ways, state), True)
+        if not ground.relations.outputs & ~state[0]:
+            known = Found(value, _traced(ways, state), False)
+            break
         if ground.effort.is_over():
-            return None
+            return known
         for mask, reads, sinks, inner in groups:
             if reads & ~(state[0] | state[1]):
                 continue
@@ -48,15 +48,18 @@ def exhausted(ground: Ground, known: Found) -> Found | None:
             for (written, new), kept in product(ways_to_leave, _kept(ground, state[1] & ~(sinks | inner))):
                 ground.effort.spend(1)
                 leaving, retained = written | new, new | kept
-                cost = ground.costs.of(mask, state[1], leaving, retained)
+                masks = mask, state[1], leaving, retained
+                cost = ground.costs.of(*masks)
+                if (bare := ground.costs.least_of(*masks)) < (cost.value if cost else float("inf")) - EPSILON:
+                    open_from = min(open_from, value + bare)
                 if cost is None:
                     continue
                 following, total = (state[0] | written, retained), value + cost.value
                 if total < least.get(following, float("inf")) - EPSILON:
                     least[following] = total
-                    ways[following] = state, PlannedStep(mask, state[1], leaving, retained, cost)
+                    ways[following] = state, PlannedStep(*masks, cost)
                     heappush(queue, (total, following))
-    return None if ground.costs.is_cut else known
+    return replace(known, is_complete=not ground.costs.is_cut and open_from >= known.value - EPSILON)
 
 
 def _around(ground: Ground, mask: int) -> tuple[int, int, int]:

@@ -106,8 +106,8 @@ def least_peak(ground: Ground, steps: list[PlannedStep], is_complete: bool) -> F
         while True:
             tight = Ground(ground.graph, ground.target.with_capacity(capacity), ground.costs.objective, ground.effort)
             found = exhausted(tight, Found(_NEVER, [], False))
-            if found is None or not found.steps:
-                proof = None if found is None else "exhaustion"
+            if not found.steps:
+                proof = "exhaustion" if found.is_complete else None
                 break
             steps = found.steps
             capacity = peak_of(steps) - 1

@@ -63,8 +63,9 @@ class Ground:
     def window(
         self, window: StepWindow, bounds: Bounds, below: float, prices: dict[int, float], share: float, extra: set[int]
     ) -> Found | None:
-        """Return the best steps of a window below a value."""
-        return self.search(window, bounds, below=below, prices=prices, least=self.least, share=share).found(extra)
+        """Return the best steps of a window below a value; nothing is claimed of them."""
+        limits = {"below": below, "prices": prices, "least": self.least, "share": share, "is_cut": True}
+        return self.search(window, bounds, **limits).found(extra)
 
     def search(self, window: StepWindow, bounds: Bounds, **limits: Any) -> DownsetSearch:
         """Return a search of a window, with other limits of a DownsetSearch."""

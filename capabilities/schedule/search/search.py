@@ -86,9 +86,10 @@ class ScheduleSearch:
         if ground.wants_more(best):
             best = Improvement(ground, best).run(1.0)
         proof: Proof | None = "bound" if best.value <= ground.lower_bound + EPSILON else None
-        is_few = proof is None and len(ground.graph.operations) <= MOST_OPERATIONS
-        if is_few and (least := exhausted(ground, best)) is not None:
-            best, proof = least, "exhaustion"
+        if proof is None and len(ground.graph.operations) <= MOST_OPERATIONS:
+            least = exhausted(ground, best)
+            proof = "exhaustion" if least.is_complete else None
+            best = replace(least, is_complete=least.is_complete or (best.is_complete and best.steps == least.steps))
         return replace(best, proof=proof, is_complete=proof is not None or best.is_complete)
 
     def _has_many_groups(self, longest: int) -> bool:

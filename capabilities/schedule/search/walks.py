@@ -83,11 +83,16 @@ class TiledStep:
         self.ends = np.cumsum([len(walk.peak) for walk in walks])
 
     @classmethod
-    def of(cls, looks: Sequence[Look], tilings: Tilings, target: Target, is_traffic: bool) -> TiledStep | None:
-        """Return a step in the tilings that fit; None without any."""
+    def of(
+        cls, looks: Sequence[Look], tilings: Tilings, target: Target, is_traffic: bool, *, is_shared: bool = False
+    ) -> TiledStep | None:
+        """Return a step in the tilings that fit; None without any.
+
+        Where slots are shared, regions need none whose slices may be the same bytes as those of another one.
+        """
         walks = []
         for k, look in enumerate(looks):
-            peak, least = look.fixed + _slots(tilings, look, target), look.nest.least
+            peak, least = look.fixed + _slots(tilings, look, target, is_shared), look.nest.least
             fits = (peak <= target.capacity) & (tilings.height >= least[0]) & (tilings.width >= least[1])
             fewest = int(tilings.visits[fits].min(initial=MOST_VISITS))
             fits &= tilings.visits <= min(MOST_VISITS, max(MANY_VISITS, fewest))
@@ -101,6 +106,10 @@ class TiledStep:
         while self._is_counted(best := int(self._order()[0])):
             pass
         return self._cost(best)
+
+    def least(self) -> float:
+        """Return a value that no cost is below, without counting visits."""
+        return float((self.traffic if self.is_traffic else self.latency).min())
 
     def falling(self) -> tuple[StepCost, ...]:
         """Return the costs of which none with a lower peak has as little value, by falling peaks."""
@@ -165,24 +174,29 @@ def _holds(tilings: Tilings, one: Load) -> Holds:
     return rows, columns, np.where((rows == SLICE) | (columns == SLICE), one.when & moves, 0)
 
 
-def _kept(tilings: Tilings, loads: tuple[Load, ...]) -> list[Counts]:
-    """Return for each load 1 in the tilings in which it is none that another region of its tensor has brought."""
+def _kept(tilings: Tilings, loads: tuple[Load, ...], is_shared: bool) -> tuple[list[Counts], NDArray[np.bool_]]:
+    """Return for each load 1 in the tilings in which it is none that another region of its tensor has brought.
+
+    Where slices are shared, it is 0 for tensors that have several regions, in tilings in which slices may be the same
+    bytes; these tilings come second.
+    """
     found = []
     holds = [_holds(tilings, one) for one in loads]
+    is_open = may_coincide(tilings, holds, loads)
     for k, one in enumerate(loads):
         kept = np.ones_like(tilings.height)
         for other in range(k):
             if one.same and loads[other].same == one.same:
                 kept[np.equal(holds[other], holds[k]).all(axis=0)] = 0
-        found.append(kept)
-    return found
+        found.append(np.where(is_open, 0, kept) if one.same and is_shared else kept)
+    return found, is_open
 
 
-def _slots(tilings: Tilings, look: Look, target: Target) -> Counts:
+def _slots(tilings: Tilings, look: Look, target: Target, is_shared: bool) -> Counts:
     """Return the bytes of the slots of slices, tiles and accumulators; what is filled again has the engine's copies."""
     unit, more = target.alignment, target.engine.copies - 1
     total = np.zeros_like(tilings.height)
-    for one, kept in zip(look.loads, _kept(tilings, look.loads), strict=True):
+    for one, kept in zip(look.loads, _kept(tilings, look.loads, is_shared)[0], strict=True):
         rows, columns, _ = _holds(tilings, one)
         size = _extent(one.rows, one.height, tilings.height, tilings.depth) * _extent(
             one.columns, one.width, tilings.width, tilings.depth
@@ -209,14 +223,10 @@ class _Walk:
         self.tilings, self.look, self.nest, self.written = tilings, look, look.nest, look.written
         self.loads = loads = look.loads
         self.target, self.by_rows, self.place, self.peak = target, by_rows, place, peak
-        self.kept = _kept(tilings, loads)
-        self.is_open = may_coincide(tilings, [_holds(tilings, one) for one in loads], loads)
-        if self.is_open.any():
-            rows = zip(loads, self.kept, strict=True)
-            self.kept = [np.where(self.is_open, 0, kept) if one.same else kept for one, kept in rows]
+        self.kept, self.is_open = _kept(tilings, loads, is_shared=True)
 
     def figures(self) -> tuple[Numbers, Counts]:
-        """Return the time and the traffic in each tiling; where one is open, without tensors in several regions."""
+        """Return the time and the traffic in each tiling; open ones have each tensor of several regions once."""
         tilings = self.tilings
         latency, traffic = np.zeros(len(tilings.height)), np.zeros_like(tilings.height)
         one_slice, last_depth = tilings.n_slices == 1, tilings.last[2]
@@ -238,6 +248,10 @@ class _Walk:
             latency += count * np.where(one_slice, alone, several)
             moved = entering + leaving + np.where(one_slice, 0, sliced * (1 + middle) + last)
             traffic += count * moved
+        if self.is_open.any():
+            once = {one.same: one.height * one.width for one in self.loads if one.same}
+            traffic += self.is_open * sum(once.values())
+            latency = np.maximum(latency, self.is_open * traffic / self.target.link.bandwidth)
         return latency, traffic
 
     def counted(self, chosen: int) -> tuple[float, int]:

@@ -79,7 +79,7 @@ def test_the_fifth_example_does_not_fit_whole() -> None:
         (CHAIN, [step([0])], "operations[1]: must be in a step"),
         (CHAIN, [step([1]), step([0])], "steps[0]: tensor 1 must be in one of the memories"),
         (CHAIN, [step([0], retained=[2]), step([1])], "steps[0].retained: must be made by the step"),
-        (CHAIN, [step([0, 1], retained=[2])], "steps[0].retained: must be empty, as no step follows"),
+        (CHAIN, [step([0, 1], retained=[2])], "tensor 2: must be written, as an output of the graph"),
         (CHAIN, [step([0, 1], (256, 128, 1))], "steps[0]: tile must be at most the native 128 x 128, got 256 x 128"),
         (CHAIN, [step([0, 1], order=[1])], "steps[0]: order must have every tile once"),
         (DIAMOND, [step([0]), step([1], retained=[2]), step([0]), step([2])], "steps[3]: tensor 2 must be in one"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
+from typing import get_args
 
 import pytest
 
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
 from memplan.capabilities.schedule.model.graph import TileGraph, TileOperation, TileTensor
 from memplan.capabilities.schedule.model.simulator import simulate
-from memplan.capabilities.schedule.model.target import Engine, Target
+from memplan.capabilities.schedule.model.target import Engine, Link, Memory, Target
 from memplan.capabilities.schedule.search.bounds import LowerBounds
 from memplan.capabilities.schedule.search.costs import StepCosts
 from memplan.capabilities.schedule.search.downsets import PlannedStep, ScheduleEffort
@@ -20,7 +21,14 @@ from memplan.capabilities.schedule.search.solve import cut_off, lowered, schedul
 from memplan.planner.errors import ProblemError
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
-from tests.support.small_schedules import drawn_schedule, drawn_target, least_latency, with_alternatives
+from tests.support.small_schedules import (
+    drawn_schedule,
+    drawn_sharing,
+    drawn_target,
+    least_latency,
+    least_of_all,
+    with_alternatives,
+)
 
 
 def solved(
@@ -56,12 +64,35 @@ def test_the_search_finds_what_trying_all_schedules_finds(seed: int) -> None:
         return
     found = solved(graph, target)
     assert LowerBounds(graph, target).latency <= least * (1 + 1e-9)
-    runs = [o for step in found.steps for o in step.operations]
-    assert found.proof is not None
-    if len(runs) == len(graph.operations):
-        assert found.latency == pytest.approx(least)
-    else:  # the oracle runs each operation once
-        assert found.latency < least
+    # The oracle runs each operation once, and retains what is read later.
+    assert found.latency <= least * (1 + 1e-9)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("objective", get_args(Objective))
+@pytest.mark.parametrize("seed", seeds(4))
+def test_nothing_false_is_proved_where_a_tensor_is_read_in_two_regions(seed: int, objective: Objective) -> None:
+    problem = drawn_sharing(seed)
+    found = solved(problem.graph, problem.target, objective)
+    least = least_of_all(problem.graph, problem.target, objective)
+    assert found.lower_bound <= least * (1 + 1e-9)
+    assert found.proof is None or getattr(found, objective) == pytest.approx(least)
+    if found.is_exhausted and found.proof is None:
+        once = least_of_all(problem.graph, problem.target, objective, is_once=True)
+        assert getattr(found, objective) == pytest.approx(once)
+
+
+@pytest.mark.parametrize(("rows", "capacity", "native", "least"), [(1, 44, (8, 4), 128), (2, 48, (4, 2), 56)])
+def test_two_files_that_were_proved_too_high(rows: int, capacity: int, native: tuple[int, int], least: int) -> None:
+    square = TileGraph((TileTensor(6, 6),) * 2, (TileOperation("product", (0, 0), 1, 100),))
+    made = TileOperation("element-wise", (0,), 1, 5), TileOperation("product", (1, 0), 2, 2)
+    graph = square if rows == 1 else TileGraph((TileTensor(4, 4),) * 3, made)
+    link = Link(bandwidth=2 if rows == 1 else 1)
+    memories = Memory(name="fast", capacity=capacity), Memory(name="slow")
+    target = Target(memories=memories, links=(link,), engine=Engine(native=native))
+    found = solved(graph, target, "traffic")
+    assert least_of_all(graph, target, "traffic") == least
+    assert found.traffic == least or (found.proof, found.is_exhausted) == (None, False)
 
 
 @pytest.mark.drawn
@@ -74,9 +105,7 @@ def test_the_search_chooses_alternatives_and_rolls_as_trying_all_of_them_does(se
         return
     found = solved(graph, target)
     assert LowerBounds(graph, target).latency <= least * (1 + 1e-9)
-    runs = [o for step in found.steps for o in step.operations]
-    is_once = len(runs) == len(graph.operations)
-    assert found.latency == pytest.approx(least) if is_once else found.latency < least
+    assert found.latency <= least * (1 + 1e-9)
 
 
 @pytest.mark.drawn
