@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
+from math import ceil
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -17,6 +19,11 @@ def share_of(text: str) -> float | None:
     """Return the part that a text such as 10% or 0.1 says; None where it says none."""
     match = _PART.fullmatch(text.strip())
     return None if match is None else float(match[1]) / (100 if match[2] else 1)
+
+
+def gap_text(gap: float | None) -> str:
+    """Write how far something is above its bound, rounded up: what is not at it never reads as if it were."""
+    return "unknown" if gap is None else f"{ceil(Fraction(repr(float(gap))) * 10_000) / 100:.2f}%"
 
 
 def refuse(rule: str) -> PydanticCustomError:

@@ -15,6 +15,7 @@ from memplan.capabilities.order.recompute.frontier import recompute, unplanned
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import given_order
 from memplan.capabilities.question import Question
+from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
@@ -59,7 +60,6 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
 def lines(found: OrderAnswer) -> Iterator[str]:
     """Yield the rows of a table for people."""
     share = f" ({100 * found.saved_bytes / found.given_peak:.1f} %)" if found.given_peak else ""
-    gap = "unknown" if found.gap is None else f"{100 * found.gap:.2f} %"
     yield f"operations   {len(found.order):>20,}"
     yield f"given peak   {found.given_peak:>20,} bytes"
     yield f"best peak    {found.peak:>20,} bytes, {found.status}"
@@ -67,7 +67,7 @@ def lines(found: OrderAnswer) -> Iterator[str]:
         yield from found.recomputed.lines()
         return
     proof = "" if found.witness is None else f" by {_PROOFS[found.witness.kind]};"
-    yield f"lower bound  {found.lower_bound:>20,} bytes,{proof} gap {gap}"
+    yield f"lower bound  {found.lower_bound:>20,} bytes,{proof} gap {gap_text(found.gap)}"
     if found.placed_peak is None:
         yield f"placed peak  {'-':>20} no plan within the time"
     else:

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from memplan.capabilities.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
 from memplan.capabilities.question import Question
 from memplan.capabilities.sizes import size_text
+from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Heaps, Plan
@@ -101,7 +102,7 @@ def headline(plan: Plan) -> str:
     if plan.peak is None:
         return f"{plan.status}: {plan.explanation.message if plan.explanation else plan.stop_reason}"
     bound = "" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}"
-    gap = "" if plan.gap is None else f", gap {plan.gap:.2%}"
+    gap = "" if plan.gap is None else f", gap {gap_text(plan.gap)}"
     spent = "" if plan.wall_time_s is None else f", {plan.wall_time_s:.2f} s"
     return f"{plan.status}: peak {plan.peak:,} bytes{bound}{gap}, by {plan.solver}{spent}"
 

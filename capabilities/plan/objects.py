@@ -12,6 +12,7 @@ from memplan.capabilities.inputs import object_in, problem_json, problem_subject
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.capabilities.sizes import size_text
+from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import FormatError, InvalidPlanError, ProblemError
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.problem import Problem
@@ -83,7 +84,7 @@ def _object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
 
 def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
     """Yield the objects for people, and what other ways need."""
-    gap = "" if not found.gap else f", gap {found.gap:.2%}"
+    gap = "" if not found.gap else f", gap {gap_text(found.gap)}"
     bound = f"lower bound {found.lower_bound:,}{gap}, by {found.by}"
     yield f"{found.status}: {found.total:,} in {len(found.objects):,} objects, {bound}"
     for each in found.objects[:_SHOWN]:

@@ -13,6 +13,7 @@ from memplan.capabilities.inputs import PLAN, read_plan_field
 from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.capabilities.plan.planning import planned
+from memplan.capabilities.texts import gap_text
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
@@ -111,7 +112,7 @@ def progress(event: Mapping[str, Any]) -> str:
         message: str = event["explanation"]["message"]
         return message
     peak = "none yet" if event["peak"] is None else f"{event['peak']:,}"
-    gap = "" if event["gap"] is None else f"  gap {event['gap']:.2%}"
+    gap = "" if event["gap"] is None else f"  gap {gap_text(event['gap'])}"
     return f"best peak {peak}  bound {event['lower_bound']:,}{gap}  {event['solver']}"
 
 

@@ -66,10 +66,10 @@ def _machine(problem: ScheduleProblem | OperationGraph, target: Target | None, c
 
 def lines(found: ScheduleAnswer) -> Iterator[str]:
     """Yield the steps for people."""
-    gap = "unknown" if found.gap is None else f"{found.gap:.2%}"
+    gap = "unknown" if found.gap is None else f"{-(-found.gap * 10_000 // 1) / 100:.2f}%"
     sizes = f"latency {found.latency:,.1f}, traffic {found.traffic:,} bytes"
     yield f"{found.status}: {sizes}, {len(found.subgraphs):,} steps"
-    yield f"lower bound of {found.objective} {found.lower_bound:,.1f}, gap {gap}"
+    yield f"lower bound of {found.objective} {found.lower_bound * 10 // 1 / 10:,.1f}, gap {gap}"
     if found.proof == "exhaustion":
         yield "no other schedule in tiles of powers of two is better"
     elif found.is_exhausted:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.replanning.replan import replan
+from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.plan import Ids, Plan
@@ -184,7 +185,7 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
     best = "unknown" if found.best is None else f"{found.best:,}"
     bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
     peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"
-    gap = "" if found.gap is None else f", gap {found.gap:.2%}"
+    gap = "" if found.gap is None else f", gap {gap_text(found.gap)}"
     yield f"peak {peak}; best {best}, lower bound {bound}{gap}"
     if found.too_much_bytes:
         yield f"{found.too_much_bytes:+,} bytes against the best plan found"

@@ -10,6 +10,7 @@ import numpy as np
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.sizes import size_text
+from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Ids
@@ -134,7 +135,7 @@ def _sentence(peak: PoolPeak) -> str:
             "the least, by a search that is not repeated here" if peak.proved_by is None else "proved to be the least"
         )
     else:
-        known = f"{'' if peak.gap is None else f'{peak.gap:.2%} '}above the bound {size_text(peak.lower_bound)}"
+        known = f"{'' if peak.gap is None else f'{gap_text(peak.gap)} '}above the bound {size_text(peak.lower_bound)}"
     first, *others = peak.decides
     if peak.decided_by == "live-set":
         are = "are alive together" if others else "is alive"

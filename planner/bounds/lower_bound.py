@@ -8,7 +8,6 @@ the bound; reserved ranges and pins push ends up.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import fsum
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from memplan.planner.bounds.plain import GRIDS_TRIED, PEAKS_TRIED, plain_bound
 from memplan.planner.bounds.witness import Bound as Bound
 from memplan.planner.bounds.witness import Witness as Witness
 from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.instance.objective import Score
+from memplan.planner.instance.objective import Score, cost_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import ProofKind
 
@@ -75,7 +74,7 @@ def _least_cost(instance: Instance) -> float:
     """Return the cost with every buffer in the cheapest pool it may use, rounded as objective.total_cost rounds."""
     prices = np.array([pool.cost for pool in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
-    return fsum((instance.traffic * np.where(np.isfinite(cheapest), cheapest, 0)).tolist())
+    return cost_of((sum(instance.traffic[cheapest == price].tolist()), price) for price in sorted({*prices.tolist()}))
 
 
 @dataclass(frozen=True, eq=False)

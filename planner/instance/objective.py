@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from math import fsum
+from collections.abc import Iterable
+from fractions import Fraction
+from math import nextafter
 
 import numpy as np
 
@@ -32,13 +34,28 @@ def score(instance: Instance, pool: I64, offset: I64) -> Score:
 
 
 def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
-    """Return the sum over the buffers of traffic (bytes) x cost of the pool, and of weights, rounded once.
+    """Return the sum over the buffers of traffic (bytes) x cost of the pool, and of weights, rounded once, and down.
 
     Counted are the weights of pairs that touch a common bank.
     """
-    prices = np.array([each.cost for each in instance.pools])
     weights = instance.soft_weight[clashes(instance, instance.soft_pairs, pool, offset)]
-    return fsum((*(instance.traffic * prices[pool]).tolist(), *weights.tolist()))
+    traffic = (sum(instance.traffic[pool == q].tolist()) for q in range(len(instance.pools)))
+    priced = zip(traffic, (each.cost for each in instance.pools), strict=True)
+    counted = zip(*np.unique(weights, return_counts=True), strict=True)
+    return cost_of([*priced, *((int(count), float(weight)) for weight, count in counted)])
+
+
+def cost_of(priced: Iterable[tuple[int, float]]) -> float:
+    """Return the sum of counts x prices, taken as the decimals that they are written as, rounded once, and down."""
+    return rounded_down(sum((count * Fraction(repr(float(price))) for count, price in priced), Fraction(0)))
+
+
+def rounded_down(exact: Fraction) -> float:
+    """Return the largest number that, as it is written, does not pass an exact one: so a bound stays one."""
+    number = float(exact)
+    while Fraction(repr(number)) > exact:
+        number = nextafter(number, float("-inf"))
+    return number
 
 
 def clashes(instance: Instance, pairs: I64, pool: I64, offset: I64) -> Bool:

@@ -10,6 +10,7 @@ from math import gcd, lcm
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import rounded_down
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +67,5 @@ class Costs:
         return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
 
     def of_steps(self, steps: int) -> float:
-        """Return the cost, in the problem's terms, of a plan that adds so many steps."""
-        return float(self.cheapest + steps * self.step)
-
-    def steps_of(self, cost: float) -> int:
-        """Return the number of steps that a plan of this cost adds."""
-        return round((Fraction(cost) - self.cheapest) / self.step)
+        """Return the cost, in the problem's terms and rounded as in scores, of a plan that adds so many steps."""
+        return rounded_down(self.cheapest + steps * self.step)

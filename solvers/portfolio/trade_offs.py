@@ -14,6 +14,7 @@ from math import ceil, inf
 
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.objective import rounded_down
 from memplan.planner.model.plan import Plan, PoolUse, WeightedUse
 from memplan.planner.model.problem import Problem
 
@@ -143,8 +144,8 @@ class WeightedEnds:
             "proof": plan.proof if is_best else None,
             "weighted": WeightedUse(
                 weights={pool.name: weights[pool.name] for pool in problem.pools if weights[pool.name]},
-                sum=float(self.value),
-                lower_bound=float(bound),
+                sum=rounded_down(Fraction(self.value)),
+                lower_bound=rounded_down(Fraction(bound)),
             ),
         }
         return plan.model_copy(update=said)

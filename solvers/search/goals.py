@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
-from math import lcm, nextafter
 
 import numpy as np
 
@@ -30,7 +28,6 @@ class Goals:
         self.proved: list[int] = []
         self._initial = search.bound
         self._initial_ends = tuple(int(end) for end in search.bound[self.has_cost :])
-        self._is_exact = _is_exact(instance, costs)
 
     def pursue(self, least: Callable[[int], int | None]) -> bool:
         """Search the least value of each goal that is not proved, in turn; return False where one stays open."""
@@ -65,26 +62,4 @@ class Goals:
         is_as_before = ends == self._initial_ends[: len(ends)]
         rest = self._initial_ends[len(ends) :]
         ends += rest if is_as_before else (0,) * len(rest)
-        return (self._cost(values[0]), *ends) if self.has_cost else ends
-
-    def _cost(self, steps: int) -> float:
-        """Return the cost of so many steps, rounded as the objective rounds it, or down."""
-        assert self.costs is not None
-        best, cost = self.search.best, self.costs.of_steps(steps)
-        if self._is_exact:
-            return cost
-        if best is not None and self.reached(COST) == steps and abs(best.score[0] - cost) <= 1e-12 * cost:
-            return best.score[0]
-        # Rounded down: a bound must not pass the cost that a plan of so many steps is written with.
-        return max(self._initial[0], nextafter(cost * (1 - 1e-12), 0))
-
-
-def _is_exact(instance: Instance, costs: Costs | None) -> bool:
-    """Say whether costs are never rounded: prices are what they are written as, and no sum takes more than 53 bits."""
-    if costs is None:
-        return True
-    prices = [Fraction(pool.cost) for pool in instance.pools]
-    written = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
-    parts = lcm(*(price.denominator for price in prices))
-    dearest = sum(instance.traffic.tolist()) * max(prices)
-    return prices == written and dearest * parts < 2**53 and not instance.soft_weight.any()
+        return (max(self._initial[0], self.costs.of_steps(values[0])), *ends) if self.costs is not None else ends

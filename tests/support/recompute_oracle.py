@@ -45,6 +45,35 @@ def least_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -
     return None
 
 
+def least_peak(graph: OperationGraph, clones: Sequence[int]) -> int:
+    """Return the least peak of all sequences in which each operation runs once, and each clone once more.
+
+    For graphs as in `least_extra_cost`.
+    """
+    size = graph.counted
+    given = frozenset(t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in graph.kept))
+    kept = frozenset(graph.kept) - {t for t in graph.kept if graph.maker[t] is None and t not in given}
+    runs = tuple(1 + list(clones).count(v) for v in range(len(graph.ops)))
+    queue = [(sum(size[t] for t in given), runs, tuple(sorted(given)))]
+    seen: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
+    while queue:
+        peak, left, held = heappop(queue)
+        if (left, held) in seen:
+            continue
+        seen.add((left, held))
+        memory = frozenset(held)
+        if not any(left) and kept <= memory:
+            return peak
+        for t in memory:
+            heappush(queue, (peak, left, tuple(sorted(memory - {t}))))
+        for v, row in enumerate(graph.ops):
+            if left[v] and memory.issuperset(row.inputs):
+                now = memory.union(row.outputs)
+                most = max(peak, sum(size[t] for t in now) + row.work)
+                heappush(queue, (most, (*left[:v], left[v] - 1, *left[v + 1 :]), tuple(sorted(now))))
+    raise AssertionError("the given order is one of them")
+
+
 def bytes_of_runs(graph: OperationGraph, runs: Sequence[int]) -> int:
     """Return the most bytes alive when operations run in a sequence, some again; a reader takes what was made last."""
     uses: list[list[tuple[str, int]]] = [[] for _ in graph.size]

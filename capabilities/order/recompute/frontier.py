@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
-from memplan.capabilities.order.recompute.rewrite import Rewritten, rewritten
+from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
 from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
 from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.search.allowance import allowance
@@ -166,27 +166,29 @@ def _points(
 def _point(graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control) -> RecomputedPoint:
     """Order the operations and their clones until no reader would rather take what another clone has made."""
     program = rewritten(graph, runs)
-    # A quarter for each of three orders at most, and one for the plan.
-    quarter_s = control.left_s / 4
+    # A fifth for each of three orders at most, one for the plan, and one for the bound.
+    share_s = control.left_s / 5
     for _ in range(_SETTLED_AFTER):
-        result = order_unplanned(program.graph, control.within(quarter_s))
+        result = order_unplanned(program.graph, control.within(share_s))
         again = rewritten(graph, [program.runs[k] for k in result.order])
-        is_settled = again.runs == program.runs
-        program = again
+        is_settled, program = again.runs == program.runs, again
         if is_settled:
             break
-    placed = _placed(graph, program, quarter_s, control)
+    placed = _placed(graph, program, share_s, control)
     peak = placed.plan.peak or 0
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
-    # The bound is of another graph than the one that is planned, unless readers stayed with their clones.
-    bound = result.lower_bound if is_settled else 0
+    clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
+    # A search of the program has fixed which clone each reader takes: its bound holds for that choice alone.
+    bound = (
+        order_unplanned(relaxed(graph, clones), control.within(share_s)).lower_bound if clones else result.lower_bound
+    )
     return RecomputedPoint(
         peak=peak,
         live_peak=peak_of(program.graph, range(len(program.runs))),
         lower_bound=bound,
         status="optimal" if peak == bound else "feasible",
         extra_cost=sum(costs[v] for v in program.runs) - sum(costs),
-        clones=tuple(v for k, v in enumerate(program.runs) if first[v] != k),
+        clones=clones,
         order=program.runs,
         placed=placed,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import replaced
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,25 @@ def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
         ops=tuple(ops),
     )
     return Rewritten(found, tuple(runs), tuple(tensors))
+
+
+def relaxed(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
+    """Return a graph that needs no more than the first one does where these operations run again, in any order.
+
+    Its operations run once. What has clones counts while the operation that makes it, or one that reads it, runs: so
+    whichever clone a reader takes, no sequence of the same runs has a peak below the least one of this graph.
+    """
+    cloned = {t for v in clones for t in graph.made[v]}
+    ops = []
+    for row in graph.ops:
+        used = cloned.intersection((*row.inputs, *row.outputs))
+        pairs = ((row.outputs[k], row.inputs[j]) for k, j in row.may_overwrite)
+        over = {output for output, tensor in pairs if not cloned.isdisjoint((output, tensor))}
+        # Where an output may lie in the bytes of an input, and either has clones, both count as if it did.
+        more = max(0, sum(graph.counted[t] for t in used) - sum(graph.counted[t] for t in over))
+        ops.append(row.model_copy(update={"work": row.work + more}))
+    size = (0 if t in cloned else bytes_ for t, bytes_ in enumerate(graph.size))
+    return replaced(graph, size=tuple(size), ops=tuple(ops))
 
 
 def _needed(graph: OperationGraph, runs: Sequence[int]) -> list[int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from memplan.capabilities.texts import gap_text
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import score, total_cost, used
+from memplan.planner.instance.objective import cost_of, rounded_down, score, total_cost, used
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 
@@ -37,6 +39,14 @@ def test_ends_are_in_units_and_costs_in_bytes(pool: list[int], offset: list[int]
     assert total_cost(instance(), column(pool), column(offset)) == cost
     assert score(instance(), column(pool), column(offset)) == tuple(ends[::-1])
     assert score(instance(objective="cost"), column(pool), column(offset)) == (cost, *ends[::-1])
+
+
+def test_a_cost_that_is_a_bound_is_not_rounded_up() -> None:
+    assert cost_of([(2, 0.1), (1, 0.1)]) == 0.3  # 0.30000000000000004 in floats, one after the other
+    for exact in (Fraction(1, 3), Fraction(2, 3), Fraction(10**17 + 1, 10**17), Fraction(2**60 + 1), Fraction(0)):
+        assert exact * (1 - Fraction(1, 2**52)) <= Fraction(repr(rounded_down(exact))) <= exact
+    assert gap_text(0.00001) == "0.01%"  # a gap that is there does not read as none
+    assert [gap_text(gap) for gap in (0.0, 0.07, 0.12345, None)] == ["0.00%", "7.00%", "12.35%", "unknown"]
 
 
 def test_spilling_less_is_better_than_wasting_less() -> None:

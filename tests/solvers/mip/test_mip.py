@@ -121,7 +121,6 @@ def test_costs_are_whole_steps_above_the_cheapest() -> None:
     costs = Costs.of(compile_problem(problem))
     assert costs.extra == [{0: 0, 1: 1}, {0: 0, 1: 3}]
     assert [costs.of_steps(steps) for steps in (0, 4)] == [0.8, 2.8]
-    assert costs.steps_of(2.8) == 4
 
 
 def test_the_rows_are_at_most_those_foretold() -> None:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from memplan import Control, OperationGraph, OrderOptions, Recomputed, order, read_graph
-from memplan.capabilities.order.recompute.rewrite import rewritten
+from memplan import Control, OperationGraph, OrderOptions, Recomputed, order, order_operations, read_graph
+from memplan.capabilities.order.recompute.rewrite import relaxed, rewritten
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.rewriting_check import check_rewriting
 from tests.support.depth import seeds
 from tests.support.operation_graphs import random_graph, with_pairs
-from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
+from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
 
 RESNET = Path(__file__).parents[4] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
 
@@ -67,6 +67,36 @@ def test_what_is_cheap_and_large_is_made_again() -> None:
     frontier = recomputed(graph)
     _assert_sound(graph, frontier)
     assert [(point.peak, point.extra_cost, point.clones) for point in frontier.points] == [(180, 0, ()), (141, 2, (0,))]
+
+
+def test_a_bound_of_clones_is_not_above_what_another_choice_of_their_readers_needs() -> None:
+    # In the order 0 1 2 3 0 1 4 5 operation 5 reads the second copy, and 10 bytes are enough.
+    rows: list[dict[str, Any]] = [
+        {"out": [2]},
+        {"in": [2], "out": [3]},
+        {"in": [3], "out": [4]},
+        {"in": [4], "out": [5], "work": 5},
+    ]
+    rows += [{"in": [3, 5], "out": [6]}, {"in": [2], "out": [7]}]
+    graph = OperationGraph.model_validate(
+        {"size": [1, 1, 2, 1, 1, 4, 1, 1], "kept": [7], "ops": [{**row, "cost": 1} for row in rows]}
+    )
+    assert least_peak(graph, (0, 1)) == 10
+    assert [(point.peak, point.clones, point.status) for point in recomputed(graph).points[1:]] == [
+        (11, (0, 1), "feasible")
+    ]
+
+
+@pytest.mark.drawn
+def test_the_bound_of_clones_is_at_most_the_least_peak_of_the_same_runs() -> None:
+    tight = 0
+    for seed in seeds(60):
+        graph = _plain(seed, 5)
+        clones = random.Random(seed).sample([v for v, made in enumerate(graph.made) if made] or [0], k=1)
+        bound, least = order_operations(relaxed(graph, clones), time_limit_s=5).lower_bound, least_peak(graph, clones)
+        assert bound <= least
+        tight += bound == least
+    assert tight > 0
 
 
 def test_where_it_is_ended_at_once_the_program_without_clones_is_planned() -> None:
