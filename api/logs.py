@@ -18,7 +18,7 @@ _TEXT = "%(asctime)s %(levelname)-7s %(name)s %(message)s%(ids)s"
 _JSON = "%(levelname)s %(name)s %(message)s"
 _ONLY_IN_TEXT = ("ids", "color_message")
 _FRAMES_LOGGED = 12
-_QUIET = ("alembic", "sqlalchemy", "httpx", "asyncio")
+_QUIET = ("sqlalchemy", "httpx", "asyncio")
 """The loggers of libraries of which only warnings are written."""
 
 

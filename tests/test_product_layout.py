@@ -22,8 +22,6 @@ MANY_IMPORTS = {
     "api/http/routes/questions.py",
     "api/requests.py",
     "api/service/plan_service.py",
-    "api/service/reasoned_plans.py",
-    "api/service/search_runner.py",
     # Models, graphs and access maps are read, searched, planned and listed in one answer.
     "capabilities/cascade/cascade.py",
     "capabilities/cascade/writing.py",

@@ -22,7 +22,6 @@ from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.cache.written_plans import WrittenPlans
 from memplan.api.service.plan_service import PlanService
-from memplan.api.service.reasoned_plans import ReasonedPlans
 from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
@@ -52,7 +51,7 @@ class Service:
     store: Store
     workers: Workers
     cache: PlanCache
-    solving: ReasonedPlans
+    solving: PlanService
     working: WorkService
     jobs: JobParts
     """These are there while the service is open."""
@@ -89,10 +88,9 @@ class Service:
         pool = ChildPool(self.queue.places + settings.workers + 1, settings, self.metrics.lost_worker)
         self.workers = Workers(pool, self.queue.places)
         stack.push_async_callback(to_thread.run_sync, self.workers.close)
-        self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
+        self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings.processes))
         self.working = WorkService(self.workers, self.queue)
-        plans = PlanService(self.cache, self.workers, self.queue, self.metrics, settings.solves)
-        self.solving = ReasonedPlans(plans, self.working)
+        self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, settings.solves)
         self.jobs = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
         await to_thread.run_sync(pool.warm)
         self._enders.append(self.jobs.following.stop)

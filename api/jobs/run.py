@@ -80,7 +80,11 @@ class JobRun:
         options = dict(job.options) | {"time_limit_s": self._limit_s}
         found = self._run(plan_job, self._claim.problem, options, record, self._claim.plan)
         if found.record is not None:
-            self._insist(lambda: self._store.plans.replace(record, found.record))
+            self._insist(
+                lambda: self._store.plans.change(
+                    {job.problem_hash: lambda now: found.record if now == record else None}
+                )
+            )
         return self._ended(found.answer, found.was_cancelled, found.facts)
 
     def _answer(self) -> JobOutcome | None:

@@ -1,283 +1,257 @@
-"""Plans problems for every caller: from the cache, quickly in this process, or by the workers.
+"""Plans problems for every caller: from the cache, quickly in this process, or by a child process.
 
 ```
-plan ──> cached? ──no──> does the same search run? ──no──> quick, in this process ──not proved──> queue ──> cluster
-          │ yes               │ yes: join                          │                                           │
-          └───────────────────┴──────── plan, verified, of the caller's own problem <──────────────────────────┘
+plan ──> cached? ──no──> is it searched for? ──no──> quick, in this process ──not proved──> queue ──> child
+          │ yes               │ yes: wait              │                                               │
+          └───────────────────┴──── plan, verified, of the caller's own problem <──────────────────────┘
 ```
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
-from weakref import WeakKeyDictionary
+from math import inf
+from typing import Protocol, TypeVar
 
+import anyio
 from anyio import CapacityLimiter, to_thread
 
-from memplan.api.metrics import Metrics
+from memplan.api.metrics import Metrics, Place
+from memplan.api.options import Options
+from memplan.api.refusals import FullError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.plan_request import PlanRequest
-from memplan.api.service.search_runner import SearchRunner, Solves
-from memplan.api.service.single_flight import OnProgress, SharedSearch, SharedSearches
-from memplan.planner.errors import OptionError
+from memplan.api.workers.workers import PlanSearch
 from memplan.planner.model.plan import Plan, StopReason
-from memplan.planner.model.problem import Problem, Profile
-from memplan.planner.verify.verifier import verify
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.portfolio.profiles import ProfileSearch, so_far, steps_of
+from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept
-from memplan.solvers.search.result import Progress, SolveResult
+from memplan.solvers.search.result import SolveResult
 
 _MOSTLY = 0.9
 """A plan that was searched for this part of a caller's time is as good as one of a search of its own."""
-_LEAST_S = 0.01
-"""The least time that a search of several is given."""
+_QUICK_S = 0.1
+"""The time that a problem is tried in this process before it goes to a child."""
+_QUICK_BUFFERS = 20_000
+"""For more buffers than that, nothing is quick; they are tried here only where a child would have too little time."""
+_CARRIED_S = 1e-5
+"""The time for each buffer of which a child makes nothing: to get the problem, to verify and to bring back a plan."""
+_ANEW = 2**62
+"""The difference of a child's seed: where one seed has found nothing so far, another one is likely to be sooner."""
+_LEAST_S = 0.02
+"""The time that every search gets, however little is left; with less, a child makes nothing of it."""
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class PlanRequest:
+    """One caller's request for a plan: the deadline of the answer, and the caller's key.
+
+    One whose deadline is infinite waits for a place as long as it takes, and its time limit counts from then; the
+    others get a FullError where the admission queue is full, or no place becomes free in time.
+    """
+
+    problem: CompiledProblem
+    options: Options
+    deadline: Deadline
+    key_id: str | None = None
+
+
+class Searches(Protocol):
+    """What searches for plans that are not quick; the contract is that of `memplan.api.workers.workers.Workers`."""
+
+    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event) -> SolveResult:
+        """Return a verified result, soon after its deadline at the latest."""
 
 
 class PlanService:
     """Plans problems for all calls of a server. For one event loop."""
 
     def __init__(
-        self, cache: PlanCache, workers: Solves, queue: AdmissionQueue, metrics: Metrics, quick_places: int
+        self, cache: PlanCache, workers: Searches, queue: AdmissionQueue, metrics: Metrics, quick_places: int
     ) -> None:
-        self._cache, self._metrics = cache, metrics
-        self._runner = SearchRunner(workers, queue, metrics, quick_places)
-        self._searches = SharedSearches()
-        self._threads = CapacityLimiter(quick_places)
-        self._results: WeakKeyDictionary[CompiledProblem, tuple[CachedPlan, SolveResult]] = WeakKeyDictionary()
+        self._cache, self._workers, self._queue, self._metrics = cache, workers, queue, metrics
+        self._places = CapacityLimiter(quick_places)
+        self._running: dict[Hashable, asyncio.Event] = {}
+        """What is searched for, with an event that is set when that ends."""
 
-    async def plan(self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None = None) -> Plan:
+    async def plan(self, request: PlanRequest, cancelled: asyncio.Event) -> Plan:
         """Return the best plan by the deadline, verified, or an explanation of there being none.
 
-        When `cancelled` is set, the best so far is returned. `on_progress` is told of better results. Raises
-        OptionError, and FullError for a request that may be refused.
+        When `cancelled` is set, the best so far is returned. Raises OptionError, FullError and UnavailableError.
         """
         problem, options = request.problem, request.options
         options.check()
-        profile = options.profile_of(problem.problem)
-        try:
-            if profile is None:
-                result = await self._found(request, cancelled, on_progress)
-            else:
-                result = await self._profiled(request, profile, cancelled, on_progress)
-        finally:  # a refusal may come late, too
-            if not request.may_be_refused:  # else whoever answers the call counts it
-                self._metrics.answered_by(request.deadline)
-        answer = (result or nothing_known(problem)).answer(options.deterministic, request.deadline.passed_s)
+        has_profile = options.profile_of(problem.problem) is not None
+        if options.is_usual and not has_profile:
+            result = await self._known_or_found(request, cancelled)
+        else:
+            result = await self._found(request, cancelled, None, None if has_profile else self._quick(request))
+        answer = result.answer(options.deterministic, request.deadline.passed_s)
         more = {"findings": problem.findings, "options": options.recorded()}
         return answer.model_copy(update={name: value for name, value in more.items() if value})
 
-    async def _found(
-        self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None
-    ) -> SolveResult | None:
-        """Return what is cached or found for the objective of the problem itself."""
-        if request.options.solver != "auto" or request.options.deterministic:
-            return await self._anew(request, cancelled, on_progress)
-        if request.start is not None:
-            await self._take_in(request.problem, request.start)
-        return await self._joined(request, cancelled, on_progress)
-
-    async def _profiled(
-        self, request: PlanRequest, profile: Profile, cancelled: asyncio.Event, on_progress: OnProgress | None
-    ) -> SolveResult:
-        """Plan as a profile of several pools asks: search after search, each of which may be cached, or shared."""
-        steps = steps_of(request.problem.problem, request.options, profile, request.start)
-
-        def heard(progress: Progress) -> None:
-            found = None if progress.found is None else so_far(request.problem.problem, profile, progress.found)
-            if on_progress is not None:
-                on_progress(replace(progress, found=found))
-
-        left_s = request.options.time_limit_s
-        told: Callable[[], ProfileSearch] = partial(next, steps)
-        while not isinstance(step := await self._soon(request.problem, partial(_next_step, told)), SolveResult):
-            problem = await self._soon(request.problem, partial(CompiledProblem.of, step.problem))
-            options = request.options.model_copy(update=step.options.model_dump())
-            if not options.deterministic:
-                options = options.model_copy(update={"time_limit_s": max(_LEAST_S, step.share * left_s)})
-            deadline = request.deadline.within(max(0.0, step.share * request.deadline.left_s))
-            asked = replace(request, problem=problem, options=options, start=step.start, deadline=deadline)
-            try:
-                listener = None if on_progress is None else heard
-                found = await self._found(asked, cancelled, listener) or nothing_known(problem)
-            except OptionError as error:
-                told = partial(steps.throw, error)
-            else:
-                left_s -= found.elapsed_s
-                told = partial(steps.send, found)
-        return step
-
-    def answered_again(self, problem_hash: str) -> None:
-        """Note that a caller was answered as before, by what was written then."""
-        self._metrics.looked_up("hit")
-        self._cache.note_use(problem_hash)
-
-    @property
-    def waiting(self) -> int:
-        """The number of callers that wait for searches that they may share."""
-        return self._searches.waiting
-
-    async def _anew(
-        self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None
-    ) -> SolveResult | None:
-        """Search as if nothing were cached: for one solver's own plan, or the same plan on every machine."""
-        known = None if request.start is None else await self._sound(request.problem, request.start)
-        start = None if known is None else await self._soon(request.problem, partial(result_of, known, request.problem))
-        search = SharedSearch(request.problem)
-        search.start(partial(self._runner.search, request, start=start))
-        result = await search.wait(request.problem, cancelled, on_progress)
-        if result is not None:
-            await self._keep_own(request.problem, result)
-        return result
-
-    async def _joined(
-        self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None
-    ) -> SolveResult | None:
-        """Answer from the cache where that is enough; else search, together with all requests for the same."""
-        problem, options = request.problem, request.options
-        key = (problem.hash, options.time_limit_s, options.accept, options.seed, request.may_be_refused)
-        if problem.is_small and key not in self._searches.running and self._cache.is_new(problem):
-            trial = self._runner.at_once(request)
-            result = trial.result() if trial.done() else None
-            if result is not None and result.stop_reason != "time_limit":
+    async def _known_or_found(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
+        """Answer from the cache where that is enough; of equal requests one searches, and the others wait for it."""
+        problem, options, quick = request.problem, request.options, None
+        key = problem.hash, options.time_limit_s, options.accept, options.seed
+        if problem.is_small and key not in self._running and self._cache.is_new(problem):
+            quick = self._quick(request)
+            result = None if quick is None else quick.begin()
+            if result is not None and _is_enough(result):  # most of what is new, and the store need not be asked
                 self._metrics.looked_up("miss")
-                known = CachedPlan.of(problem, result, result.elapsed_s)
-                if known is not None:
-                    self._keep(problem, known, result)
-                return result
-            search = self._searches.start(key, problem, partial(self._go_on, request, trial))
-        else:
-            known, result = await self._cached(problem)
-            if (answer := _answer(known, result, request)) is not None:
-                self._metrics.looked_up("hit")
-                return answer
-            joined = self._searches.find(key)
-            self._metrics.looked_up("joined" if joined else "miss" if result is None else "started_from")
-            search = joined or self._searches.start(key, problem, partial(self._search, request, known, result, None))
-        return await search.wait(problem, cancelled, on_progress)
+                self._note(request, result, "server")
+                return await self._kept(request, result)
+        known, start = await self._cached(problem)
+        while (reason := reason_to_answer(known, start, options, problem.problem)) is None:
+            if (ended := self._running.get(key)) is None:
+                return await self._led(request, cancelled, key, start, quick)
+            self._metrics.looked_up("joined")
+            if (stop := await _wait(ended, cancelled, request.deadline)) is not None:
+                return nothing_known(problem, stop) if start is None else replace(start, stop_reason=stop)
+            known, start = await self._cached(problem)
+        assert start is not None
+        self._metrics.looked_up("hit")
+        return replace(start, stop_reason=reason)
 
-    async def _go_on(
-        self, request: PlanRequest, trial: Future[SolveResult], search: SharedSearch
-    ) -> SolveResult | None:
-        """Look up, in the store, what took more than a moment; go on with the trial where nothing is cached there."""
-        known, result = await self._cached(request.problem)
-        answer = _answer(known, result, request)
-        self._metrics.looked_up("hit" if answer else "miss" if result is None else "started_from")
-        return answer or await self._search(request, known, result, trial if result is None else None, search)
-
-    def _keep(self, problem: CompiledProblem, known: CachedPlan, result: SolveResult) -> CachedPlan:
-        """Keep a result in both forms; return the best that is cached now."""
-        best = self._cache.keep(problem, known)
-        if best is known:
-            self._results[problem] = known, result
-        return best
-
-    async def _search(
+    async def _led(
         self,
         request: PlanRequest,
-        known: CachedPlan | None,
+        cancelled: asyncio.Event,
+        key: Hashable,
         start: SolveResult | None,
-        trial: Future[SolveResult] | None,
-        search: SharedSearch,
-    ) -> SolveResult | None:
-        """Search on from what is cached, and keep the result; if others found better meanwhile, return that."""
-        problem, began = request.problem, Deadline.after(request.options.time_limit_s)
-        found = await self._runner.search(
-            request,
-            search,
-            start=start if start is not None and start.plan.placements else None,
-            trial=trial,
-            was_tried=known is not None and known.searched_s > 0,
-        )
-        if found is None:
+        quick: Solve | None,
+    ) -> SolveResult:
+        """Search on from what is known, for all who ask the same meanwhile, and keep the result."""
+        self._metrics.looked_up("miss" if start is None else "started_from")
+        self._running[key] = asyncio.Event()
+        try:
+            if start is not None:
+                quick = None  # it was tried when that was found
+            elif quick is None:
+                quick = self._quick(request)
+            return await self._kept(request, await self._found(request, cancelled, start, quick))
+        finally:
+            self._running.pop(key).set()
+
+    def _quick(self, request: PlanRequest) -> Solve | None:
+        """Prepare a quick search; None for a large problem, unless a child would have too little time for it."""
+        left_s, problem = request.deadline.left_s, request.problem
+        is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
+        if is_large and left_s >= _least_s(problem):
             return None
-        searched_s = min(began.passed_s, found.elapsed_s)  # without the time in the queue
-        if found.stop_reason == "work_limit":  # more time would have made no difference
-            searched_s = request.options.time_limit_s
-        mine = await self._soon(problem, partial(CachedPlan.of, problem, found, searched_s))
-        if mine is None:
-            return found
-        best = self._keep(problem, mine, found)
-        if best is mine or found.plan.status == "optimal":
-            return found
-        better = await self._soon(problem, partial(result_of, best, problem))
-        return found if better is None else replace(better, stop_reason=found.stop_reason)
+        limit_s = min(request.options.time_limit_s, inf if is_large else _QUICK_S, max(_LEAST_S, left_s))
+        control = Control(Deadline.after(limit_s))
+        return Solve(problem.problem, request.options, control, is_quick=True, instance=problem.instance)
 
-    async def _keep_own(self, problem: CompiledProblem, result: SolveResult) -> None:
-        """Keep what a search of one's own found, which says nothing of how long others would search."""
-        known = (
-            await self._soon(problem, partial(CachedPlan.of, problem, result, 0.0)) if result.plan.placements else None
-        )
-        if known is not None:
+    async def _found(
+        self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: Solve | None
+    ) -> SolveResult:
+        """Search quickly, then by a child, on from the best known; raises FullError where neither has a place."""
+        best = start
+        if quick is not None:
+            with anyio.move_on_after(max(0.0, request.deadline.left_s)):
+                best = await to_thread.run_sync(quick.finish, limiter=self._places)
+            if best is not None:
+                self._note(request, best, "server")
+                if _is_enough(best):
+                    return best
+        if best is not None and request.deadline.left_s < _least_s(request.problem):
+            return replace(best, stop_reason="time_limit")
+        try:
+            return await self._by_child(request, cancelled, best)
+        except (FullError, UnavailableError):
+            if best is not None and best.plan.status == "infeasible":
+                return best  # with the reason that was seen
+            if best is None or not best.plan.placements or request.deadline.left_s > 0:
+                raise
+            return replace(best, stop_reason="time_limit")  # which is more than nothing
+
+    async def _by_child(self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None) -> SolveResult:
+        """Wait for a place and have a child search; what is cancelled while it waits has the best so far."""
+        options, deadline, key_id = request.options, request.deadline, request.key_id
+        may_be_refused, patience_s = deadline.at < inf, max(0.0, deadline.left_s)
+        if not await self._queue.take_unless(cancelled, patience_s, caller=key_id, may_be_refused=may_be_refused):
+            return replace(best or nothing_known(request.problem), stop_reason="cancelled")
+        taken = Deadline.after(options.time_limit_s)
+        due = Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S)) if may_be_refused else taken
+        start = None if best is None or options.deterministic or not best.plan.placements else best.plan
+        if start is not None:
+            options = options.model_copy(update={"seed": options.seed ^ _ANEW})
+        try:
+            found = await self._workers.solve(PlanSearch(request.problem.problem, options, due, start), cancelled)
+        finally:
+            self._queue.leave(key_id)
+        result = replace(found, elapsed_s=taken.passed_s)
+        self._note(request, result, "worker")
+        return result
+
+    def _note(self, request: PlanRequest, result: SolveResult, place: Place) -> None:
+        self._metrics.solved(result.plan, solver=request.options.solver, place=place, seconds=result.elapsed_s)
+
+    async def _kept(self, request: PlanRequest, found: SolveResult) -> SolveResult:
+        """Keep what was found, where it is better than what is known."""
+        problem, was_all = request.problem, found.stop_reason == "work_limit"  # then more time would change nothing
+        searched_s = request.options.time_limit_s if was_all else found.elapsed_s
+        if (known := await self._soon(problem, partial(CachedPlan.of, problem, found, searched_s))) is not None:
             self._cache.keep(problem, known)
-
-    async def _take_in(self, problem: CompiledProblem, plan: Plan) -> None:
-        """Keep a plan of a caller, if it is right, which says nothing of how long was searched."""
-        known = await self._sound(problem, plan)
-        if known is not None:
-            self._cache.keep(problem, known)
-
-    async def _sound(self, problem: CompiledProblem, plan: Plan) -> CachedPlan | None:
-        """Return a plan from elsewhere in canonical form, without its claims, if there is one and it is right."""
-        return await self._soon(problem, partial(_sound, problem, plan)) if plan.placements else None
+        return found
 
     async def _cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
-        """Return what is cached, also as a result: verified once, where one and the same problem comes again."""
-        known = await self._cache.find(problem)
-        if known is None:
+        """Return what is cached, also as a result for this problem, verified."""
+        if (known := await self._cache.find(problem)) is None:
             return None, None
-        before = self._results.get(problem)
-        if before is not None and before[0] is known:
-            return before
-        result = await self._soon(problem, partial(result_of, known, problem))
-        if result is None:
+        if (result := await self._soon(problem, partial(result_of, known, problem))) is None:
             self._cache.forget(problem)
             return None, None
-        self._results[problem] = known, result
         return known, result
 
     async def _soon(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
         """Do work that is no search: at once where that is quick, else in a thread."""
-        return work() if problem.is_small else await to_thread.run_sync(work, limiter=self._threads)
+        return work() if problem.is_small else await to_thread.run_sync(work)
 
 
-def _next_step(told: Callable[[], ProfileSearch]) -> ProfileSearch | SolveResult:
-    """Return the next search of a profile, to which the last one's result was told; or the result of the profile."""
+def _least_s(problem: CompiledProblem) -> float:
+    """Return the least time that a child needs for a problem."""
+    n_buffers = len(problem.problem.buffers)
+    return _LEAST_S + (_CARRIED_S * n_buffers if n_buffers > _QUICK_BUFFERS else 0.0)
+
+
+def _is_enough(found: SolveResult) -> bool:
+    """Return True where no child could add anything: of what does not fit it could say why."""
+    return found.stop_reason != "time_limit" and found.plan.status != "infeasible"
+
+
+async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadline) -> StopReason | None:
+    """Wait for another's search; return what came before its end."""
+    waiting = {asyncio.create_task(event.wait()) for event in (ended, cancelled)}
+    left_s = None if deadline.at == inf else max(0.0, deadline.left_s)
     try:
-        return told()
-    except StopIteration as end:
-        result: SolveResult = end.value
-        return result
+        await asyncio.wait(waiting, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+    return None if ended.is_set() else "cancelled" if cancelled.is_set() else "time_limit"
 
 
-def _sound(problem: CompiledProblem, plan: Plan) -> CachedPlan | None:
-    known = None if verify(problem.problem, plan) else CachedPlan.of(problem, SolveResult(plan), 0.0)
-    return None if known is None else known.without_claims
-
-
-def _answer(known: CachedPlan | None, result: SolveResult | None, request: PlanRequest) -> SolveResult | None:
-    """Return the answer to a caller that a cached result is, if it is one."""
+def reason_to_answer(
+    known: CachedPlan | None, result: SolveResult | None, options: SolveOptions, problem: Problem
+) -> StopReason | None:
+    """Return the reason why what is cached answers a caller, if it does."""
     if known is None or result is None:
         return None
-    reason = reason_to_answer(known, result.plan, request.options, request.problem.problem)
-    return None if reason is None else replace(result, stop_reason=reason)
-
-
-def reason_to_answer(known: CachedPlan, plan: Plan, options: SolveOptions, problem: Problem) -> StopReason | None:
-    """Return the reason why a cached plan answers a caller, if it does."""
-    if plan.status in ("optimal", "infeasible"):
+    plan = result.plan
+    if plan.status == "optimal":
         return "proved"
-    if known.is_final:
+    if known.is_final:  # another process says so; that nothing fits is looked into anew, for its reason
         return None
     if plan.placements and _is_accepted(plan, options, problem):
         return "accepted"

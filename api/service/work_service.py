@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.answering import perform
-from memplan.api.workers.task import NoAnswerError, Task, WorkAnswer
+from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, WorkAnswer
 from memplan.api.workers.workers import Workers
 from memplan.solvers.search.deadline import Deadline
 
@@ -19,25 +17,23 @@ GRACE_S = 0.3
 """The time after its deadline in which an answer may come."""
 _LEAST_S = 0.1
 """The time that a child has for every request, however little is left."""
-OnWork = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, eq=False)
 class WorkRequest:
     """One caller's request of a kind: what it is about, and the deadline of the answer.
 
-    kind: the capability, as messages name it.
-    arguments: those of `run`; of a question its kind, its head and its body, checked.
+    kind: the capability.
+    head, body: the question, checked.
     deadline: when the answer is due.
     key_id: the caller's key.
-    run: the function, one of a module, that answers in the child.
     """
 
     kind: str
-    arguments: tuple[Any, ...]
+    head: str
+    body: bytes
     deadline: Deadline
     key_id: str | None = None
-    run: Callable[..., WorkAnswer] = perform
 
 
 class WorkService:
@@ -46,21 +42,24 @@ class WorkService:
     def __init__(self, workers: Workers, queue: AdmissionQueue) -> None:
         self._workers, self._queue = workers, queue
 
-    async def work(
-        self, request: WorkRequest, cancelled: asyncio.Event, on_progress: OnWork | None = None
-    ) -> WorkAnswer:
+    async def work(self, request: WorkRequest, cancelled: asyncio.Event) -> WorkAnswer:
         """Return the answer by the deadline, or soon after `cancelled` is set what there is by then.
 
-        `on_progress` is told how far it is. Raises InputError and other errors of the kind, FullError where no place is
-        free, and NotInTimeError where its time was too short for an answer.
+        It is begun once again where the child is lost. Raises InputError and other errors of the kind, FullError where
+        no place is free, and NotInTimeError where its time was too short for an answer.
         """
         patience_s = max(0.0, request.deadline.left_s)
         if not await self._queue.take_unless(cancelled, patience_s, caller=request.key_id):
             raise UnavailableError(f"{request.kind}: was cancelled before it had its turn")
         deadline = Deadline(request.deadline.began, max(request.deadline.at, time.monotonic() + _LEAST_S))
-        task = Task(request.run, request.arguments, request.kind, deadline, grace_s=GRACE_S)
+        arguments = request.kind, request.head, request.body
+        task = Task(perform, arguments, request.kind, deadline, grace_s=GRACE_S)
         try:
-            return await self._workers.work(task, on_progress=on_progress, cancelled=cancelled)
+            try:
+                answer: WorkAnswer = await self._workers.run(task, cancelled)
+            except LostWorkersError:
+                answer = await self._workers.run(task, cancelled)
+            return answer
         except NoAnswerError as error:
             raise NotInTimeError(str(error)) from error
         finally:

@@ -2,8 +2,7 @@
 
 ```
 MemplanError
-├── StoreError               the database does not answer, is full, or is not one of this program
-│   └── NewerStoreError      it was made by a newer memplan
+├── StoreError               the database does not answer, is full, or is one of another version
 └── InputError
     └── RepeatedKeyError     an idempotency key that another request had
 ```
@@ -16,10 +15,6 @@ from memplan.planner.errors import InputError, MemplanError
 
 class StoreError(MemplanError):
     """The database failed; the transaction may or may not be done."""
-
-
-class NewerStoreError(StoreError):
-    """The database was made by a newer memplan."""
 
 
 class RepeatedKeyError(InputError):

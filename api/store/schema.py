@@ -1,4 +1,4 @@
-"""The tables. A change here needs a migration in `migrations/versions/`, which a test compares with them.
+"""The tables, which are made where there are none. A change here is another VERSION.
 
 Times are seconds since 1970 in UTC. What is large has tables of its own, because SQLite writes a whole row anew where
 any of it changes.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text
 
-from memplan.api.store.columns import Count, Json
+from memplan.api.store.columns import Json
 
+VERSION = 1
+"""The version of the tables; a database of another one is refused."""
 METADATA = MetaData()
+versions = Table("versions", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
 
 
 def _job_id() -> Column[str]:
@@ -81,15 +84,10 @@ plans = Table(
     Column("hash", Text, primary_key=True),
     Column("plan", LargeBinary, nullable=False),
     Column("status", Text, nullable=False),
-    Column("is_final", Boolean, nullable=False),
-    Column("peak", Count),
-    Column("lower_bound", Count),
     Column("searched_s", Double, nullable=False),
     Column("bytes", Integer, nullable=False),
-    Column("created_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
-    Column("used_at", Double, nullable=False),
-    Index("plans_by_use", "used_at", "bytes"),  # the only query over all plans
+    Index("plans_by_age", "updated_at", "bytes"),  # the only query over all plans
 )
 
 keys = Table(

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from sqlalchemy import text
+from sqlalchemy import insert, inspect, select, text, update
 
 from memplan.api.store.database import CONNECTIONS, Database
-from memplan.api.store.migrating import migrate
+from memplan.api.store.errors import StoreError
+from memplan.api.store.schema import METADATA, VERSION, versions
 from memplan.api.store.tables.arrivals import Arrivals
 from memplan.api.store.tables.events import Events
 from memplan.api.store.tables.jobs import Jobs
@@ -19,6 +20,7 @@ from memplan.api.store.tables.leases import Leases
 from memplan.api.store.tables.plans import Plans
 
 T = TypeVar("T")
+_LOCK = 0x6D656D706C616E  # "memplan"
 
 
 class Store:
@@ -36,13 +38,13 @@ class Store:
 
     @classmethod
     def open(cls, url: str | None, data_folder: Path) -> Store:
-        """Open the database that `url` names, or else the one in `data_folder`, with its tables brought up to date.
+        """Open the database that `url` names, or else the one in `data_folder`; make its tables if there are none.
 
-        Raises OptionError where there can be none, StoreError where it does not answer or a newer memplan made it.
+        Raises OptionError where there can be none, StoreError where it does not answer or is one of another version.
         """
         database = Database.open(url, data_folder)
         try:
-            migrate(database)
+            _make_tables(database)
         except BaseException:
             database.close()
             raise
@@ -57,8 +59,22 @@ class Store:
         self._database.check_room()
         with self._database.writing() as connection:
             # The same again: it takes its way to the disk, and changes nothing.
-            connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
+            connection.execute(update(versions).values(version=versions.c.version))
 
     def close(self) -> None:
         """Close all connections."""
         self._database.close()
+
+
+def _make_tables(database: Database) -> None:
+    """Make the tables in an empty database; of several servers that start, one does. Raises StoreError."""
+    with database.writing() as connection:
+        if not database.is_sqlite:  # whose transaction locks the whole database already
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        if not inspect(connection).get_table_names():
+            METADATA.create_all(connection)
+            connection.execute(insert(versions).values(version=VERSION))
+        found = connection.scalar(select(versions.c.version)) if inspect(connection).has_table("versions") else None
+    if found != VERSION:
+        way = "start with another database, or remove this one"
+        raise StoreError(f"database: must have tables of version {VERSION}, got {found or 'others'}: {way}")

@@ -31,12 +31,3 @@ def put(connection: Connection, table: Table, values: Mapping[str, Any]) -> None
     added = insert(table).values(values)
     rest = {name: added.excluded[name] for name in values if name not in keys}
     connection.execute(added.on_conflict_do_update(index_elements=sorted(keys), set_=rest))
-
-
-def insert_all(connection: Connection, table: Table, key: Column[str], rows: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Insert rows where none is in their place; return the keys of those that were inserted."""
-    if not rows:
-        return set()
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    statement = insert(table).on_conflict_do_nothing().returning(key)
-    return set(connection.execute(statement, rows).scalars())

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memplan.api.refusals import UnavailableError
 from memplan.api.workers.pool import ChildPool
-from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, TaskControl, TooMuchMemoryError, WorkAnswer
+from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, TaskControl, TooMuchMemoryError
+from memplan.capabilities.plan.planning import REASON_S, with_reason
+from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.portfolio.profiles import so_far, solve_profile
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
-from memplan.solvers.search.result import Progress, SolveResult
+from memplan.solvers.search.result import SolveResult
 
 MAX_LOST = 3
 """The number of times that a search which lost its child is begun again, from the best plan known."""
@@ -27,61 +30,40 @@ _CARRY_S, _GRACE_S = 4e-6, 0.25
 """The seconds that bringing a buffer to a child and its placement back takes; and those that an answer may be late."""
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class PlanSearch:
-    """A search for a plan in a child, and the best result known of it.
-
-    deadline: when the answer is due.
-    limit_s: where given, the time that counts from when a child begins.
-    start: the best plan known.
-    """
+    """A search for a plan in a child: when its answer is due, and the best plan known."""
 
     problem: Problem
     options: SolveOptions
     deadline: Deadline
     start: Plan | None = None
-    limit_s: float | None = None
-    _told: tuple[int | None, int] | None = field(default=None, init=False)
-    _best: SolveResult | None = field(default=None, init=False)
-
-    def task(self) -> Task:
-        """Return what is left to be done, from the best plan known; a deterministic search starts as it always does."""
-        carry_s = _CARRY_S * len(self.problem.buffers)
-        start = self.start if self._best is None or self.options.deterministic else self._best.plan
-        deadline = self.deadline.earlier(carry_s)
-        what = (self.problem, self.options, start)
-        return Task(search, what, "plan", deadline, limit_s=self.limit_s, grace_s=_GRACE_S + carry_s)
-
-    def hear(self, reports: list[Progress], best: SolveResult | None, on_progress: Callable[[Progress], None]) -> None:
-        """Pass on what is new in the progress that a child reports."""
-        self._best = best or self._best
-        if reports and best is not None:
-            reports[-1] = replace(reports[-1], found=best)
-        for progress in reports:
-            if self._told != (progress.peak, progress.lower_bound) or progress.found is not None:
-                self._told = progress.peak, progress.lower_bound
-                on_progress(progress)
-
-    @property
-    def has_result(self) -> bool:
-        """True where something is known already, should the child be lost."""
-        return self._best is not None or self.start is not None
-
-    def best_known(self, reason: StopReason) -> SolveResult:
-        """Return the best result known without more searching, verified, or an honest `unknown`."""
-        over = threading.Event()
-        over.set()
-        start = self.start if self._best is None else self._best.plan
-        options = self.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
-        found = Solve(self.problem, options, Control(self.deadline, over), start=start).finish()
-        return found if found.stop_reason == "proved" else replace(found, stop_reason=reason)
 
 
-def search(control: TaskControl, problem: Problem, options: SolveOptions, start: Plan | None) -> SolveResult:
-    """Search for a plan, in a child."""
-    solving = Solve(problem, options, control, start=start)
-    control.watch(solving.so_far)
-    return solving.finish()
+def search(
+    control: TaskControl,
+    problem: Problem,
+    options: SolveOptions,
+    start: Plan | None,
+    instance: Instance | None = None,
+) -> SolveResult:
+    """Search for a plan as the profile of the options says, and for the reason where nothing fits; in a child."""
+    profile = options.profile_of(problem)
+    if profile is None:
+        one = Solve(problem, options, control, start=start, instance=instance)
+        control.watch(one.so_far)
+        found = one.finish()
+    else:
+
+        def watch(best: Callable[[], SolveResult | None]) -> None:
+            def of_profile() -> SolveResult | None:
+                return None if (known := best()) is None else so_far(problem, profile, known)
+
+            control.watch(of_profile)
+
+        found = solve_profile(problem, options, control, profile, start, watch=watch)
+    running = replace(control, counted_s=REASON_S if options.deterministic else None)
+    return replace(found, plan=with_reason(problem, found.plan, running))
 
 
 class Workers:
@@ -96,66 +78,54 @@ class Workers:
         """The number of children that are ready or at work."""
         return self.pool.count
 
-    async def solve(
-        self, asked: PlanSearch, *, on_progress: Callable[[Progress], None] | None = None, cancelled: asyncio.Event
-    ) -> SolveResult:
+    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event) -> SolveResult:
         """Search in a child; return the result, verified, within half a second of the deadline.
 
         When `cancelled` is set, that is the best so far. Raises OptionError, and LostWorkersError where children end
         and nothing is known.
         """
-        began = Deadline.after(0.0)
+        carry_s = _CARRY_S * len(asked.problem.buffers)
+        deadline, start = asked.deadline.earlier(carry_s), asked.start
 
-        def hear(reports: list[Any], best: Any) -> None:
-            asked.hear(reports, best, on_progress or (lambda _: None))
+        def hear(_reports: list[Any], best: SolveResult | None) -> None:
+            nonlocal start
+            start = start if best is None else best.plan
 
         for lost in range(MAX_LOST + 1):
+            given = asked.start if asked.options.deterministic else start
+            what = asked.problem, asked.options, given
             try:
-                found: SolveResult = await self._run(asked.task(), hear, cancelled)
+                found: SolveResult = await self.run(
+                    Task(search, what, "plan", deadline, grace_s=_GRACE_S + carry_s), cancelled, hear
+                )
             except (NoAnswerError, UnavailableError):
                 break
             except TooMuchMemoryError:
-                if not asked.has_result:
+                if start is None:
                     raise
                 break
             except LostWorkersError:
-                if lost == MAX_LOST and not asked.has_result:
+                if lost == MAX_LOST and start is None:
                     raise
             else:
-                has_been_cut = found.stop_reason == "cancelled" and not cancelled.is_set()
-                passed_s = asked.deadline.passed_s if asked.limit_s is None else began.passed_s
-                return replace(
-                    found, elapsed_s=passed_s, stop_reason="time_limit" if has_been_cut else found.stop_reason
-                )
-        return await asyncio.to_thread(asked.best_known, "cancelled" if cancelled.is_set() else "time_limit")
+                was_cut = found.stop_reason == "cancelled" and not cancelled.is_set()
+                return replace(found, stop_reason="time_limit") if was_cut else found
+        reason: StopReason = "cancelled" if cancelled.is_set() else "time_limit"
+        return replace(await asyncio.to_thread(_best_known, replace(asked, start=start)), stop_reason=reason)
 
-    async def work(
+    async def run(
         self,
         task: Task,
-        *,
-        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
         cancelled: asyncio.Event,
-    ) -> WorkAnswer:
-        """Have a child do a task; raises what ChildPool.run raises, and begins once again where the child is lost."""
-
-        def hear(reports: list[Any], _best: Any) -> None:
-            if on_progress is not None:
-                for report in reports:
-                    on_progress(report)
-
-        try:
-            answer: WorkAnswer = await self._run(task, hear, cancelled)
-        except LostWorkersError:
-            answer = await self._run(task, hear, cancelled)
-        return answer
-
-    async def _run(self, task: Task, hear: Callable[[list[Any], Any], None], cancelled: asyncio.Event) -> Any:
-        """Run a task in a thread that waits for its child; one whose caller is gone is cancelled."""
+        hear: Callable[[list[Any], Any], None] | None = None,
+    ) -> Any:
+        """Run a task in a thread that waits for its child, as ChildPool.run does; `cancelled` ends it early."""
         loop, over = asyncio.get_running_loop(), threading.Event()
 
         def report(reports: list[Any], best: Any) -> None:
             with suppress(RuntimeError):  # the loop is gone
-                loop.call_soon_threadsafe(hear, reports, best)
+                if hear is not None:
+                    loop.call_soon_threadsafe(hear, reports, best)
 
         async def forward() -> None:
             await cancelled.wait()
@@ -172,3 +142,11 @@ class Workers:
         """End all children."""
         self.pool.close()
         self._threads.shutdown()
+
+
+def _best_known(asked: PlanSearch) -> SolveResult:
+    """Return the best plan known as a result, verified, without more of a search, or an honest `unknown`."""
+    over = threading.Event()
+    over.set()
+    options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
+    return Solve(asked.problem, options, Control(asked.deadline, over), start=asked.start).finish()

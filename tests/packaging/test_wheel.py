@@ -78,7 +78,7 @@ def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
         "memplan/py.typed",
         "memplan/solvers/kernels/packing/pack.py",
         "memplan/api/cli/main.py",
-        "memplan/api/store/migrations/env.py",
+        "memplan/api/store/schema.py",
     } <= set(names)
     assert b"memplan = memplan.api.cli.main:main" in names[f"{ABOUT}/entry_points.txt"]
 

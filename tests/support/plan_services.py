@@ -16,8 +16,7 @@ from memplan.api.options import Options
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.plan_request import PlanRequest
-from memplan.api.service.plan_service import PlanService
+from memplan.api.service.plan_service import PlanRequest, PlanService
 from memplan.api.store.store import Store
 from memplan.api.workers.workers import PlanSearch
 from memplan.planner.model.plan import Plan
@@ -26,7 +25,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve_request
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
-from memplan.solvers.search.result import Progress, SolveResult
+from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.renaming import respelled, spelled
 from tests.support.workers import PatientWorkers
@@ -57,11 +56,9 @@ class Room:
         problem: Problem,
         options: Options = LONG,
         cancelled: asyncio.Event | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-        start: Plan | None = None,
     ) -> Plan:
-        request = PlanRequest(CompiledProblem.of(problem), options, Deadline.after(options.time_limit_s), start=start)
-        plan = await self.solving.plan(request, cancelled or asyncio.Event(), on_progress)
+        request = PlanRequest(CompiledProblem.of(problem), options, Deadline.after(options.time_limit_s))
+        plan = await self.solving.plan(request, cancelled or asyncio.Event())
         assert verify(problem, plan) == ()
         return plan
 
@@ -74,13 +71,7 @@ class Room:
 class EagerWorkers:
     """Workers that solve at once, in this process."""
 
-    async def solve(
-        self,
-        asked: PlanSearch,
-        *,
-        on_progress: Callable[[Progress], None] | None = None,
-        cancelled: asyncio.Event,
-    ) -> SolveResult:
+    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event) -> SolveResult:
         return solve_request(asked.problem, asked.options, Control(asked.deadline), asked.start)
 
 
@@ -88,7 +79,7 @@ class AloneService:
     """A plan service with a cache of its own, in memory, whose workers are in this process."""
 
     def __init__(self, store: Store | None = None) -> None:
-        self.cache = PlanCache(store, memory_bytes=2**26, most_plans=10**6, most_bytes=2**30)
+        self.cache = PlanCache(store)
         self._solving = PlanService(self.cache, EagerWorkers(), AdmissionQueue(1, 0), _METRICS, 1)
 
     async def ask(self, problem: Problem, time_limit_s: float = 2.0) -> Plan:
@@ -101,13 +92,13 @@ class AloneService:
 
 
 def cache_over(store: Store | None) -> PlanCache:
-    return PlanCache(store, memory_bytes=2**20, most_plans=9, most_bytes=2**20)
+    return PlanCache(store, memory_bytes=2**20)
 
 
 @asynccontextmanager
 async def room(store: Store | None) -> AsyncIterator[Room]:
     cache, workers, metrics = cache_over(store), PatientWorkers(), Metrics()
-    yield Room(PlanService(cache, workers, AdmissionQueue(1, 0), metrics, 1), cache, workers, metrics)
+    yield Room(PlanService(cache, workers, AdmissionQueue(1, 1), metrics, 1), cache, workers, metrics)
 
 
 def in_a_room(day: Callable[[Room], Awaitable[None]], store: Store | None = None) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from memplan.api.workers.workers import PlanSearch
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.result import Progress, SolveResult
+from memplan.solvers.search.result import SolveResult
 
 
 class PatientWorkers:
@@ -23,17 +22,9 @@ class PatientWorkers:
         self.cancelled = 0
         self.may_answer = asyncio.Event()
         self.is_asked = asyncio.Event()
-        self.tell: Callable[[Progress], None] | None = None
 
-    async def solve(
-        self,
-        asked: PlanSearch,
-        *,
-        on_progress: Callable[[Progress], None] | None = None,
-        cancelled: asyncio.Event,
-    ) -> SolveResult:
+    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event) -> SolveResult:
         self.tasks.append(asked)
-        self.tell = on_progress
         self.is_asked.set()
         waiting = {asyncio.create_task(event.wait()) for event in (self.may_answer, cancelled)}
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -28,7 +28,7 @@ from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.requests import JSON, PLAN, check_time_limit, head_of, parse_request, write_in
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.plan_request import PlanRequest
+from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.caller import Caller
 from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import due
@@ -168,7 +168,7 @@ class _Batch:
 
     async def _result(self, read: _Submission, cancelled: asyncio.Event) -> bytes:
         try:
-            asked = PlanRequest(read.problem, read.options, due(inf), key_id=self.key_id)
+            asked = PlanRequest(read.problem, read.options, due(inf), self.key_id)
             plan = await self.service.solving.plan(asked, cancelled)
             return _line(read.about, "plan", await to_thread.run_sync(self._written, plan, read))
         except Exception as error:  # noqa: BLE001  the border, as above

@@ -37,7 +37,7 @@ from memplan.api.requests import (
 )
 from memplan.api.service.answering import answered
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.plan_request import PlanRequest
+from memplan.api.service.plan_service import PlanRequest
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller
 from memplan.capabilities.capability import Capability, Control, due
@@ -94,8 +94,7 @@ class _Call:
 
     def _work(self) -> WorkRequest:
         """Return the same request for a worker, which alone reads its inputs."""
-        kind = self.asked.kind
-        return WorkRequest(kind, (kind, self.head, self.body), self.deadline, Caller.of(self.request).key_id)
+        return WorkRequest(self.asked.kind, self.head, self.body, self.deadline, Caller.of(self.request).key_id)
 
     async def _plan(self, plan_format: str) -> Response:
         """Answer with a plan that is known, or searched for."""
@@ -107,16 +106,14 @@ class _Call:
         except NotInTimeError:
             return self._too_late()
         assert isinstance(asked.options, Options)
-        key_id = Caller.of(self.request).key_id
         LOOKUP.set("miss")
-        plan = await service.solving.plan(
-            PlanRequest(compiled, asked.options, self.deadline, may_be_refused=True, key_id=key_id), self.cancelled
-        )
+        wanted = PlanRequest(compiled, asked.options, self.deadline, Caller.of(self.request).key_id)
+        plan = await service.solving.plan(wanted, self.cancelled)
         content = await service.run(partial(write_in, plan_format, plan, compiled.problem), n_bytes)
         response = plan_response(content, plan.status, plan_format)
         response.headers[CACHE] = LOOKUP.get()
         if plan_format == "json" and plan.stop_reason == "proved" and asked.options.is_usual:
-            service.written.keep(self.request.state.digest, content, plan.status, compiled.hash)
+            service.written.keep(self.request.state.digest, content, plan.status)
         return response
 
     def _compiled(self) -> CompiledProblem:
@@ -148,7 +145,7 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
         if capability.name == PLAN and plan_format == "json":
             digest = request.state.digest = sha256(head.encode() + body).digest()
             if (known := service.written.find(digest)) is not None:
-                service.solving.answered_again(known.problem_hash)
+                service.metrics.looked_up("hit")
                 response = plan_response(known.content(arrived), known.status, plan_format)
                 response.headers[CACHE] = "hit"
                 return await wanted.shape(request, capability, response)

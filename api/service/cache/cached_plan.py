@@ -8,17 +8,21 @@ is told to those who ask for the same bytes of the process that searched, and is
 
 from __future__ import annotations
 
+import json
 import logging
+import zlib
 from dataclasses import dataclass, replace
 
 import numpy as np
+from pydantic_core import to_json
 
 from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.store.tables.plans import StoredPlan
 from memplan.planner.bounds.lower_bound import Witness, lower_bound
 from memplan.planner.instance.contents import traffic_unit
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
-from memplan.planner.model.plan import Plan, ProofKind, Status
+from memplan.planner.model.plan import Plan, ProofKind, Status, StopReason
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.one_search import planned
 from memplan.solvers.portfolio.warm_start import assignment_of
@@ -27,31 +31,37 @@ from memplan.solvers.search.result import Assignment, SolveResult
 
 _LOG = logging.getLogger("memplan")
 _SMALL = 1_000
-_ROUNDING = 1e-12
-"""The part of a cost's bound that is given up where it is told in another unit of traffic."""
+_LEVEL = 1
+"""Compression that costs little: most of what can be saved is saved at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class CachedPlan:
-    """The best known plan of a problem, the best bound, and how long was searched; without a `pool` there is no plan.
+    """The best known plan of a problem, and what was proved of it.
 
-    `bound` is a score, in the units of an instance whose traffic counts in `traffic_unit`s; `total` the least sum of
-    what is used of the pools, in units. `kind` and `by` tell how the bound was proved, or that nothing fits; `unit` is
-    that of the problem for which this process proved it, in bytes, None where it did not.
+    status: what whoever searched says of it.
+    pool, offset: of each buffer, (n,), in canonical order; None where there is no plan.
+    used: the units that are used of each pool.
+    bound: the least score; empty where none is known.
+    total: the least sum of what is used of the pools, in units.
+    kind, by: how the bound was proved, or that nothing fits.
+    solver: who made the plan.
+    searched_s: how long was searched.
+    units: the bytes and the traffic that count as one in the problem for which this process proved the bound; None
+        where it did not.
     """
 
     status: Status
-    pool: I64 | None = None  # (n,), in canonical order
-    offset: I64 | None = None  # (n,)
-    used: tuple[int, ...] = ()  # of each pool
+    pool: I64 | None = None
+    offset: I64 | None = None
+    used: tuple[int, ...] = ()
     bound: Score = ()
     total: int = 0
-    traffic_unit: int = 1
     kind: ProofKind | None = None
     by: str | None = None
     solver: str | None = None
     searched_s: float = 0.0
-    unit: int | None = None
+    units: tuple[int, int] | None = None
 
     @classmethod
     def of(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
@@ -59,9 +69,9 @@ class CachedPlan:
 
         None where offsets lie between units and do not sink to whole ones.
         """
-        plan, instance = result.plan, compiled.instance
+        plan, instance, units = result.plan, compiled.instance, units_of(compiled)
         if plan.status in ("infeasible", "unknown"):
-            return cls(plan.status, by="an earlier search", searched_s=searched_s, unit=instance.unit)
+            return cls(plan.status, by="an earlier search", searched_s=searched_s, units=units)
         found = result.assignment or _assignment(compiled, plan)
         if found is None:
             return None
@@ -73,12 +83,11 @@ class CachedPlan:
             used=tuple(int(end) for end in reversed(found.score[-len(instance.pools) :])),
             bound=bound if plan.status == "feasible" else found.score,
             total=(plan.lower_bound or 0) // instance.unit,
-            traffic_unit=traffic_unit(instance) if instance.objective == "cost" else 1,
             kind=None if plan.proof is None else plan.proof.kind,
             by=None if plan.proof is None else plan.proof.by,
             solver=plan.solver,
             searched_s=searched_s,
-            unit=instance.unit,
+            units=units,
         )
 
     @property
@@ -86,9 +95,7 @@ class CachedPlan:
         """The plan alone: of one that was called final, it is not known how long was searched."""
         status: Status = "unknown" if self.pool is None else "feasible"
         searched_s = 0.0 if self.is_final else self.searched_s
-        return CachedPlan(
-            status, self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s, traffic_unit=1
-        )
+        return CachedPlan(status, self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s)
 
     @property
     def is_final(self) -> bool:
@@ -117,36 +124,62 @@ class CachedPlan:
         value = score(compiled.instance, pool, offset)
         return Assignment(column(pool), column(offset), value, self.solver or "")
 
-    def least(self, compiled: CompiledProblem) -> Score:
-        """Return the bound in the numbers of a problem."""
-        if compiled.instance.objective != "cost" or not self.bound:
-            return self.bound
-        mine = traffic_unit(compiled.instance)
-        return (
-            self.bound
-            if mine == self.traffic_unit
-            else (self.bound[0] * (mine / self.traffic_unit) * (1 - _ROUNDING), *self.bound[1:])
-        )
+    def stored(self, problem_hash: str) -> StoredPlan:
+        """Write it for the store: JSON, compressed."""
+        content = {
+            "pool": None if self.pool is None or not self.pool.any() else self.pool.tolist(),
+            "offset": None if self.offset is None else self.offset.tolist(),
+            "used": self.used,
+            "total": self.total,
+            "solver": self.solver,
+        }
+        data = zlib.compress(to_json(content), _LEVEL)
+        return StoredPlan(problem_hash, data, self.status, self.searched_s, len(data))
+
+    @classmethod
+    def read(cls, stored: StoredPlan | None, *, with_claims: bool = False) -> CachedPlan | None:
+        """Read what the store has, also with the claims of who wrote it; None where it cannot be read."""
+        if stored is None:
+            return None
+        try:
+            content = json.loads(zlib.decompress(stored.plan))
+            offset = content["offset"]
+            found = cls(
+                status=stored.status,  # type: ignore[arg-type]  # one of those that were written
+                pool=None if offset is None else column(content["pool"] or [0] * len(offset)),
+                offset=None if offset is None else column(offset),
+                used=tuple(content["used"]),
+                total=content["total"],
+                solver=content["solver"],
+                searched_s=stored.searched_s,
+            )
+        except (zlib.error, ValueError, KeyError, TypeError, OverflowError) as error:
+            _LOG.error("a cached plan cannot be read: %s", type(error).__name__)
+            return None
+        return found if with_claims else found.without_claims
 
 
-def result_of(known: CachedPlan, compiled: CompiledProblem, is_of_now: bool = False) -> SolveResult | None:
+def units_of(compiled: CompiledProblem) -> tuple[int, int]:
+    """Return the bytes and the traffic that count as one in the instance of a problem."""
+    instance = compiled.instance
+    return instance.unit, traffic_unit(instance) if instance.objective == "cost" else 1
+
+
+def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | None:
     """Return what is cached as a result for a problem, verified; None where it does not pass.
 
     What is claimed of it is told where the problem's own live sets show it, or where this process proved it for the
-    same bytes; that nothing fits, by the problem's own live sets alone. The result of a search that is running, or has
-    just ended, `is_of_now`, and is told as it is.
+    same bytes; that nothing fits, by the problem's own live sets alone.
     """
     bound = lower_bound(compiled.instance)
-    known = known if is_of_now or known.unit == compiled.instance.unit else known.without_claims
+    known = known if known.units == units_of(compiled) else known.without_claims
     assignment = known.assignment(compiled)
     if assignment is None:
         if known.pool is not None:
             _LOG.error("a cached plan has other buffers or pools")
             return None
-        if known.status == "infeasible" and is_of_now and bound.nothing_fits is None:
-            bound = replace(bound, nothing_fits=Witness(known.kind or "search", by=known.by))
         return SolveResult(to_plan.nothing(compiled.problem, compiled.instance, bound), None, bound)
-    least = assignment.score if known.status == "optimal" else known.least(compiled)
+    least = assignment.score if known.status == "optimal" else known.bound
     if least > bound.score:
         # The witness of a bound that is better for another order of buffers is in the words of that problem.
         kind: ProofKind = "engines" if known.kind == "engines" else "search"
@@ -161,11 +194,11 @@ def result_of(known: CachedPlan, compiled: CompiledProblem, is_of_now: bool = Fa
     return SolveResult(plan, assignment, bound)
 
 
-def nothing_known(compiled: CompiledProblem) -> SolveResult:
-    """Return the result of a problem whose search was cancelled before it found anything."""
+def nothing_known(compiled: CompiledProblem, reason: StopReason = "cancelled") -> SolveResult:
+    """Return the result of a problem whose search ended before it found anything."""
     bound = lower_bound(compiled.instance)
     plan = to_plan.nothing(compiled.problem, compiled.instance, bound)
-    return SolveResult(plan, None, bound, "cancelled")
+    return SolveResult(plan, None, bound, reason)
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
@@ -174,9 +207,9 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
     Returns `known` itself where nothing of `found` is better. Claims are joined where this process proved them for the
     same bytes; else those of `known` are dropped.
     """
-    if known is not None and known.unit != found.unit and found.unit is not None:
+    if known is not None and known.units != found.units and found.units is not None:
         known = known.without_claims
-    elif known is not None and known.unit != found.unit:
+    elif known is not None and known.units != found.units:
         found = found.without_claims
     if known is None:
         return found
@@ -190,18 +223,17 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
     if found.is_final:
         return found
     best = found if found.score(compiled) < known.score(compiled) else known
-    bound = found if found.least(compiled) > known.least(compiled) else known
+    bound = found if found.bound > known.bound else known
     joined = replace(
         best,
         bound=bound.bound,
-        traffic_unit=bound.traffic_unit,
         kind=bound.kind,
         by=bound.by,
         total=max(known.total, found.total),
         searched_s=searched_s,
-        unit=bound.unit,
+        units=bound.units,
     )
-    if joined.least(compiled) >= joined.score(compiled):
+    if joined.bound >= joined.score(compiled):
         joined = replace(joined, status="optimal")
     is_same = best is known and bound is known and joined.total == known.total and searched_s == known.searched_s
     return known if is_same and joined.status == known.status else joined

@@ -16,12 +16,11 @@ _ENTRY_BYTES = 600
 
 @dataclass(frozen=True, slots=True)
 class WrittenPlan:
-    """The JSON of a plan before and after the time that it took, its status, and the hash of its problem."""
+    """The JSON of a plan before and after the time that it took, and its status."""
 
     before: bytes
     after: bytes
     status: str
-    problem_hash: str
 
     def content(self, arrived: float) -> bytes:
         """Return the JSON for a request that came at that moment of the monotonic clock."""
@@ -42,13 +41,13 @@ class WrittenPlans:
             self._plans.move_to_end(digest)
         return plan
 
-    def keep(self, digest: bytes, content: bytes, status: str, problem_hash: str) -> None:
+    def keep(self, digest: bytes, content: bytes, status: str) -> None:
         """Keep a proved plan that was written as JSON; those that were used longest ago are dropped."""
         before, _, rest = content.rpartition(_TIME)
         if not before or digest in self._plans or len(content) > self._most // 8:
             return
         _, comma, after = rest.partition(b",")
-        self._plans[digest] = WrittenPlan(before + _TIME, comma + after, status, problem_hash)
+        self._plans[digest] = WrittenPlan(before + _TIME, comma + after, status)
         self._held += len(content) + _ENTRY_BYTES
         while self._held > self._most:
             _, gone = self._plans.popitem(last=False)

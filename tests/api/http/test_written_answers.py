@@ -64,12 +64,12 @@ def test_the_oldest_answers_go_when_there_is_no_more_room() -> None:
     plans = WrittenPlans(10_000)
     content = b'{"peak":1,"wall_time_s":0.1,"version":"1"}'
     for k in range(40):
-        plans.keep(b"%d" % k, content, "optimal", "")
+        plans.keep(b"%d" % k, content, "optimal")
     assert plans.find(b"0") is None
     latest = plans.find(b"39")
     assert latest is not None
     assert json.loads(latest.content(0.0)).keys() == json.loads(content).keys()
-    plans.keep(b"large", content + b" " * 5_000, "optimal", "")
+    plans.keep(b"large", content + b" " * 5_000, "optimal")
     assert plans.find(b"large") is None
 
 

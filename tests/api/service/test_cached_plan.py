@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.api.service.cache.cached_plan import CachedPlan, better_of, result_of
+from memplan.api.service.cache.cached_plan import CachedPlan, better_of, result_of, units_of
 from memplan.api.service.cache.canonical_plan import canonical_plan, translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.cache.records import known_of, record_of
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Plan
@@ -39,9 +38,9 @@ def found_for(asked: CompiledProblem, searched_s: float = 1.0, accept: str | Non
 
 def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
     plan, known = found_for(first)
-    stored = known_of(record_of(first.hash, known))
+    stored = CachedPlan.read(known.stored(first.hash))
     assert stored is not None
-    for kept, claims in ((known, first.instance.unit == other.instance.unit), (stored, False)):
+    for kept, claims in ((known, units_of(first) == units_of(other)), (stored, False)):
         result = result_of(kept, other)
         assert result is not None
         again = result.plan
@@ -131,7 +130,7 @@ def test_that_nothing_fits_is_told_in_the_askers_words() -> None:
     known = CachedPlan.of(compiled(tight), SolveResult(solve(Problem.model_validate(tight))), 0.0)
     other = respelled(tight, random.Random(1), 3)
     assert known is not None
-    stored = known_of(record_of("", known))
+    stored = CachedPlan.read(known.stored(""))
     assert stored is not None
     again = result_of(stored, compiled(other))
     assert again is not None

@@ -11,7 +11,6 @@ import pytest
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
 from memplan.planner.model.buffer_table import column
@@ -33,8 +32,8 @@ def plan_of_height(asked: CompiledProblem, height: int, searched_s: float = 1.0)
     return CachedPlan("feasible", offset * 0, offset, (height,), (1,), 1, searched_s=searched_s)
 
 
-def cache_over(store: Store | None, memory_bytes: int = MUCH, most_plans: int = 100) -> PlanCache:
-    return PlanCache(store, memory_bytes=memory_bytes, most_plans=most_plans, most_bytes=MUCH)
+def cache_over(store: Store | None, memory_bytes: int = MUCH) -> PlanCache:
+    return PlanCache(store, memory_bytes=memory_bytes)
 
 
 async def height(cache: PlanCache, asked: CompiledProblem) -> int | None:
@@ -99,24 +98,8 @@ def test_memory_forgets_what_was_used_longest_ago_and_the_store_does_not(store: 
         await cache.find(many[0])
         cache.keep(many[2], plan_of_height(many[2], 20))
         await cache.write()
-        assert [asked.hash in cache.held for asked in many] == [True, False, True]
+        assert [cache.is_new(asked) for asked in many] == [False, True, False]
         assert await height(cache, many[1]) == 20
-
-    run(day)
-
-
-def test_the_store_forgets_what_was_used_longest_ago(store: Store) -> None:
-    async def day() -> None:
-        cache = cache_over(store, most_plans=2)
-        many = [compiled(size) for size in (3, 5, 7)]
-        for asked in many:
-            cache.keep(asked, plan_of_height(asked, 20))
-            await cache.write()
-        again = cache_over(store, most_plans=2)
-        await again.find(many[0])
-        await again.tidy()
-        fresh = cache_over(store)
-        assert [await height(fresh, asked) for asked in many] == [20, None, 20]
 
     run(day)
 
@@ -138,7 +121,7 @@ def test_a_wrong_plan_is_replaced_in_the_store_whatever_it_claims(store: Store) 
 def test_what_is_kept_is_written_by_the_way_and_at_the_end(store: Store) -> None:
     async def day() -> None:
         asked, late = compiled(), compiled(11)
-        async with PlanCache.tended(store, Settings()) as cache:
+        async with PlanCache.tended(store, 1) as cache:
             cache.keep(asked, plan_of_height(asked, 9))
             while await asyncio.to_thread(store.plans.find, asked.hash) is None:
                 await asyncio.sleep(0.01)
@@ -160,9 +143,8 @@ def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
         assert await cache.find(asked) is None
         cache.keep(asked, plan_of_height(asked, 9))
         await cache.write()
-        await cache.tidy()
         assert await height(cache, asked) == 9
-        assert "1 plans were not kept: database: gone" in caplog.text
+        assert "known plans are not written: database: gone" in caplog.text
 
     run(day)
 

@@ -1,131 +1,117 @@
-"""The one room for all searches: what is known, what is shared, and what goes to the workers."""
+"""One way for plans: what is known, what is quick, what is shared, and what goes to the workers."""
 
 from __future__ import annotations
 
 import asyncio
+import random
+from contextlib import closing
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memplan.api.metrics import Metrics
 from memplan.api.options import Options
-from memplan.api.service.admission import AdmissionQueue
+from memplan.api.refusals import FullError
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.plan_request import PlanRequest
-from memplan.api.service.plan_service import PlanService
-from memplan.api.workers.workers import PlanSearch
-from memplan.planner import audit
+from memplan.api.service.plan_service import PlanRequest
+from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify.verifier import verify
 from memplan.solvers.search.deadline import Deadline
-from memplan.solvers.search.result import Progress, SolveResult
+from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.plan_services import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, cache_over, in_a_room
-from tests.support.workers import PatientWorkers, packed
+from tests.support.renaming import respelled, spelled
+from tests.support.workers import packed
+
+LARGE = Problem.model_validate(
+    {"buffers": [{"id": k, "size": 1 + k % 9, "start": k, "end": k + 3} for k in range(20_001)]}
+)
 
 
-def test_a_repeated_request_is_answered_at_once_and_continues_from_the_best_with_more_time() -> None:
+def known_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, CachedPlan]:
+    compiled = CompiledProblem.of(problem)
+    known = CachedPlan.of(compiled, SolveResult(packed(problem)), searched_s)
+    assert known is not None
+    return compiled, known
+
+
+@pytest.mark.parametrize(
+    ("problem", "searched_s", "options", "reason"),
+    [
+        (HARD, 60.0, LONG, "time_limit"),
+        (HARD, 0.1, Options(time_limit_s=60.0, accept="fit"), "accepted"),
+        (HARD, 0.1, Options(time_limit_s=60.0, accept="900%"), "accepted"),
+        (HARD, 60.0, Options(time_limit_s=600.0), None),
+    ],
+)
+def test_a_known_plan_answers_where_it_is_enough_and_is_a_start_elsewhere(
+    problem: Problem, searched_s: float, options: Options, reason: str | None
+) -> None:
     async def day(room: Room) -> None:
-        compiled = CompiledProblem.of(HARD)
-        known = CachedPlan.of(compiled, SolveResult(packed(HARD)), searched_s=60.0)
-        assert known is not None
-        room.cache.keep(compiled, known)
-        again = await room.ask(HARD_TOO)
-        assert (again.status, again.stop_reason, room.workers.tasks) == ("feasible", "time_limit", [])
+        room.cache.keep(*known_plan(problem, searched_s))
         room.workers.may_answer.set()
-        longer = await room.ask(HARD_TOO, Options(time_limit_s=600.0))
-        (task,) = room.workers.tasks
-        assert task.start is not None
-        assert longer.peak == task.start.peak == again.peak
-        assert room.lookups() == {"hit": 1, "started_from": 1}
+        plan = await room.ask(HARD_TOO, options)
+        starts = [task.start is not None and task.start.peak == plan.peak for task in room.workers.tasks]
+        assert (plan.stop_reason, starts) == (reason or "time_limit", [] if reason else [True])
+        assert room.lookups() == {"hit" if reason else "started_from": 1}
 
     in_a_room(day)
+
+
+def test_what_an_earlier_server_searched_is_not_searched_again(tmp_path: Path) -> None:
+    with closing(Store.open(None, tmp_path)) as store:
+
+        async def day(room: Room) -> None:
+            earlier = cache_over(store)
+            earlier.keep(*known_plan(SMALL, 60.0))
+            await earlier.write()
+            again = await room.ask(SMALL)
+            assert (again.status, again.stop_reason, room.workers.tasks) == ("feasible", "time_limit", [])
+            assert room.lookups() == {"hit": 1}
+
+        in_a_room(day, store)
 
 
 @pytest.mark.parametrize(("one", "other"), [(HARD, HARD_TOO), (SMALL, SMALL_TOO)], ids=["large", "small"])
 def test_equal_requests_at_once_cost_one_search(one: Problem, other: Problem) -> None:
     async def day(room: Room) -> None:
-        askers = [asyncio.create_task(room.ask(problem)) for problem in (one, other)]
+        options = Options(time_limit_s=60.0, accept="fit" if one is HARD else None)
+        askers = [asyncio.create_task(room.ask(problem, LONG)) for problem in (one, other)]
         await room.workers.is_asked.wait()
+        cancelled = asyncio.Event()
+        leaves = asyncio.create_task(room.ask(other, LONG, cancelled))
+        await asyncio.sleep(0.05)
+        cancelled.set()
+        assert (await leaves).stop_reason == "cancelled"
+        assert not any(asker.done() for asker in askers)
         room.workers.may_answer.set()
         first, second = await asyncio.gather(*askers)
-        assert len(room.workers.tasks) == 1
         assert first.peak is not None
         assert second.peak == 2 * first.peak
-        assert room.lookups() == {"miss": 1, "joined": 1}
+        assert room.lookups()["joined"] == 2
+        assert (await room.ask(other, options)).peak == second.peak
 
     in_a_room(day)
 
 
-def test_a_caller_that_leaves_a_shared_search_has_the_best_so_far() -> None:
+@pytest.mark.parametrize("waits", [False, True], ids=["at a worker", "in the queue"])
+def test_who_leaves_has_the_best_so_far(waits: bool) -> None:
     async def day(room: Room) -> None:
-        told: list[Progress] = []
-        stays = asyncio.create_task(room.ask(HARD))
-        await room.workers.is_asked.wait()
-        cancelled = asyncio.Event()
-        leaves = asyncio.create_task(room.ask(HARD_TOO, cancelled=cancelled, on_progress=told.append))
-        while room.solving.waiting < 2:
-            await asyncio.sleep(0)
-        assert room.workers.tell is not None
-        better = packed(HARD)
-        room.workers.tell(Progress(1.0, better.peak, better.lower_bound or 0, "here", SolveResult(better)))
+        first, cancelled = asyncio.Event(), asyncio.Event()
+        others = [asyncio.create_task(room.ask(HARD, cancelled=first))] if waits else []
+        if waits:
+            await room.workers.is_asked.wait()
+        mine = asyncio.create_task(room.ask(Problem.model_validate(hard_request(8)["problem"]), cancelled=cancelled))
+        await asyncio.sleep(0.5)
         cancelled.set()
-        left = await leaves
-        assert better.peak is not None
-        assert (left.peak, left.stop_reason) == (2 * better.peak, "cancelled")
-        assert [(one.peak, one.lower_bound) for one in told] == [(2 * better.peak, 2 * (better.lower_bound or 0))]
-        assert told[0].found is not None
-        assert verify(HARD_TOO, told[0].found.plan) == ()
-        assert (room.workers.cancelled, stays.done()) == (0, False)
-        room.workers.may_answer.set()
-        assert (await stays).stop_reason == "time_limit"
-
-    in_a_room(day)
-
-
-def test_the_last_caller_to_leave_ends_the_search_and_has_what_it_found() -> None:
-    async def day(room: Room) -> None:
-        cancelled = asyncio.Event()
-        asker = asyncio.create_task(room.ask(HARD, cancelled=cancelled))
-        await room.workers.is_asked.wait()
-        cancelled.set()
-        plan = await asker
-        assert (plan.status, plan.stop_reason, room.workers.cancelled) == ("feasible", "cancelled", 1)
-
-    in_a_room(day)
-
-
-def test_a_request_that_is_cancelled_in_the_queue_has_the_quick_plan() -> None:
-    async def day(room: Room) -> None:
-        first = asyncio.create_task(room.ask(HARD))
-        await room.workers.is_asked.wait()
-        cancelled = asyncio.Event()
-        other = Problem.model_validate(hard_request(8)["problem"])
-        second = asyncio.create_task(room.ask(other, cancelled=cancelled))
-        while room.solving.waiting < 2:
-            await asyncio.sleep(0)
-        cancelled.set()
-        plan = await second
+        plan = await mine
         assert (plan.status, plan.stop_reason, len(room.workers.tasks)) == ("feasible", "cancelled", 1)
-        room.workers.may_answer.set()
-        await first
-
-    in_a_room(day)
-
-
-@pytest.mark.parametrize("accept", ["fit", "900%", 900.0])
-def test_a_known_plan_that_is_good_enough_answers(accept: str | float) -> None:
-    async def day(room: Room) -> None:
-        compiled = CompiledProblem.of(HARD)
-        known = CachedPlan.of(compiled, SolveResult(packed(HARD)), searched_s=0.1)
-        assert known is not None
-        room.cache.keep(compiled, known)
-        plan = await room.ask(HARD, Options(time_limit_s=60.0, accept=accept))
-        assert (plan.stop_reason, room.workers.tasks) == ("accepted", [])
+        first.set()
+        await asyncio.gather(*others)
 
     in_a_room(day)
 
@@ -142,13 +128,10 @@ def test_options_are_checked_though_the_plan_is_known() -> None:
 @pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
 def test_named_solvers_and_deterministic_requests_are_not_answered_from_other_searches(options: Options) -> None:
     async def day(room: Room) -> None:
-        compiled = CompiledProblem.of(QUICK)
-        known = CachedPlan.of(compiled, SolveResult(await room.ask(QUICK)), 1.0)
-        assert known is not None
+        await room.ask(QUICK)
         before = room.lookups()
         first, second = await room.ask(QUICK, options), await room.ask(QUICK, options)
-        assert first.solver is not None
-        assert first.solver.startswith("greedy")
+        assert (first.solver or "").startswith("greedy")
         assert first.model_copy(update={"wall_time_s": None}) == second.model_copy(update={"wall_time_s": None})
         assert (first.wall_time_s is None) == options.deterministic
         assert room.lookups() == before
@@ -156,23 +139,9 @@ def test_named_solvers_and_deterministic_requests_are_not_answered_from_other_se
     in_a_room(day)
 
 
-def test_a_search_starts_from_the_plan_of_the_request() -> None:
-    async def day(room: Room) -> None:
-        room.workers.may_answer.set()
-        brought = packed(HARD)
-        plan = await room.ask(HARD, start=brought)
-        assert plan.peak is not None
-        assert brought.peak is not None
-        assert plan.peak <= brought.peak
-
-    in_a_room(day)
-
-
 def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     async def day(room: Room) -> None:
-        compiled = CompiledProblem.of(QUICK)
-        known = CachedPlan.of(compiled, SolveResult(packed(QUICK)), 1.0)
-        assert known is not None
+        compiled, known = known_plan(QUICK, 1.0)
         assert known.offset is not None
         room.cache.keep(compiled, replace(known, status="optimal", offset=known.offset * 0))
         assert (await room.ask(QUICK)).status == "optimal"
@@ -183,44 +152,79 @@ def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCapture
     in_a_room(day)
 
 
-def test_time_in_the_queue_does_not_count_for_jobs() -> None:
+def test_time_in_the_queue_does_not_count_where_no_deadline_is_given() -> None:
     async def day(room: Room) -> None:
         others = asyncio.create_task(room.ask(HARD))
-        while not room.workers.tasks:
-            await asyncio.sleep(0.01)
-        harder, cancelled = hard_request()["problem"], asyncio.Event()
-        harder["buffers"][0]["size"] += 1
-        problem = Problem.model_validate(harder)
-        request = PlanRequest(CompiledProblem.of(problem), LONG, Deadline.after(inf))
-        mine = asyncio.create_task(room.solving.plan(request, cancelled))
-        await asyncio.sleep(0.3)  # which is spent in line, and not of the limit
+        await room.workers.is_asked.wait()
+        problem = Problem.model_validate(hard_request(9)["problem"])
+        mine = asyncio.create_task(
+            room.solving.plan(PlanRequest(CompiledProblem.of(problem), LONG, Deadline.after(inf)), asyncio.Event())
+        )
+        await asyncio.sleep(0.5)  # which is spent in line, and not of the limit
         assert len(room.workers.tasks) == 1
         room.workers.may_answer.set()
         await asyncio.gather(others, mine)
-        sent = room.workers.tasks[1]
-        assert (sent.deadline.at, sent.limit_s) == (inf, LONG.time_limit_s)
+        sent = room.workers.tasks[1].deadline
+        assert sent.at - sent.began == LONG.time_limit_s
 
     in_a_room(day)
 
 
-def test_better_plans_of_several_pools_are_plans_of_the_problem_that_was_given() -> None:
-    two = HARD.model_dump(mode="json")
-    two["pools"] = [{"name": "fast", "size": packed(HARD).peak, "cost": 1.0}, {"name": "slow", "cost": 2.0}]
-    problem, heard = Problem.model_validate(two), list[Progress]()
+def test_what_is_quick_goes_to_no_worker_waits_for_none_and_is_known_then() -> None:
+    async def day(room: Room) -> None:
+        others = asyncio.create_task(room.ask(SMALL))
+        await asyncio.sleep(0)
+        first = await room.ask(QUICK)
+        again = await room.ask(Problem.model_validate(respelled(spelled(QUICK), random.Random(1), 3)))
+        assert (first.status, again.status, again.stop_reason) == ("optimal", "optimal", "proved")
+        assert (first.peak, again.peak, others.done()) == (12, 36, False)
+        room.workers.may_answer.set()
+        await others
 
-    class TellingWorkers(PatientWorkers):
-        async def solve(self, asked: PlanSearch, **others: Any) -> SolveResult:
-            self.tasks.append(asked)
-            found = SolveResult(packed(asked.problem), stop_reason="time_limit")
-            others["on_progress"](Progress(0.0, found.plan.peak, 0, "greedy", found))
-            return found
+    in_a_room(day)
 
-    async def day() -> None:
-        cache, workers, metrics = cache_over(None), TellingWorkers(), Metrics()
-        room = Room(PlanService(cache, workers, AdmissionQueue(1, 0), metrics, 1), cache, workers, metrics)
-        await room.ask(problem, Options(time_limit_s=1.0, profile="balanced"), on_progress=heard.append)
 
-    asyncio.run(day())
-    plans = [progress.found.plan for progress in heard if progress.found is not None]
-    assert len(plans) >= 2
-    assert [audit.verify(problem, plan) for plan in plans] == [()] * len(plans)
+@pytest.mark.parametrize("problem", [HARD, SMALL], ids=["large", "small"])
+def test_what_is_hard_goes_on_at_a_worker_from_the_quick_plan(problem: Problem) -> None:
+    async def day(room: Room) -> None:
+        room.workers.may_answer.set()
+        plan = await room.ask(problem)
+        (task,) = room.workers.tasks
+        assert task.start is not None
+        assert (plan.peak, plan.stop_reason) == (task.start.peak, "time_limit")
+        assert 30 < task.deadline.left_s < 60
+        assert task.options.seed != LONG.seed
+
+    in_a_room(day)
+
+
+def test_what_a_worker_would_get_too_late_is_tried_where_it_came_in() -> None:
+    async def day(room: Room) -> None:
+        plan = await room.ask(LARGE, Options(time_limit_s=0.2))
+        assert (plan.status != "infeasible", room.workers.tasks) == (True, [])
+
+    in_a_room(day)
+
+
+def test_what_must_be_the_same_everywhere_is_begun_anew_with_its_own_seed() -> None:
+    async def day(room: Room) -> None:
+        room.workers.may_answer.set()
+        options = Options(time_limit_s=60.0, deterministic=True, seed=5)
+        await room.ask(SMALL, options)
+        assert [(task.start, task.options) for task in room.workers.tasks] == [(None, options)]
+
+    in_a_room(day)
+
+
+def test_a_request_that_finds_no_place_in_its_time_has_the_quick_plan_or_is_turned_away() -> None:
+    async def day(room: Room) -> None:
+        many = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
+        asked: list[Any] = [asyncio.create_task(room.ask(problem)) for problem in many[:4]]
+        await asyncio.sleep(0)
+        late: Any = await asyncio.gather(room.ask(HARD, Options(time_limit_s=0.3)), return_exceptions=True)
+        assert isinstance(late[0], FullError) or late[0].status == "feasible"
+        room.workers.may_answer.set()
+        ended = await asyncio.gather(*asked, return_exceptions=True)
+        assert {type(each).__name__ for each in ended} <= {"Plan", "FullError"}
+
+    in_a_room(day)

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from memplan.api.service.cache.cached_plan import CachedPlan, result_of
+from memplan.api.service.cache.cached_plan import CachedPlan, result_of, units_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.cache.records import known_of, record_of
 from memplan.api.store.store import Store
 from memplan.planner.errors import InputError
 from memplan.planner.instance.canonical import problem_hash
@@ -64,8 +63,8 @@ def test_nor_does_it_after_a_restart(tmp_path: Path) -> None:
 
 def test_that_nothing_fits_is_not_believed_without_a_witness() -> None:
     compiled, service = CompiledProblem.of(TWO), AloneService()
-    for unit in (None, compiled.instance.unit):
-        service.cache.keep(compiled, CachedPlan("infeasible", by="an earlier search", searched_s=1e6, unit=unit))
+    for units in (None, units_of(compiled)):
+        service.cache.keep(compiled, CachedPlan("infeasible", by="an earlier search", searched_s=1e6, units=units))
         (plan,) = answers(TWO, service=service)
         assert (plan.status, plan.peak) == ("optimal", 2048)
 
@@ -87,7 +86,7 @@ def forged(problem: Problem, status: str = "optimal") -> tuple[CompiledProblem, 
 def test_a_forged_bound_in_the_store_is_not_told(tmp_path: Path, status: str) -> None:
     compiled, known = forged(ABOVE_ITS_BOUND, status)
     with closing(Store.open(None, tmp_path)) as store:
-        store.plans.change(compiled.hash, lambda _: record_of(compiled.hash, known))
+        store.plans.change({compiled.hash: lambda _: known.stored(compiled.hash)})
         (plan,) = answers(ABOVE_ITS_BOUND, service=AloneService(store))
     best = best_score(ABOVE_ITS_BOUND)
     assert best is not None
@@ -101,14 +100,14 @@ def test_a_forged_bound_in_the_store_is_not_told(tmp_path: Path, status: str) ->
     [
         lambda record: replace(record, plan=b"nothing"),
         lambda record: replace(record, plan=record.plan[:-3]),
-        lambda record: replace(record, plan=record_of("", forged(TWO)[1]).plan),
+        lambda record: replace(record, plan=forged(TWO)[1].stored("").plan),
     ],
     ids=["no zlib", "cut off", "another problem"],
 )
 def test_a_row_that_cannot_be_read_is_no_answer(tmp_path: Path, spoil: Callable[[Any], Any]) -> None:
     compiled, known = forged(ABOVE_ITS_BOUND)
     with closing(Store.open(None, tmp_path)) as store:
-        store.plans.change(compiled.hash, lambda _: spoil(record_of(compiled.hash, known)))
+        store.plans.change({compiled.hash: lambda _: spoil(known.stored(compiled.hash))})
         (plan,) = answers(ABOVE_ITS_BOUND, service=AloneService(store))
     assert plan.status == "optimal"
 
@@ -119,7 +118,7 @@ def test_what_a_search_proved_is_told_by_the_process_that_searched_and_for_the_s
     assert (plan.status, plan.peak, plan.proof is not None and plan.proof.kind) == ("optimal", 12, "search")
     known = CachedPlan.of(compiled, SolveResult(plan), 1.0)
     assert known is not None
-    stored = known_of(record_of(compiled.hash, known))
+    stored = CachedPlan.read(known.stored(compiled.hash))
     assert stored is not None
     other = CompiledProblem.of(Problem.model_validate(scaled(spelled(ABOVE_ITS_BOUND), 3)))
     assert other.hash == compiled.hash

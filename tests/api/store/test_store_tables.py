@@ -1,4 +1,4 @@
-"""Opening a store, its migrations, and the tables of plans, keys and servers. The same on SQLite and PostgreSQL."""
+"""Opening a store, and its tables of plans and keys. The same on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,32 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 from memplan.api.store import database as database_module
 from memplan.api.store.api_key import Key, digest
 from memplan.api.store.database import FILE, Database
-from memplan.api.store.errors import NewerStoreError, StoreError
-from memplan.api.store.migrating import migrate
-from memplan.api.store.schema import METADATA
+from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
 from memplan.api.store.tables.plans import StoredPlan
 from memplan.planner.errors import OptionError
 
-PLAN = StoredPlan("sha256:1", b"plan", "feasible", False, 2**70, 2**69, 1.5, 100)
+PLAN = StoredPlan("sha256:1", b"plan", "feasible", 1.5, 100)
 
 
-def test_migrations_make_the_tables_that_the_program_has(url: str, tmp_path: Path) -> None:
-    database = Database.open(url, tmp_path)
-    migrate(database)
-    with database.reading() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
-    database.close()
-
-
-def test_servers_that_start_at_once_migrate_once(url: str, tmp_path: Path) -> None:
+def test_servers_that_start_at_once_make_the_tables_once(url: str, tmp_path: Path) -> None:
     with ThreadPoolExecutor(5) as servers:
         stores = list(servers.map(lambda _: Store.open(url, tmp_path), range(5)))
     for store in stores:
@@ -40,14 +28,17 @@ def test_servers_that_start_at_once_migrate_once(url: str, tmp_path: Path) -> No
         store.close()
 
 
-def test_a_database_of_a_newer_program_is_left_alone(url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "got"), [("UPDATE versions SET version = 999", "got 999"), ("DROP TABLE versions", "got others")]
+)
+def test_a_database_of_another_version_is_left_alone(url: str, tmp_path: Path, change: str, got: str) -> None:
     Store.open(url, tmp_path).close()
     database = Database.open(url, tmp_path)
     with database.writing() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '999'"))
-    with pytest.raises(NewerStoreError, match=r"database: was made by a newer memplan \(its version is 999\)"):
-        migrate(database)
+        connection.execute(text(change))
     database.close()
+    with pytest.raises(StoreError, match=f"database: must have tables of version 1, {got}: start with another"):
+        Store.open(url, tmp_path)
 
 
 def test_what_fails_in_a_transaction_leaves_nothing(url: str, tmp_path: Path) -> None:
@@ -56,14 +47,13 @@ def test_what_fails_in_a_transaction_leaves_nothing(url: str, tmp_path: Path) ->
 
     def fail() -> None:
         with database.writing() as connection:
-            connection.execute(text("DELETE FROM alembic_version"))
+            connection.execute(text("DELETE FROM versions"))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    with database.reading() as connection:
-        assert connection.execute(text("SELECT count(*) FROM alembic_version")).scalar_one() == 1
     database.close()
+    Store.open(url, tmp_path).close()
 
 
 def test_the_data_folder_is_made_and_only_its_user_reads_it(tmp_path: Path) -> None:
@@ -102,22 +92,13 @@ def test_a_database_whose_texts_have_no_encoding_is_refused(database_without_an_
         Store.open(database_without_an_encoding, tmp_path)
 
 
-def test_plans_are_kept_and_found(store: Store) -> None:
-    assert store.plans.find("sha256:1") is None
-    store.plans.change("sha256:1", lambda _: PLAN)
-    found = store.plans.find("sha256:1")
-    assert found is not None
-    assert replace(found, created_at=0.0, updated_at=0.0, used_at=0.0) == PLAN
-    assert store.plans.totals() == (1, 100)
-
-
 def test_a_plan_is_changed_by_what_is_known(store: Store) -> None:
-    store.plans.change("sha256:1", lambda _: PLAN)
-    assert store.plans.change("sha256:1", lambda known: None) == store.plans.find("sha256:1")
-    store.plans.change("sha256:1", lambda known: replace(known or PLAN, status="optimal", is_final=True))
-    found = store.plans.find("sha256:1")
-    assert found is not None
-    assert (found.status, found.is_final, found.plan) == ("optimal", True, b"plan")
+    assert store.plans.find("sha256:1") is None
+    seen: list[StoredPlan | None] = []
+    for better in (PLAN, None, replace(PLAN, status="optimal")):
+        store.plans.change({"sha256:1": lambda known, better=better: (seen.append(known), better)[1]})  # type: ignore[misc,func-returns-value]
+    assert seen[1:] == [None, PLAN, None, PLAN]
+    assert store.plans.find("sha256:1") == replace(PLAN, status="optimal")
 
 
 def test_concurrent_changes_of_a_stored_plan_are_all_kept(store: Store) -> None:
@@ -125,21 +106,21 @@ def test_concurrent_changes_of_a_stored_plan_are_all_kept(store: Store) -> None:
         return replace(known or PLAN, searched_s=1.0 if known is None else known.searched_s + 1.0)
 
     with ThreadPoolExecutor(6) as threads:
-        for done in [threads.submit(store.plans.change, "sha256:1", one_more) for _ in range(30)]:
+        for done in [threads.submit(store.plans.change, {"sha256:1": one_more}) for _ in range(30)]:
             done.result()
     found = store.plans.find("sha256:1")
     assert found is not None
     assert found.searched_s == 30.0
 
 
-def test_what_was_used_longest_ago_makes_room(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("most_plans", "most_bytes", "left"), [(10, 1000, "abcd"), (3, 1000, "bcd"), (10, 250, "cd"), (0, 0, "")]
+)
+def test_what_was_written_longest_ago_makes_room(store: Store, most_plans: int, most_bytes: int, left: str) -> None:
     for name in "abcd":
-        store.plans.change(name, lambda _, name=name: replace(PLAN, hash=name))  # type: ignore[misc]
-    store.plans.touch(["a"])
-    assert store.plans.evict(most_plans=10, most_bytes=1000) == 0
-    assert store.plans.evict(most_plans=3, most_bytes=1000) == 1
-    assert store.plans.evict(most_plans=10, most_bytes=250) == 1
-    assert [name for name in "abcd" if store.plans.find(name)] == ["a", "d"]
+        store.plans.change({name: lambda _, name=name: replace(PLAN, hash=name)})  # type: ignore[misc]
+    store.plans.evict(most_plans, most_bytes)
+    assert "".join(name for name in "abcd" if store.plans.find(name)) == left
 
 
 def test_keys_are_kept_and_revoked(store: Store) -> None:
