@@ -14,8 +14,8 @@ from memplan.api.service.cache.plan_cache import joined
 from memplan.api.service.plan_service import reason_to_answer
 from memplan.api.store.job import PackedPlan
 from memplan.api.store.tables.plans import StoredPlan
+from memplan.api.workers.plan_search import search
 from memplan.api.workers.task import TaskControl
-from memplan.api.workers.workers import search
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.result import Progress, SolveResult
 

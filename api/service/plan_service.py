@@ -26,7 +26,7 @@ from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.workers.workers import PlanSearch
+from memplan.api.workers.plan_search import PlanSearch
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.one_search import Solve

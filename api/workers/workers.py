@@ -7,63 +7,20 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from memplan.api.refusals import UnavailableError
+from memplan.api.workers.plan_search import PlanSearch, best_known, search
 from memplan.api.workers.pool import ChildPool
-from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, TaskControl, TooMuchMemoryError
-from memplan.capabilities.plan.planning import REASON_S, with_reason
-from memplan.planner.instance.instance import Instance
-from memplan.planner.model.plan import Plan, StopReason
-from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.one_search import Solve
-from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.portfolio.profiles import so_far, solve_profile
-from memplan.solvers.search.control import Control
-from memplan.solvers.search.deadline import Deadline
+from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, TooMuchMemoryError
+from memplan.planner.model.plan import StopReason
 from memplan.solvers.search.result import SolveResult
 
 MAX_LOST = 3
 """The number of times that a search which lost its child is begun again, from the best plan known."""
 _CARRY_S, _GRACE_S = 4e-6, 0.25
 """The seconds that bringing a buffer to a child and its placement back takes; and those that an answer may be late."""
-
-
-@dataclass(frozen=True, eq=False)
-class PlanSearch:
-    """A search for a plan in a child: when its answer is due, and the best plan known."""
-
-    problem: Problem
-    options: SolveOptions
-    deadline: Deadline
-    start: Plan | None = None
-
-
-def search(
-    control: TaskControl,
-    problem: Problem,
-    options: SolveOptions,
-    start: Plan | None,
-    instance: Instance | None = None,
-) -> SolveResult:
-    """Search for a plan as the profile of the options says, and for the reason where nothing fits; in a child."""
-    profile = options.profile_of(problem)
-    if profile is None:
-        one = Solve(problem, options, control, start=start, instance=instance)
-        control.watch(one.so_far)
-        found = one.finish()
-    else:
-
-        def watch(best: Callable[[], SolveResult | None]) -> None:
-            def of_profile() -> SolveResult | None:
-                return None if (known := best()) is None else so_far(problem, profile, known)
-
-            control.watch(of_profile)
-
-        found = solve_profile(problem, options, control, profile, start, watch=watch)
-    running = replace(control, counted_s=REASON_S if options.deterministic else None)
-    return replace(found, plan=with_reason(problem, found.plan, running))
 
 
 class Workers:
@@ -111,7 +68,7 @@ class Workers:
                 was_cut = found.stop_reason == "cancelled" and not cancelled.is_set()
                 return replace(found, stop_reason="time_limit") if was_cut else found
         reason: StopReason = "cancelled" if cancelled.is_set() else "time_limit"
-        return replace(await asyncio.to_thread(_best_known, replace(asked, start=start)), stop_reason=reason)
+        return replace(await asyncio.to_thread(best_known, replace(asked, start=start)), stop_reason=reason)
 
     async def run(
         self,
@@ -142,11 +99,3 @@ class Workers:
         """End all children."""
         self.pool.close()
         self._threads.shutdown()
-
-
-def _best_known(asked: PlanSearch) -> SolveResult:
-    """Return the best plan known as a result, verified, without more of a search, or an honest `unknown`."""
-    over = threading.Event()
-    over.set()
-    options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
-    return Solve(asked.problem, options, Control(asked.deadline, over), start=asked.start).finish()

@@ -18,7 +18,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.plan_service import PlanRequest, PlanService
 from memplan.api.store.store import Store
-from memplan.api.workers.workers import PlanSearch
+from memplan.api.workers.plan_search import PlanSearch
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from memplan.api.workers.workers import PlanSearch
+from memplan.api.workers.plan_search import PlanSearch
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve

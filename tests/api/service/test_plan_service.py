@@ -99,7 +99,7 @@ def test_equal_requests_at_once_cost_one_search(one: Problem, other: Problem) ->
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["at a worker", "in the queue"])
-def test_who_leaves_has_the_best_so_far(waits: bool) -> None:
+def test_a_caller_that_leaves_has_the_best_so_far(waits: bool) -> None:
     async def day(room: Room) -> None:
         first, cancelled = asyncio.Event(), asyncio.Event()
         others = [asyncio.create_task(room.ask(HARD, cancelled=first))] if waits else []
