@@ -26,7 +26,7 @@ def checked(function: F) -> F:
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:
         if not kinds:
-            hints = get_type_hints(function)
+            hints = _hints_of_parameters(function)
             named_ones = (each.name for each in signature.parameters.values() if each.kind not in _MANY)
             kinds.update((name, _classes(hints[name])) for name in named_ones if name in hints)
         try:
@@ -41,6 +41,13 @@ def checked(function: F) -> F:
         return function(*given, **named)
 
     return call  # type: ignore[return-value]  # of the same signature
+
+
+def _hints_of_parameters(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of parameters: that of what is returned may be one that is not imported yet."""
+    alike = types.FunctionType(function.__code__, function.__globals__)
+    alike.__annotations__ = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
+    return get_type_hints(alike)
 
 
 def _classes(kind: Any) -> tuple[type, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import Location, ProblemError, broken, shown
-from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.columns import repeated
 from memplan.planner.model.intervals import Interval, half_open
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.plan import Plan

@@ -21,7 +21,7 @@ from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemErr
 from memplan.planner.formats import page_table
 from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
-from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.columns import repeated
 from memplan.planner.model.entries import entries_of
 from memplan.planner.model.intervals import Interval, closed_rule
 from memplan.planner.model.placement_table import PlacementTable

@@ -196,7 +196,7 @@ def _reach(instance: Instance) -> float:
     banks = [pool.bank for pool in instance.pools if pool.bank]
     step = lcm(*steps, *banks)
     fixed = max(int(instance.lowest.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in instance.pools))
-    spread = instance.most_clear
+    spread = instance.most_clear if "clearances" in instance.features else 0.0
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
     # The sum of all sizes covers those that are pinned.

@@ -11,7 +11,7 @@ import numpy as np
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
 from memplan.planner.model.columns import each_once
-from memplan.planner.model.constraints.kinds import FINDINGS
+from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
@@ -28,14 +28,23 @@ _MOST_TABLES = 3
 
 def lint(problem: Problem) -> tuple[Finding, ...]:
     """Return the findings, at most MAX_LISTED of a rule; O(m log m) for m lifetimes."""
-    return tuple(finding for rule in _RULES for finding in islice(rule(problem), MAX_LISTED))
+    table, pools = problem.buffers, problem.pools
+    stated = {
+        "buffers": True,
+        "pins": table.has_pins,
+        "conflicts": bool(problem.conflicts),
+        "lifetimes": not table.has_one_lifetime_each,
+        "sizes of pools": any(pool.size is not None for pool in pools),
+        "base addresses": any(pool.base_address for pool in pools),
+    }
+    rules = [rule for subject, rule in _RULES if stated[subject]]
+    rules += dict.fromkeys(kind.findings for kind in kinds_of(problem) if kind.findings is not None)
+    return tuple(finding for rule in rules for finding in islice(rule(problem), MAX_LISTED))
 
 
 def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
     """Some programs write a plan in the columns of a problem: read as one, it leaves nothing to plan."""
     table = problem.buffers
-    if not table.has_pins:
-        return
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
     n_pinned = int(((table.offset != ABSENT) & (table.size > 0)).sum())
@@ -47,8 +56,6 @@ def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
 
 def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
     """Some pairs are given both ways, as in a list for each buffer, but others only one way."""
-    if not problem.conflicts:
-        return
     first, second = _conflicting(problem)
     n = len(problem.buffers)
     given, turned = each_once((first * n + second)[first != second]), second * n + first
@@ -61,8 +68,6 @@ def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflicts_with_oneself(problem: Problem) -> Iterator[Finding]:
-    if not problem.conflicts:
-        return
     first, second = _conflicting(problem)
     for k in np.flatnonzero(first == second).tolist():
         name = problem.conflicts[k][0]
@@ -77,8 +82,6 @@ def _conflicting(problem: Problem) -> I64:
 
 def _buffers_without_conflicts(problem: Problem) -> Iterator[Finding]:
     table = problem.buffers
-    if table.has_one_lifetime_each:
-        return
     named = {name for pair in problem.conflicts for name in pair}
     for i in np.flatnonzero((np.diff(table.first) == 0) & (table.size > 0)).tolist():
         name = table.ids[i]
@@ -90,8 +93,6 @@ def _buffers_without_conflicts(problem: Problem) -> Iterator[Finding]:
 def _buffers_without_room(problem: Problem) -> Iterator[Finding]:
     """A buffer is larger than every pool that it may use, or than what follows the first aligned offset in each."""
     table, pools = problem.buffers, problem.pools
-    if all(pool.size is None for pool in pools):
-        return
     kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]
     largest = [max(_size(pool) for pool in allowed[choice]) for choice in kinds[0]]
@@ -195,7 +196,7 @@ def _numbers(table: BufferTable) -> tuple[I64, ...]:
 def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
     """Two lifetimes of one buffer share time."""
     table = problem.buffers
-    if table.has_one_lifetime_each or (np.diff(table.first) <= 1).all():
+    if (np.diff(table.first) <= 1).all():
         return
     buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
     order = np.lexsort((table.start, buffer_of))
@@ -212,8 +213,6 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
 def _pins_collide(problem: Problem) -> Iterator[Finding]:
     """A pinned buffer breaks a rule where it is pinned, so no plan can be valid."""
     table = problem.buffers
-    if not table.has_pins:
-        return
     n = len(table)
     pool, offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
     start = {}
@@ -239,18 +238,18 @@ def _nothing_to_plan(problem: Problem) -> Iterator[Finding]:
         yield Finding("no-bytes", f"buffers: none of the {len(table)} has bytes, so there is nothing to plan")
 
 
-_RULES: tuple[Callable[[Problem], Iterator[Finding]], ...] = (
-    _nothing_to_plan,
-    _all_are_pinned,
-    _conflicts_look_directed,
-    _conflicts_with_oneself,
-    _buffers_without_conflicts,
-    _buffers_without_room,
-    _pools_off_their_alignment,
-    _reserved_past_the_end,
-    _lifetimes_look_inclusive,
-    _rows_look_doubled,
-    _lifetimes_overlap,
-    _pins_collide,
-    *FINDINGS,
+_RULES: tuple[tuple[str, Callable[[Problem], Iterator[Finding]]], ...] = (
+    ("buffers", _nothing_to_plan),
+    ("pins", _all_are_pinned),
+    ("conflicts", _conflicts_look_directed),
+    ("conflicts", _conflicts_with_oneself),
+    ("lifetimes", _buffers_without_conflicts),
+    ("sizes of pools", _buffers_without_room),
+    ("base addresses", _pools_off_their_alignment),
+    ("sizes of pools", _reserved_past_the_end),
+    ("buffers", _lifetimes_look_inclusive),
+    ("buffers", _rows_look_doubled),
+    ("lifetimes", _lifetimes_overlap),
+    ("pins", _pins_collide),
 )
+"""The rules, and what a problem must state for each to say anything; constraint kinds have further ones."""

@@ -26,7 +26,7 @@ from memplan.planner.liveness.timeline import (
     ProgramTimeline,
     StatementBlock,
 )
-from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.columns import repeated
 from memplan.planner.model.plan import Plan
 from memplan.planner.operations.operations import Operations
 

@@ -25,6 +25,20 @@ def each_once(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return found
 
 
+def repeated(ids: Sequence[int | str]) -> list[tuple[int, int]]:
+    """Return (first position, later position) of every id that occurs again."""
+    if len(set(ids)) == len(ids):
+        return []
+    seen: dict[int | str, int] = {}
+    found = []
+    for i, name in enumerate(ids):
+        if name in seen:
+            found.append((seen[name], i))
+        else:
+            seen[name] = i
+    return found
+
+
 class Columns(Sequence[Row]):
     """A frozen dataclass of columns, `ids` one of them, and a sequence of the rows that `_row` makes.
 

@@ -10,9 +10,7 @@ from pydantic import (
     Field,
     GetPydanticSchema,
     PlainSerializer,
-    SerializerFunctionWrapHandler,
     WrapValidator,
-    model_serializer,
 )
 from pydantic_core import core_schema
 
@@ -90,14 +88,7 @@ class CertificateFacts(PlanValue):
 class Certified(PlanValue):
     """A part of a plan that a certificate may belong to; without one, it is not written."""
 
-    certificate: CertificateFacts | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_no_certificate(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = write(self)
-        if written.get("certificate") is None:
-            written.pop("certificate", None)
-        return written
+    certificate: CertificateFacts | None = Field(None, exclude_if=lambda facts: facts is None)
 
 
 class Proof(Certified):

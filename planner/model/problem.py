@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import model_validator
 
 from memplan.planner.errors import MAX_SHOWN, Location, ProblemError, broken, shown
+from memplan.planner.model.columns import repeated
 from memplan.planner.model.constraints.kinds import kinds_of
-from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.intervals import half_open
 from memplan.planner.model.problem_fields import ADDRESS_SPACE, BankUse, Objective, Pool, ProblemFields, Profile
 from memplan.planner.model.rows import MAX_BYTES, Buffer
@@ -50,15 +50,12 @@ class Problem(ProblemFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_pools_there_is_one(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and "pools" in data and data["pools"] in ([], (), None):
-            return {key: value for key, value in data.items() if key != "pools"}
-        return data
-
-    @model_validator(mode="before")
-    @classmethod
-    def _lifetimes_become_half_open(cls, data: Any) -> Any:
-        return half_open(data) if isinstance(data, Mapping) and data.get("interval") == "closed" else data
+    def _has_a_pool_and_half_open_lifetimes(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        if "pools" in data and data["pools"] in ([], (), None):
+            data = {key: value for key, value in data.items() if key != "pools"}
+        return half_open(data) if data.get("interval") == "closed" else data
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> Problem:

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from memplan.planner.errors import MAX_SHOWN, InputError, Location, OperationsError, broken
 from memplan.planner.formats.memplan_json import parse
-from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.columns import repeated
 from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, as_tuple
 from memplan.planner.operations.graph_facts import Attributes, Shape, TensorFacts

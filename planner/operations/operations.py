@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError, WrapValidator, model_validator
 
 from memplan.planner.errors import MAX_SHOWN, Location, OperationsError, broken, sentences, shown
-from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.columns import repeated
 from memplan.planner.model.parts import entries_in_parts, in_parts
 from memplan.planner.model.problem import Objective, Pool
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import Location, ProblemError, broken, shown
-from memplan.planner.model.columns import each_once
-from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.columns import each_once, repeated
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Id, Name, Time, Value, as_tuple
 from memplan.planner.symbols.comparing import Comparer, samples
 from memplan.planner.symbols.polynomials import Key, Polynomial, key

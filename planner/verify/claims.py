@@ -9,7 +9,7 @@ from math import fsum, isclose
 import numpy as np
 
 from memplan.planner.errors import shown
-from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.columns import repeated
 from memplan.planner.model.plan import Plan, WeightedUse
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
@@ -42,7 +42,10 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     if plan.peak is not None and plan.peak != peak:
         yield false_claim("peak", f"{peak}, the sum of what the placements use", plan.peak)
     if plan.lower_bound is not None:
-        yield from _claims_of_bound(plan, peak, plan.lower_bound)
+        if plan.lower_bound > peak:
+            yield false_claim("lower_bound", f"at most the peak ({peak})", plan.lower_bound)
+        elif plan.lower_bound < peak and plan.status == "optimal":
+            yield false_claim("lower_bound", f"the peak ({peak}) where the status is optimal", plan.lower_bound)
     if plan.gap is not None:
         yield from _claims_of_gap(problem, plan, used, plan.gap)
     yield from _claims_of_pools(problem, plan, used)
@@ -91,22 +94,14 @@ def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Ite
                 yield false_claim(name, f"{shown(found)} by the placements", claim)
 
 
-def _claims_of_bound(plan: Plan, peak: int, bound: int) -> Iterator[Violation]:
-    if bound > peak:
-        yield false_claim("lower_bound", f"at most the peak ({peak})", bound)
-    elif bound < peak and plan.status == "optimal":
-        yield false_claim("lower_bound", f"the peak ({peak}) where the status is optimal", bound)
-
-
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
     """Yield a gap that is not the distance of what is minimised first, of all that is above its bound, from that bound.
 
     The distance of the peak from the sum of the bounds, which older plans state, is as true.
     """
     peak, bound = sum(used.values()), plan.lower_bound
-    goals = _goals(problem, plan, used)
-    if len(problem.pools) == 1 and plan.cost_lower_bound is None:
-        goals = [(peak, bound)]
+    is_peak_alone = len(problem.pools) == 1 and plan.cost_lower_bound is None
+    goals = [(peak, bound)] if is_peak_alone else _goals(problem, plan, used)
     value, least = next(((value, least) for value, least in goals if least is None or value > least), (1, 1))
     known = [value / least - 1] if least else []
     known += [peak / bound - 1] if bound else [0.0] if bound is not None and peak == 0 else []

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify.placed import PlacedBuffers, rows_taken
+from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.violation import Violation
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
@@ -53,11 +53,11 @@ class _Lives:
         """Find the lifetimes of pool `q`; those of an alias keep alive the buffer that it lies in."""
         table, lifetime_buffer = problem.buffers, placed.lifetime_root
         rows = np.flatnonzero((placed.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
-        lifetime_buffer = rows_taken(lifetime_buffer, rows)
+        lifetime_buffer = lifetime_buffer[rows]
         return cls(
             lifetime_buffer,
-            rows_taken(table.start, rows),
-            rows_taken(table.end, rows),
+            table.start[rows],
+            table.end[rows],
             placed.offset[lifetime_buffer].astype(np.uint64),
             placed.end[lifetime_buffer],
         )

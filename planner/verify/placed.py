@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,6 @@ from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import MAX_BYTES, Problem
-
-Values = TypeVar("Values", I64, npt.NDArray[np.uint64])
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +93,6 @@ class PlacedBuffers:
 
     def _named(self, ties: Mapping[int, tuple[int | str, int]]) -> dict[int, tuple[int, int]]:
         return {i: (self.row[name], distance) for i, (name, distance) in ties.items()}
-
-
-def rows_taken(values: Values, rows: I64) -> Values:
-    """Return the entries of some rows of a column, ascending; the column itself where these are all its rows."""
-    return values if len(rows) == len(values) else values[rows]
 
 
 def _followed(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:

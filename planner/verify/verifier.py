@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64
-from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.columns import repeated
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, with_profile
 from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
-from memplan.planner.verify.placed import PlacedBuffers, rows_taken
+from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart, relatives_lie_where_they_must
 from memplan.planner.verify.violation import Violation, about
 
@@ -125,13 +125,13 @@ def _broken_rules(
 ) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
     """Yield each rule about one pool, with which of the buffers `here` break it."""
     table = problem.buffers
-    offset, end = rows_taken(placed.offset, here), rows_taken(placed.end, here)
+    offset, end = placed.offset[here], placed.end[here]
     if len(table.pool_choices) > 1:
         is_open = np.array([not names or pool.name in names for names in table.pool_choices], dtype=np.bool_)
-        yield "pool-not-allowed", ~is_open[rows_taken(table.pool_choice, here)], "must be in a pool that it names"
+        yield "pool-not-allowed", ~is_open[table.pool_choice[here]], "must be in a pool that it names"
     if forbidden := [i for i, names in table.rules["forbid_pools"].items() if pool.name in names]:
         yield "pool-not-allowed", np.isin(here, np.array(forbidden)), "must be in a pool that it does not forbid"
-    steps = ((rows_taken(table.alignment, here), "its"), (np.array([pool.alignment]), "its pool's"))
+    steps = ((table.alignment[here], "its"), (np.array([pool.alignment]), "its pool's"))
     for step, whose in ((step, whose) for step, whose in steps if (step > 1).any()):
         # Alignments are at most 2^62, so the sum of two remainders is below 2^63.
         address = (pool.base_address % step + offset % step) % step if pool.base_address else offset % step
@@ -140,7 +140,7 @@ def _broken_rules(
     capacity = ADDRESS_SPACE - 1 if pool.size is None else pool.size
     yield "past-capacity", offset < 0, "must not start below its pool"
     yield "past-capacity", (offset >= 0) & (end > np.uint64(capacity)), f"must end at {capacity} at the most"
-    pin = rows_taken(table.offset, here)
+    pin = table.offset[here]
     yield "pin-missed", (pin != ABSENT) & (offset != pin), "must be where it is pinned"
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:
@@ -149,4 +149,4 @@ def _broken_rules(
         # the order of starts, up to which a range has ended above.
         first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
         low = np.append(lows, np.uint64(2**64 - 1))[first]
-        yield "reserved-range", (rows_taken(table.size, here) > 0) & (low < end), "must keep out of reserved ranges"
+        yield "reserved-range", (table.size[here] > 0) & (low < end), "must keep out of reserved ranges"

@@ -82,7 +82,7 @@ def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tup
 
 def idle_banks(problem: ProblemFields) -> Iterator[Finding]:
     """Entries of `bank` require nothing: no pool has banks, or weights are not minimised."""
-    if problem.bank and all(pool.bank_size is None for pool in problem.pools):
+    if all(pool.bank_size is None for pool in problem.pools):
         yield Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size")
     elif problem.objective != "cost" and any(use.weight for use in problem.bank):
         got = shown(problem.objective)

@@ -10,6 +10,7 @@ from typing import Any
 
 from memplan.planner.model.constraints import alias, bank, conflicts, forbid_pools, may_share, relative, together
 from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, OffsetRule, clearance_columns
+from memplan.planner.model.constraints.relative import views_that_cut_each_other
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
 
@@ -25,6 +26,7 @@ class ConstraintKind:
     makes columns of an instance, in bytes, by name; where it is not called, they have the values that require nothing.
     `offsets` says what a value of the field, which is one of buffers, means for the offset of its buffer alone.
     `clearances` yields pairs of ids, with the bytes that the two keep free between them wherever they lie in one pool.
+    `findings` are a rule of lint.
     """
 
     stated_by: tuple[str, ...]
@@ -32,15 +34,31 @@ class ConstraintKind:
     columns: Callable[[KeptBuffers], dict[str, Any]] | None = None
     offsets: Callable[[Any], OffsetRule] | None = None
     clearances: Callable[[ProblemFields], Iterable[tuple[Id, Id, int]]] | None = None
+    findings: Callable[[ProblemFields], Iterator[Finding]] | None = None
 
 
 KINDS = (
-    ConstraintKind(("aliases",), {0: alias.unknown_names, 2: alias.contradictions}),
-    ConstraintKind(("relative",), {0: relative.unknown_names, 3: relative.contradictions}, relative.columns),
+    ConstraintKind(("aliases",), {0: alias.unknown_names, 2: alias.contradictions}, findings=views_that_cut_each_other),
+    ConstraintKind(
+        ("relative",),
+        {0: relative.unknown_names, 3: relative.contradictions},
+        relative.columns,
+        findings=views_that_cut_each_other,
+    ),
     ConstraintKind(("forbid_pools",), {0: forbid_pools.unknown_names, 1: forbid_pools.no_pool_left}),
     ConstraintKind(("conflicts",), {0: conflicts.unknown_names, 4: conflicts.contradictions}, conflicts.columns),
-    ConstraintKind(("may_share",), {0: may_share.unknown_names, 4: may_share.contradictions}, may_share.columns),
-    ConstraintKind(("bank",), {0: bank.unknown_names, 1: bank.too_many_pairs, 4: bank.contradictions}, bank.columns),
+    ConstraintKind(
+        ("may_share",),
+        {0: may_share.unknown_names, 4: may_share.contradictions},
+        may_share.columns,
+        findings=may_share.long_sharing,
+    ),
+    ConstraintKind(
+        ("bank",),
+        {0: bank.unknown_names, 1: bank.too_many_pairs, 4: bank.contradictions},
+        bank.columns,
+        findings=bank.idle_banks,
+    ),
     ConstraintKind(("together", "relative"), {0: together.unknown_names}, together.columns),
     ConstraintKind(("no_cross",), offsets=lambda page: OffsetRule(page=page)),
     ConstraintKind(("offset_mod",), offsets=lambda value: OffsetRule(step=value[0], remainder=value[1])),
@@ -78,11 +96,3 @@ def offset_rules(problem: ProblemFields) -> Iterator[tuple[int, OffsetRule]]:
 
 _FIELDS = sorted({name for kind in KINDS for name in kind.stated_by} & ProblemFields.model_fields.keys())
 _OF_PROBLEM = attrgetter(*_FIELDS)
-
-
-FINDINGS: tuple[Callable[[ProblemFields], Iterator[Finding]], ...] = (
-    may_share.long_sharing,
-    relative.views_that_cut_each_other,
-    bank.idle_banks,
-)
-"""Rules of lint."""

@@ -53,8 +53,6 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 def long_sharing(problem: ProblemFields) -> Iterator[Finding]:
     """Two that may share are alive together while others are born: an operation in place is one step."""
-    if not problem.may_share:
-        return
     births = each_once(problem.buffers.start)
     lifetimes = _lifetimes_of_families(problem, {problem.root_of(name) for pair in problem.may_share for name in pair})
     for k, (a, b) in enumerate(problem.may_share):
