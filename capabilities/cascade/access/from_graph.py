@@ -16,7 +16,7 @@ from memplan.capabilities.cascade.access.access_graph import (
     padded,
     whole,
 )
-from memplan.capabilities.cascade.access.kinds import ACCUMULATED, MOST_ALONG, KindAccess, access_of
+from memplan.capabilities.cascade.access.kinds import ACCUMULATED, MOST_ALONG, POINTWISE, KindAccess, access_of
 from memplan.capabilities.cascade.access.layouts import (
     Facts,
     Pixels,
@@ -176,13 +176,21 @@ class _Reading:
         if row.kind == "transpose":
             attributes = {**attributes, "axes": permutation_of(row)}
         elif row.kind != "reshape":
-            # All of a second operand is read, whatever its axes are.
-            alike = into[:1] if row.kind == "matmul" else into
-            if any(len(other) == len(layout) > 2 and other != layout for other in alike):
+            # All of a second operand is read, whatever its axes are; an axis of one element is any axis.
+            alike = list(zip(into[:1] if row.kind == "matmul" else into, full, strict=False))
+            if row.kind not in POINTWISE:  # which broadcasts tensors of fewer axes
+                alike = [(other, shape) for other, shape in alike if len(other) == len(layout)]
+            if any(_differ(other, layout, shape) for other, shape in alike):
                 raise UnknownAccess("has tensors of two layouts")
         return Facts(
             row.kind or "", attributes, tuple(seen[:-1]), tuple(full[:-1]), seen[-1], full[-1], layout, into[0]
         )
+
+
+def _differ(layout: str, other: str, shape: tuple[int, ...]) -> bool:
+    """Return True if two layouts of a shape, the last axes of the other one, differ in an axis of several elements."""
+    along = zip(reversed(layout), reversed(other), reversed(shape), strict=False)
+    return any(a != b and size > 1 for a, b, size in along)
 
 
 def _channels(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:

@@ -59,9 +59,9 @@ def access_of(facts: Facts) -> KindAccess:
     A batch runs together: a row is that row of all its images.
     """
     is_own = "access_rows" in facts.attributes or "access_columns" in facts.attributes
-    if not is_own and facts.kind not in _KINDS and facts.kind not in _POINTWISE:
+    if not is_own and facts.kind not in _KINDS and facts.kind not in POINTWISE:
         raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
-    given = _own if is_own else _pointwise if facts.kind in _POINTWISE else _KINDS[facts.kind]
+    given = _own if is_own else _pointwise if facts.kind in POINTWISE else _KINDS[facts.kind]
     found = given(facts)
     if any(seen.batch not in (facts.output.batch, 1) for seen in facts.inputs):
         raise UnknownAccess(f"{facts.kind} across the images of a batch runs whole")
@@ -165,11 +165,13 @@ def _pointwise(facts: Facts) -> KindAccess:
     """Element by element, as numpy broadcasts."""
     macs = facts.output.channels if facts.kind in ("mul", "div") else 0
     maps: list[Windows] = []
-    for seen in facts.inputs:
+    for seen, shape in zip(facts.inputs, facts.shapes, strict=True):
         rows, columns = (
             SAME if seen[axis] == facts.output[axis] else whole(1) if seen[axis] == 1 else None for axis in (0, 1)
         )
-        if rows is None or columns is None or seen.channels not in (1, facts.output.channels):
+        # Where channels take several axes, a mask may have one element along some of these.
+        is_mask = all(a in (1, b) for a, b in zip(reversed(shape), reversed(facts.out_shape), strict=False))
+        if rows is None or columns is None or not (is_mask or seen.channels in (1, facts.output.channels)):
             raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
         maps.append((rows, columns))
     return KindAccess(tuple(maps), macs, mixes=facts.kind == "lrn")
@@ -330,7 +332,7 @@ def _gather(facts: Facts) -> KindAccess:
     return KindAccess((_all(facts.inputs[0]),))
 
 
-_POINTWISE = frozenset(
+POINTWISE = frozenset(
     {"add", "sub", "mul", "div", "maximum", "minimum", "pow", "where", "equal", "greater", "less", "not"}
     | {"relu", "relu6", "leaky_relu", "prelu", "elu", "gelu", "hard_swish", "hard_sigmoid", "sigmoid", "tanh", "silu"}
     | {"mish", "softplus", "clip", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "square", "erf", "sin", "cos"}

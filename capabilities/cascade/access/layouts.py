@@ -177,6 +177,8 @@ class _Following:
             first = next((t for t in row.inputs if t in self.around[position]), None)
             if not {known, other} <= {first, *row.outputs} or mine[:-1] != theirs[:-1]:
                 return None
+        elif any(a == 1 < b for a, b in zip(mine, theirs, strict=True)):
+            return None  # an axis of one element, as masks have them, says nothing of a longer one
         return None if layout is None else reshaped_layout(layout, theirs, self._shape(other))
 
     def _moved(self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]) -> str | None:

@@ -66,16 +66,20 @@ class NetworkSearch:
     _fronts: dict[object, LayerFront] = field(default_factory=dict)
     _runs: dict[object, StepFigures] = field(default_factory=dict)
 
-    def least_memory(self) -> int:
-        """Return the bytes of the fast memory in which each operation runs alone, with all tensors in the slow one."""
-        return max(int(self._front_of(v, frozenset()).bytes[0]) for v in range(len(self.graph.operations)))
+    def least_memory(self) -> tuple[int, int]:
+        """Return the bytes of the fast memory in which each operation runs alone, and the one that needs most.
+
+        All tensors are in the slow memory.
+        """
+        needs = [int(self._front_of(v, frozenset()).bytes[0]) for v in range(len(self.graph.operations))]
+        return max(needs), needs.index(max(needs))
 
     def within(self, capacity: int, is_over: Callable[[], bool] = lambda: False) -> NetworkRun | None:
         """Return the best schedule found in so many bytes, verified and placed; None where it is over before.
 
         The capacity must hold `least_memory`.
         """
-        room, least = capacity, self.least_memory()
+        room, (least, _) = capacity, self.least_memory()
         for attempt in range(MOST_PLACED):
             # Where nothing stays for another step, all that fits has a place.
             keeps = room >= least and attempt + 1 < MOST_PLACED

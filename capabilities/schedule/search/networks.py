@@ -54,10 +54,18 @@ def schedule_network(
     access, given_s = network_of(graph), running.left_s
     goal: Objective = "latency" if objective == "peak" else objective
     search = NetworkSearch(access, target, goal)
-    least = search.least_memory()
+    least, stuck = search.least_memory()
     capacity = least if objective == "peak" else target.capacity
     if least > target.capacity:
-        raise ProblemError(f"capacity: must hold what each operation needs in its least tiles, {least}, got {capacity}")
+        row = access.operations[stuck]
+        name = " ".join(
+            word for word in (row.kind, next((access.tensors[t].name for t in row.outputs), row.name)) if word
+        )
+        why = f", as {row.reason}" if row.reason else ""
+        raise ProblemError(
+            f"capacity: must hold the {least} bytes that operation {stuck} ({name}) needs in its least tiles{why}; "
+            f"got {target.capacity}"
+        )
     bound = bound_of(access, target, objective)
 
     def is_over(share: float) -> bool:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
+
+import pytest
+
 from memplan.capabilities.cascade.access.access_graph import SAME, sliding
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.access.layouts import reshaped_layout
+from memplan.planner.operations.graph import graph_from
 from tests.support.chains import graph_of
 from tests.support.newer_networks import convnext_tiny, vit
 
@@ -118,3 +123,36 @@ def test_attributes_that_contradict_shapes_make_a_barrier() -> None:
     assert reason("slice", image, image, starts=[1], axes=[1]) == "slice behind the end of its rows runs whole"
     # Rounded up, the last window reaches beyond the border.
     assert reason("max_pool2d", image, [1, 4, 4, 4], kernel=[3, 3], strides=[2, 2]) == ""
+
+
+@pytest.mark.parametrize("mask", [[1, 1, 1, 16], [1, 1, 16, 16], [2, 1, 1, 16], [1, 16], [1, 4, 16, 16], [16, 16]])
+@pytest.mark.parametrize("is_early", [False, True])
+def test_an_additive_mask_on_heads_is_no_barrier(mask: list[int], is_early: bool) -> None:
+    batch = 2 if mask[0] == 2 else 1
+    flat, heads, turned = [batch, 16, 32], [batch, 4, 16, 8], [batch, 4, 8, 16]
+    scores = [batch, 4, 16, 16]
+    # The tensors of two layers of attention that share a mask: q, k, v of each, in heads, then scores.
+    shapes, ops = [flat, mask, mask], [{"in": [1], "out": [2], "kind": "relu"}] if is_early else []
+    seen = 2 if is_early else 1
+
+    def add(shape: list[int], kind: str, *reads: int, **attributes: object) -> int:
+        shapes.append(shape)
+        ops.append({"in": list(reads), "out": [len(shapes) - 1], "kind": kind, "attributes": attributes})
+        return len(shapes) - 1
+
+    x = 0
+    for _ in range(2):
+        parts = [add([batch, 16, 4, 8], "reshape", add(flat, "relu", x)) for _ in "qkv"]
+        turns = [0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]
+        q, k, v = (
+            add(turned if perm[3] == 1 else heads, "transpose", part, perm=perm)
+            for part, perm in zip(parts, turns, strict=True)
+        )
+        masked = add(scores, "add", add(scores, "matmul", q, k), seen)
+        context = add(heads, "matmul", add(scores, "softmax", masked, axis=-1), v)
+        x = add(flat, "reshape", add([batch, 16, 4, 8], "transpose", context, perm=[0, 2, 1, 3]))
+        x = add(flat, "layer_norm", x, axis=-1)
+    facts = [{"shape": shape, "dtype": "int8"} for shape in shapes]
+    graph = {"size": list(map(prod, shapes)), "kept": [x], "tensors": facts, "ops": ops}
+    roles = {row.kind: row.reason for row in access_graph(graph_from(graph)).operations if row.role == "barrier"}
+    assert roles == {}

@@ -14,6 +14,7 @@ from memplan.capabilities.schedule.model.network_run import run_step
 from memplan.capabilities.schedule.search.layers import LayerTilings, layer_step, whole_front
 from memplan.capabilities.schedule.search.network_search import NetworkSearch
 from memplan.capabilities.schedule.search.networks import network_of, schedule_network
+from memplan.planner.errors import ProblemError
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
 from tests.support.networks import Network, mobilenet_v1, two_convolutions
@@ -87,3 +88,10 @@ def test_a_chain_moves_no_more_than_greedy_tiles_of_each_layer() -> None:
     graph = network_of(chain)
     found = schedule_network(chain, target, "traffic", Control())
     assert found.traffic <= sum(greedy(graph, v, target).traffic for v in range(5))
+
+
+def test_a_refusal_names_the_operation_that_needs_most() -> None:
+    net = Network()
+    net.pool(net.conv(net.input(8, 8, 64), 64, 3))
+    with pytest.raises(ProblemError, match=r"capacity: must hold the \d+ bytes that operation 0 \(conv2d .*; got 100"):
+        schedule_network(net.graph(), drawn_machine(random.Random(0)).with_capacity(100), "latency", Control())
