@@ -6,6 +6,7 @@ operations.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import FormatError, MemplanError, OptionError, shown
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, MemplanError, OptionError, shown
 from memplan.planner.errors.did_you_mean import meant_number
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.finding import Finding
@@ -29,6 +30,54 @@ if TYPE_CHECKING:
     from memplan.planner.operations.operations import Operations
     from memplan.planner.operations.program_facts import ProgramFacts
     from memplan.planner.symbols.numbers import SymbolicNumber
+
+
+class OpenSizesError(FormatError):
+    """Sizes of a model are open.
+
+    rule: which ones, as a sentence without the way out.
+    dims: a size, as an example, for each name of a dimension that may be given.
+    shape: the same for whole shapes of inputs.
+    """
+
+    def __init__(self, rule: str, dims: Mapping[str, int], shape: Mapping[str, tuple[int, ...]] | None = None) -> None:
+        self.rule, self.dims, self.shape = rule, dict(dims), dict(shape or {})
+        flags = [f"--dim {shlex.quote(f'{name}={size}')}" for name, size in self.dims.items()]
+        flags += [f"--shape {shlex.quote(f'{name}={_listed(sizes)}')}" for name, sizes in self.shape.items()]
+        them = "it" if len(flags) == 1 else "them"
+        super().__init__(f"{rule}; give {them}, for example: {' '.join(flags[:MAX_SHOWN])}")
+
+
+def _listed(sizes: Iterable[int]) -> str:
+    return ",".join(map(str, sizes))
+
+
+_PROPOSED = (1, 64, 512)
+"""Sizes that are tried before they are proposed; some models are made for inputs of a certain length."""
+
+
+def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], Imported]) -> InputError:
+    """Return what to say of open sizes: sizes with which the model can be read, or why it cannot be with any.
+
+    Names that are asked for once others are given are all in it.
+    """
+    refusal: InputError | None = None
+    for size in _PROPOSED:
+        dims, shape, latest = dict[str, int](), dict[str, tuple[int, ...]](), error
+        while not (latest.dims.keys() <= dims.keys() and latest.shape.keys() <= shape.keys()):
+            dims |= {name: max(size, each) for name, each in latest.dims.items()}
+            shape |= {name: tuple(max(size, each) for each in sizes) for name, sizes in latest.shape.items()}
+            more = {"dims": options.dims | dims, "shape": options.shape | shape}
+            try:
+                _ = read(options.model_copy(update=more)).problem
+            except OpenSizesError as again:
+                latest = again
+            except InputError as other:
+                refusal = refusal or other
+                break
+            else:
+                return OpenSizesError(error.rule, dims, shape)
+    return refusal or error
 
 
 @contextmanager

@@ -94,6 +94,15 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
 
 def read_as(name: str, data: bytes, options: ModelOptions) -> Imported:
     """Read a model of the format of that name; raises InputError."""
-    with stranger_bytes():
+    from memplan.systems.imported import OpenSizesError, with_advice
+
+    def read(options: ModelOptions) -> Imported:
         model: Imported = import_module(file_readers()[name].where).read(data, options)
         return model
+
+    with stranger_bytes():
+        try:
+            return read(options)
+        except OpenSizesError as error:
+            refusal = with_advice(error, options, read)
+        raise refusal

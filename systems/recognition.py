@@ -6,7 +6,7 @@ NEAR = 1 << 16
 """The bytes of a compiler's warnings that may come before its dump."""
 JSON = rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:%s)"\s*:'
 """A pattern of an object in JSON whose first key is one of some."""
-_MLIR = (b"//", b"#", b"module", b"builtin.module", b"util.", b"!")
+_MLIR = (b"//", b"#", b"module", b"builtin.module", b'"builtin.module"', b"func.func", b'"func.func"', b"util.", b"!")
 
 
 def begins_as_mlir(data: bytes) -> bool:

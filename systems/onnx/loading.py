@@ -13,7 +13,7 @@ from memplan.planner.errors.extras import require
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers
 from memplan.planner.symbols.reading import read
-from memplan.systems.imported import ModelOptions
+from memplan.systems.imported import ModelOptions, OpenSizesError
 from memplan.systems.onnx.model import graphs_of, is_form, shape_of, subgraphs
 from memplan.systems.onnx.shapes import NodeShapes
 
@@ -246,7 +246,7 @@ def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[in
 def _request_sizes(inputs: list[ValueInfoProto]) -> None:
     """Raise FormatError where inputs lack sizes, with an option for each name of a dimension, or for the input."""
     dims: dict[str, int] = {}
-    shapes: dict[str, str] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     without: list[str] = []
     for value in inputs:
         kind = value.type.tensor_type
@@ -258,21 +258,15 @@ def _request_sizes(inputs: list[ValueInfoProto]) -> None:
             dims.update((rows[k].dim_param, _proposed(k, len(rows))) for k in missing if "," not in rows[k].dim_param)
             missing = [k for k in missing if "," in rows[k].dim_param]
         if missing:
-            sizes = [
-                dim.dim_value if dim.HasField("dim_value") else _proposed(k, len(rows)) for k, dim in enumerate(rows)
-            ]
-            shapes[value.name] = ",".join(map(str, sizes))
+            pairs = ((dim.HasField("dim_value"), dim.dim_value, _proposed(k, len(rows))) for k, dim in enumerate(rows))
+            shapes[value.name] = tuple(size if is_given else proposed for is_given, size, proposed in pairs)
     if without:
         rule = "must have a number of dimensions"
         example = shlex.quote(f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")
         raise FormatError(f"inputs: {rule}, got none for {shown(without[0])}; give its shape, as in --shape {example}")
-    if not dims and not shapes:
-        return
-    open_names = [*(f"dimension {shown(name)}" for name in dims), *(f"a size of {shown(name)}" for name in shapes)]
-    flags = [f"--dim {shlex.quote(f'{name}={size}')}" for name, size in dims.items()]
-    flags += [f"--shape {shlex.quote(f'{name}={sizes}')}" for name, sizes in shapes.items()]
-    got = f"{', '.join(open_names[:MAX_SHOWN])} open"
-    raise FormatError(f"inputs: must have sizes, got {got}; give them, for example: {' '.join(flags[:MAX_SHOWN])}")
+    if dims or shapes:
+        names = [*(f"dimension {shown(name)}" for name in dims), *(f"a size of {shown(name)}" for name in shapes)]
+        raise OpenSizesError(f"inputs: must have sizes, got {', '.join(names[:MAX_SHOWN])} open", dims, shapes)
 
 
 def _proposed(axis: int, rank: int) -> int:

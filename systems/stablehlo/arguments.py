@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import MAX_SHOWN, shown
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
 from memplan.planner.symbols.polynomials import Polynomial, minus
 from memplan.planner.symbols.space import Floor, SymbolRange
+from memplan.systems.imported import OpenSizesError
 
 
 class _Line(NamedTuple):
@@ -65,16 +66,14 @@ class OpenSizes:
                 self.symbols[name] = SymbolRange(min=low, max=high)
 
     def sizes(self, dims: Mapping[str, int]) -> dict[str, int]:
-        """Return the sizes by their places, of symbols that are given; raises FormatError for one that is not."""
-        found = {}
-        for place in self.places:
-            if place in self._following:
-                continue
-            name, factor = self._named[place]
-            if name not in dims:
-                given = shown(f"{name}=1")
-                raise FormatError(f"{place}: must have a size, got {shown(name)}; give it: --dim {given}")
-            found[place] = dims[name] * factor
+        """Return the sizes by their places, of symbols that are given; raises OpenSizesError for those that are not."""
+        named = {place: self._named[place] for place in self.places if place not in self._following}
+        if missing := dict.fromkeys((name for name, _ in named.values() if name not in dims), 1):
+            places = [place for place, (name, _) in named.items() if name in missing]
+            got = ", ".join([*map(shown, missing)][:MAX_SHOWN])
+            sizes = "a size" if len(missing) == 1 else "sizes"
+            raise OpenSizesError(f"{', '.join(places[:MAX_SHOWN])}: must have {sizes}, got {got}", missing)
+        found = {place: dims[name] * factor for place, (name, factor) in named.items()}
         return found | {place: self._at(form, found) for place, form in self._following.items()}
 
     def _line(self, form: Polynomial) -> _Line | None:

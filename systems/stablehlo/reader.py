@@ -10,48 +10,63 @@ its assertions say; else `arg0.1`. Buffers are aligned to 64 bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.model.finding import Finding
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ModelOptions, element_count, sized
+from memplan.systems.imported import Imported, ModelOptions, OpenSizesError, element_count, sized
 from memplan.systems.stablehlo.arguments import OpenSizes
 from memplan.systems.stablehlo.shape_rules import KnownOperands, Sizes, UnknownNumber, by_jax, computed, rule_of
-from memplan.systems.stablehlo.text import Array, HloFunction, HloOperation, HloType, constant, functions_of
+from memplan.systems.stablehlo.text import Array, HloFunction, HloModule, HloOperation, HloType, constant, module_of
 
+T = TypeVar("T")
 ALIGNMENT = 64
 _MOST_OPERATIONS, _DEEPEST = 200_000, 100
 _VIEWS = ("reshape", "dynamic_reshape")
 _ASSERTION = "shape_assertion"
+_IMPURE = re.compile(r"rng|infeed|recv|send|all_|reduce_scatter|collective_|(?:partition|replica)_id|.*\.|call$")
+"""Operators whose results follow from more than their operands."""
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
-    functions = functions_of(data)
-    opened = _open_sizes(functions)
-    if unknown := [name for name in options.dims if name not in opened.symbols]:
-        known = ", ".join([*opened.symbols][:MAX_SHOWN]) or "none"
+    module = module_of(data)
+    opened = _open_sizes(module)
+    main = module.functions[module.main]
+    values = [name[1:] for name, kind in main.arguments.items() if not kind.shape and kind.has_few_numbers]
+    if unknown := [name for name in options.dims if name not in opened.symbols and name not in values]:
+        known = ", ".join([*opened.symbols, *values][:MAX_SHOWN]) or "none"
         raise OptionError(f"dim: must be a dimension that the program names ({known}), got {shown(unknown[0])}")
-    sizes = opened.sizes(options.dims)
-    module = re.search(rb"module @([\w.$-]+)", data[: 1 << 16])
-    name = module[1].decode() if module else None
+    sizes = opened.sizes(options.dims) | {name: options.dims[name] for name in values if name in options.dims}
+    unknown_values = dict.fromkeys((name for name in values if name not in options.dims), 1)
 
     def drawn(results: Iterable[str]) -> tuple[OperationsDraft, list[str]]:
-        draft = OperationsDraft(name, results, options, options.alignment or ALIGNMENT)
-        return draft, _Program(functions, draft).run(sizes)
+        draft = OperationsDraft(module.name, results, options, options.alignment or ALIGNMENT)
+        return draft, _Program(module, draft, unknown_values).run(sizes)
 
     _, results = drawn(())  # which buffers are results is known at the end
-    return drawn(results)[0].imported()
+    return drawn(results)[0].imported(_other_functions(module))
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
     """Return the symbols that the open sizes of a program's arguments are, with their ranges; raises FormatError."""
-    return _open_sizes(functions_of(data)).symbols
+    return _open_sizes(module_of(data)).symbols
+
+
+def _other_functions(module: HloModule) -> list[Finding]:
+    """Return a finding that says which functions are not planned, where there are any."""
+    others = module.others
+    if not others:
+        return []
+    listed = ", ".join(f"@{name}" for name in others[:MAX_SHOWN]) + (", ..." if len(others) > MAX_SHOWN else "")
+    said = f"the plan is that of @{module.main}, which does not call {listed}: plan each from a file of its own"
+    return [Finding("other-functions", said, ())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,28 +80,30 @@ class _Value:
     kind: HloType
     buffer: str = ""
     numbers: Array | None = None
+    parts: tuple[_Value, ...] | None = None
 
 
-def _open_sizes(functions: dict[str, HloFunction]) -> OpenSizes:
+def _open_sizes(module: HloModule) -> OpenSizes:
     """Return the open sizes of the first function, with what it says of them before it computes anything else."""
-    main = _main(functions)
+    main = module.functions[module.main]
     rows = ((name, k) for name, kind in main.arguments.items() for k, size in enumerate(kind.shape) if size is None)
     opened = OpenSizes([f"{name[1:]}.{k}" for name, k in rows])
-    program = _Program(functions, OperationsDraft(None, (), ModelOptions(), ALIGNMENT))
+    program = _Program(module, OperationsDraft(None, (), ModelOptions(), ALIGNMENT), {})
     scope = program.arguments(main, {place: opened.numbers.symbol(place) for place in opened.places})
     made = {operation.results[0]: operation for operation in main.body if operation.results}
-    for operation in main.body:
-        given = [scope[name] for name in operation.operands]
+    for operation in main.body if opened.places else ():
+        given = _operands(operation, scope)
         if operation.kind == _ASSERTION:
-            compared = made[operation.operands[0]]
-            left, right = (_number(scope[name]) for name in compared.operands)
-            opened.asserted.append((compared.text.partition(",")[0], left, right))
-        elif operation.kind == "call" and (callee := functions.get(operation.callee)) is not None:
-            numbers = dict(zip(callee.arguments, map(_number, given), strict=True))
+            compared = made.get(operation.operands[0], operation)
+            if compared.direction and len(compared.operands) == 2:
+                left, right = (_number(value) for value in _operands(compared, scope))
+                opened.asserted.append((compared.direction, left, right))
+        elif operation.kind == "call" and (callee := module.functions.get(operation.callee)) is not None:
+            numbers = _paired(operation, [*callee.arguments], [*map(_number, given)])
             opened.named |= {name: numbers[argument] for argument, name in callee.named.items()}
         if operation.kind != "get_dimension_size" and any(value.buffer for value in given):
             break
-        scope.update(zip(operation.results, program.operation(operation, scope), strict=True))
+        scope.update(_paired(operation, operation.results, program.operation(operation, scope)))
     opened.learn()
     return opened
 
@@ -96,58 +113,84 @@ def _number(value: _Value) -> Any:
     return value.numbers.item() if value.numbers is not None and value.numbers.size == 1 else None
 
 
-def _main(functions: dict[str, HloFunction]) -> HloFunction:
-    return functions.get("main") or next(iter(functions.values()))
+def _operands(operation: HloOperation, scope: Mapping[str, _Value]) -> list[_Value]:
+    """Return the values that an operation is given; raises FormatError for one that was not made."""
+    if unmade := [name for name in operation.operands if name not in scope]:
+        raise FormatError(f"{operation}: must use values that were made before it, got {shown(unmade[0])}")
+    return [scope[name] for name in operation.operands]
+
+
+def _paired(operation: HloOperation, names: Sequence[Any], values: Sequence[T]) -> dict[Any, T]:
+    """Return values by their names; raises FormatError where there are more or fewer."""
+    if len(names) != len(values):
+        raise FormatError(f"{operation}: must be given or give {len(names)} values, got {len(values)}")
+    return dict(zip(names, values, strict=True))
 
 
 class _Program:
     """Follows a program, and draws what it computes."""
 
-    def __init__(self, functions: dict[str, HloFunction], draft: OperationsDraft) -> None:
-        self.functions, self.draft = functions, draft
+    def __init__(self, module: HloModule, draft: OperationsDraft, unknown: Mapping[str, int]) -> None:
+        self.functions, self.draft, self.unknown = module.functions, draft, unknown
+        self.main = module.functions[module.main]
         self.count, self.depth, self.serial = 0, 0, 0
 
     def run(self, sizes: dict[str, int]) -> list[str]:
         """Draw the program for sizes of its arguments; return the buffers that are its results."""
-        main = _main(self.functions)
-        found = self._block(main.body, self.arguments(main, sizes))
-        return [value.buffer or self._copied(value).buffer for value in found]
+        found = self._block(self.main.body, self.arguments(self.main, sizes))
+        leaves = [value for value in _flat(found) if value.kind.element != "token"]
+        return [value.buffer or self._copied(value).buffer for value in leaves]
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
-        """Declare the arguments of the first function."""
+        """Declare the arguments of the first function; `sizes` has also the values of arguments that are numbers."""
         scope = {}
         for name, kind in main.arguments.items():
             rows = enumerate(kind.shape)
             shape = tuple(sizes[f"{name[1:]}.{k}"] if size is None else size for k, size in rows)
-            scope[name] = self._declared(name[1:], shape, kind, "param")
+            if kind.parts is not None and not all(part.is_static for part in kind.parts):
+                raise FormatError(f"{name}: must be tensors instead of a tuple where sizes are open")
+            value = self._declared(name[1:], shape, kind, "param")
+            known = np.array(sizes[name[1:]], object) if name[1:] in sizes else value.numbers
+            scope[name] = replace(value, numbers=known)
         return scope
 
     def operation(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
         """Follow an operation, and return its results."""
-        kind = operation.kind
+        kind, types, given = operation.kind, operation.types, _operands(operation, scope)
         if kind == "while":
-            return self._while(operation, scope)
-        given = [scope[name] for name in operation.operands]
-        if kind in ("call", "composite"):
-            return self._called(operation, given)
+            return self._while(operation, given, scope)
         if kind in ("case", "if"):
             return self._branches(operation, given[0], scope)
+        if kind in ("call", "composite") and not self._is_declared_only(operation):
+            return self._called(operation, given)
         if kind == _ASSERTION:
             return []
-        types = operation.types
+        if kind == "tuple":
+            return [_Value((), types[0], parts=tuple(given))]
+        if kind == "get_tuple_element" and (place := re.search(r"\[(\d+)\]|index = (\d+)", operation.text)):
+            return [(given[0].parts or ())[int(place[1] or place[2])]]
         if kind == "constant":
             return [_Value(types[0].sizes, types[0], numbers=constant(operation))]
         if kind == "get_dimension_size":
             size = given[0].shape[operation.numbers("dim", "dimension")[0]]
             return [_Value((), types[0], numbers=np.array(size, object))]
         known = [value.numbers for value in given if value.numbers is not None]
-        is_followed = bool(known) and len(known) == len(given) and all(each.has_few_numbers for each in types)
+        is_followed = bool(known and types) and len(known) == len(given) and all(each.has_few_numbers for each in types)
         numbers = computed(operation, known, types[0].sizes) if is_followed else None
-        # What has no buffer is a constant, or computed of sizes.
-        kinds = [*types, *(value.kind for value in given)]
-        if given and not _buffers(given) and all(each.is_static for each in kinds):
+        if self._is_constant(operation, given):
             return [_Value(each.sizes, each, numbers=numbers) for each in types]
         return self._drawn(operation, given, numbers)
+
+    def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
+        """Return True for what follows from constants and sizes alone, which compilers compute before programs run.
+
+        A program without arguments would be nothing else, so that it is taken as it stands.
+        """
+        kinds = [*operation.types, *(value.kind for value in given)]
+        is_plain = all(each.is_static and each.element != "token" for each in kinds)
+        is_pure = operation.name != "stablehlo.custom_call" and not _IMPURE.match(operation.kind)
+        known_before = bool(self.main.arguments) or all(each.has_few_numbers for each in kinds)
+        return bool(given) and not _buffers(given) and is_plain and is_pure and known_before
 
     def _drawn(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
         shapes = self._shapes(operation, given)
@@ -178,12 +221,14 @@ class _Program:
                 tuple(size if each is None else each for size, each in zip(row, kind.shape, strict=True))
                 for row, kind in zip(rows, types, strict=True)
             ]
-        except (LookupError, ValueError, TypeError, StopIteration) as error:
-            raise FormatError(f"{operation}: must have operands of which its sizes follow ({error!r})") from None
-        if any(isinstance(size, UnknownNumber) for shape in shapes for size in shape):
+        except (LookupError, ValueError, TypeError, StopIteration):  # of operands that are unknown, or do not fit
+            shapes = []
+        if not shapes or any(isinstance(size, UnknownNumber) for shape in shapes for size in shape):
+            rule_broken = f"{operation}: must have sizes that follow from those of arguments"
+            if self.unknown:
+                raise OpenSizesError(f"{rule_broken}, got {', '.join(self.unknown)} unknown", self.unknown)
             raise FormatError(
-                f"{operation}: must have sizes that follow from those of arguments, by one form for all values;"
-                " narrower ranges or divisors of symbols may help"
+                f"{rule_broken}, by one form for all values; narrower ranges or divisors of symbols may help"
             )
         return shapes
 
@@ -191,12 +236,16 @@ class _Program:
         """Follow operations up to the return, and return what it returns."""
         for operation in body:
             if operation.kind == "return":
-                return [scope[name] for name in operation.operands]
+                return _operands(operation, scope)
             self.count += 1
             if self.count > _MOST_OPERATIONS:
                 raise FormatError(f"operations: must be at most {_MOST_OPERATIONS}, calls followed, got more")
-            scope.update(zip(operation.results, self.operation(operation, scope), strict=True))
+            scope.update(_paired(operation, operation.results, self.operation(operation, scope)))
         return []
+
+    def _is_declared_only(self, operation: HloOperation) -> bool:
+        function = self.functions.get(operation.callee)
+        return function is not None and not function.has_body
 
     def _called(self, operation: HloOperation, given: Sequence[_Value]) -> list[_Value]:
         function = self.functions.get(operation.callee)
@@ -206,7 +255,7 @@ class _Program:
         if (quotient := by_jax(operation.callee, [value.numbers for value in given])) is not None:
             return [_Value((), operation.types[0], numbers=quotient)]
         self.depth += 1
-        found = self._block(function.body, dict(zip(function.arguments, given, strict=True)))
+        found = self._block(function.body, _paired(operation, [*function.arguments], given))
         self.depth -= 1
         return found
 
@@ -214,31 +263,34 @@ class _Program:
         targets, blocks = list[_Value](), []
         for region in operation.regions:
             self.draft.begin_block()
-            found = self._block(region, dict(scope))
-            targets = targets or [self._declared("case", each.shape, each.kind, "chosen") for each in found]
-            for source, target in zip(found, targets, strict=True):
+            found = self._block(region.body, dict(scope))
+            targets = targets or [self._like(each, "case", "chosen") for each in found]
+            _paired(operation, targets, found)
+            for source, target in zip(_flat(found), _flat(targets), strict=True):
                 if source.buffer:
                     self.draft.hand_out("case", source.buffer, target.buffer)
-                else:
+                elif target.buffer:
                     self.draft.operation("copy", (), _buffers([target]))
             blocks.append(self.draft.end_block())
         self.draft.branches(_buffers([condition]), blocks)
         return targets
 
-    def _while(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
-        names, given = operation.operands[::2], [scope[name] for name in operation.operands[1::2]]
-        kept = [name == after for name, after in zip(names, operation.regions[1][-1].operands, strict=True)]
+    def _while(self, operation: HloOperation, given: Sequence[_Value], scope: dict[str, _Value]) -> list[_Value]:
+        if len(operation.regions) != 2 or not operation.regions[1].body:
+            raise FormatError(f"{operation}: must have a condition and a body, got {len(operation.regions)} regions")
+        condition, body = operation.regions
+        after = body.body[-1].operands
+        kept = [name == other for name, other in _paired(operation, body.arguments, after).items()]
         state = [
-            each if is_kept else self._declared("while", each.shape, each.kind, "carried")
-            for each, is_kept in zip(given, kept, strict=True)
+            each if is_kept else self._like(each, "while", "carried") for each, is_kept in zip(given, kept, strict=True)
         ]
-        carried = [(first, each) for first, each in zip(given, state, strict=True) if first is not each]
+        carried = [pair for pair in zip(_flat(given), _flat(state), strict=True) if pair[0] is not pair[1]]
         self.draft.operation("while", _buffers(first for first, _ in carried), _buffers(each for _, each in carried))
         self.draft.begin_block()
-        inside = scope | dict(zip(names, state, strict=True))
-        self._block(operation.regions[0], dict(inside))
-        found = self._block(operation.regions[1], inside)
-        moves = [(source, target) for source, target in zip(found, state, strict=True) if source is not target]
+        self._block(condition.body, scope | _paired(operation, condition.arguments, state))
+        found = self._block(body.body, scope | _paired(operation, body.arguments, state))
+        rows = zip(_flat(found), _flat(state), strict=True)
+        moves = [(source, target) for source, target in rows if source is not target]
         # What is state itself must not be overwritten before it is copied.
         moves = [(self._copied(source) if source in state else source, target) for source, target in moves]
         self.draft.operation("next", _buffers(source for source, _ in moves), _buffers(target for _, target in moves))
@@ -250,7 +302,18 @@ class _Program:
         self.draft.operation("copy", _buffers([value]), _buffers([copy]))
         return copy
 
+    def _like(self, value: _Value, what: str, role: Kind) -> _Value:
+        """Declare a value that is to hold another one."""
+        if value.parts is None:
+            return self._declared(what, value.shape, value.kind, role)
+        return replace(value, parts=tuple(self._like(each, what, role) for each in value.parts))
+
     def _declared(self, what: str, shape: Sizes, kind: HloType, role: Kind = "plain") -> _Value:
+        if kind.parts is not None:
+            rows = [(f"{what}.{k}" if role == "param" else what, part) for k, part in enumerate(kind.parts)]
+            return _Value((), kind, parts=tuple(self._declared(name, part.sizes, part, role) for name, part in rows))
+        if kind.element == "token":
+            return _Value((), kind)
         name = what if role == "param" else f"{what}.{self.serial}"
         self.serial += 1
         self.draft.declare(name, sized(what, element_count(shape), kind.bits, self.draft.alignment), role)
@@ -259,5 +322,10 @@ class _Program:
         return _Value(shape, kind, name, numbers)
 
 
+def _flat(values: Iterable[_Value]) -> list[_Value]:
+    """Return values with the parts of tuples in their place."""
+    return [leaf for value in values for leaf in ([value] if value.parts is None else _flat(value.parts))]
+
+
 def _buffers(values: Iterable[_Value]) -> list[str]:
-    return list(dict.fromkeys(value.buffer for value in values if value.buffer))
+    return list(dict.fromkeys(value.buffer for value in _flat(values) if value.buffer))

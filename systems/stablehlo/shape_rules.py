@@ -100,7 +100,9 @@ def computed(operation: HloOperation, given: Sequence[Array], shape: tuple[int, 
         rows = np.ones(len(shape), int)
         rows[operation.numbers("dims", "broadcast_dimensions")] = given[0].shape
         return np.broadcast_to(given[0].reshape(rows), shape)
-    function = _COMPARED[operation.text[:2]] if kind == "compare" else _OF_UNKNOWN.get(kind) or _OF_KNOWN.get(kind)
+    function = (
+        _COMPARED.get(operation.direction or "") if kind == "compare" else _OF_UNKNOWN.get(kind) or _OF_KNOWN.get(kind)
+    )
     if function is None:
         return None
 
@@ -165,10 +167,12 @@ def _concatenated(given: KnownOperands) -> list[Sizes]:
 
 
 def _dot(given: KnownOperands) -> list[Sizes]:
-    (left, right), rows = given.shapes[:2], []
-    for name in ("batching_dims", "contracting_dims"):
-        found = re.search(rf"{name} = \[([\d, ]*)\] x \[([\d, ]*)\]", given.operation.text)
-        rows.append([[int(each) for each in row.split(",")] for row in found.groups()] if found else [[], []])
+    (left, right), text, rows = given.shapes[:2], given.operation.text, []
+    for name in ("batching_dim", "contracting_dim"):
+        pretty = re.search(rf"\b{name}s = \[([\d, ]*)\] x \[([\d, ]*)\]", text)
+        generic = (re.findall(rf"{side}_{name}ensions = \[([\d, ]*)\]", text) for side in ("lhs", "rhs"))
+        sides = pretty.groups() if pretty else map("".join, generic)
+        rows.append([[int(each) for each in re.findall(r"\d+", side)] for side in sides])
     (left_batch, right_batch), (left_in, right_in) = rows
     free = [size for k, size in enumerate(left) if k not in {*left_batch, *left_in}]
     free += [size for k, size in enumerate(right) if k not in {*right_batch, *right_in}]
@@ -200,7 +204,8 @@ def _gathered(given: KnownOperands) -> list[Sizes]:
 def _padded(given: KnownOperands) -> list[Sizes]:
     said, sizes = given.operation.numbers, given.shapes[0]
     is_open = len(given.shapes) > 2
-    rows = map(given.numbers, (2, 3, 4)) if is_open else (said(name) for name in ("low", "high", "interior"))
+    names = (("low", "edge_padding_low"), ("high", "edge_padding_high"), ("interior", "interior_padding"))
+    rows = map(given.numbers, (2, 3, 4)) if is_open else (said(*each) for each in names)
     each = zip(sizes, *rows, strict=True)
     return [tuple(size + low + high + (size - 1) * inner for size, low, high, inner in each)]
 
@@ -253,7 +258,8 @@ abs add and atan2 bitcast_convert cbrt ceil cholesky clamp compare complex conve
 divide dynamic_update_slice exponential exponential_minus_one fft floor imag is_finite log log_plus_one logistic
 map maximum minimum multiply negate not optimization_barrier or popcnt power real reduce_precision remainder
 reverse round_nearest_afz round_nearest_even rsqrt scatter select select_and_scatter shift_left
-shift_right_arithmetic shift_right_logical sign sine sort sqrt subtract tan tanh triangular_solve xor
+shift_right_arithmetic shift_right_logical sign sine sort sqrt subtract tan tanh
+triangular_solve uniform_dequantize uniform_quantize xor
 """.split()  # noqa: SIM905
 RULES: Mapping[str, Rule] = {
     "dynamic_broadcast_in_dim": _said(1),

@@ -9,8 +9,8 @@ from memplan.systems.recognition import NEAR, begins_as_mlir
 
 
 def is_stablehlo(data: bytes) -> bool:
-    """Return True if the bytes begin as MLIR does, and an operation of StableHLO is near."""
-    return begins_as_mlir(data) and re.search(rb"[ \"]stablehlo\.\w", data[:NEAR]) is not None
+    """Return True if the bytes begin as MLIR does, and an operation or attribute of StableHLO, CHLO or JAX is near."""
+    return begins_as_mlir(data) and re.search(rb"\b(?:stablehlo|chlo|mhlo|jax)\.\w", data[:NEAR]) is not None
 
 
 SYSTEM = System(

@@ -1,42 +1,59 @@
-"""StableHLO as MLIR prints it: functions, their operations and regions, a line each."""
+"""StableHLO as MLIR prints it: functions, their operations and regions, in the pretty form and in the generic one."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memplan.planner.errors import FormatError, shown
+from memplan.systems.stablehlo.mlir import COMMENT, NAME, Statement, Statements, inside, marks_of, split
 
 Array = NDArray[Any]
-_TYPE = re.compile(r"tensor<((?:(?:\d{1,18}|\?)x)*)(complex<\w+>|\w+)(?:, ?[^>]*>?)?>")
-_FUNCTION = re.compile(r"func\.func (?:\w+ )?@(\"[^\"]*\"|[\w.$-]+)\(")
-_ARGUMENT = re.compile(r"(%[\w.$-]+): (tensor<[^%]*?>)(?=[ ,)])")
-_OPERATION = re.compile(r"(?:(%[\w.$-]+)(?::(\d{1,4}))? = )?\"?([a-z_]\w*(?:\.\w+)*)\"?[ (]?")
+_HEAD = re.compile(rf'(?:({NAME}(?:\s*,\s*{NAME})*)\s*=\s*)?"?([a-z_][\w$]*(?:\.[\w$]+)*)"?')
+_RESULT = re.compile(r"(%[\w$.-]+)(?::(\d+))?")
+_OF_REGIONS = re.compile(r"\s(?:reducer\s*\(|cond\b).*", re.DOTALL)
+_ARGUMENT = re.compile(r"\s*(%[\w.$-]+)\s*:\s*")
+_HEADER = re.compile(r'@("[^"]*"|[\w.$-]+)\s*\(|sym_name = ("[^"]*")')
+_ARGUMENT_NAME = re.compile(r"(%[\w.$-]+)\s*:")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _VALUE = re.compile(r"%[\w.$-]+(?:#\d+)?")
-_BITS = re.compile(r"(?:complex<)?(?:bf|f|ui|i|tf)(\d{1,3})(?:E\d\w*)?>?")
+_SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*)>", re.DOTALL)
+_BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
+_STORED = re.compile(r"!quant\.\w+<([ui]+\d+)")
+_BITS = re.compile(r"(?:complex<)?(?:bf|f|ui|si|u|i|tf)(\d{1,3})(?:E\d\w*)?>?")
 _FEW = 64
 """The most whole numbers of a constant that sizes may follow from."""
 
 
 @dataclass(frozen=True)
 class HloType:
-    """The sizes of a tensor, None where they are open, and the type of its elements."""
+    """A type: the sizes of a tensor, None where they are open, and the type of its elements; or the types of a tuple.
+
+    A token, which only orders operations, has the element `token` and no bytes.
+    """
 
     shape: tuple[int | None, ...]
     element: str
+    parts: tuple[HloType, ...] | None = None
 
     @property
     def bits(self) -> int:
         """The bits of an element, a byte for a truth value; raises FormatError."""
-        found = _BITS.fullmatch(self.element)
+        if self.element in ("token", "index", "none"):
+            return 64 if self.element == "index" else 0
+        stored = _STORED.match(self.element)
+        found = _BITS.fullmatch(stored[1] if stored else self.element)
+        if self.element.startswith("*"):
+            raise FormatError(f"types: must have a known number of dimensions, got tensor<{self.element}>")
         if found is None:
             raise FormatError(f"types: must be numbers such as f32 or i8, got {shown(self.element)}")
         return 8 if found[1] == "1" else int(found[1]) * (2 if self.element.startswith("complex") else 1)
@@ -58,6 +75,14 @@ class HloType:
 
 
 @dataclass
+class HloRegion:
+    """A region of an operation: the values that it is given, and its operations."""
+
+    arguments: list[str]
+    body: list[HloOperation]
+
+
+@dataclass
 class HloOperation:
     """An operation: its operands and results by name, attributes as text, and regions."""
 
@@ -67,7 +92,7 @@ class HloOperation:
     operands: list[str]
     results: list[str]
     types: list[HloType]
-    regions: list[list[HloOperation]] = field(default_factory=list)
+    regions: list[HloRegion] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"line {self.line} ({self.name})"
@@ -76,18 +101,24 @@ class HloOperation:
     def kind(self) -> str:
         """The operator without its dialect where that says no more; the target of a custom call."""
         name = self.callee if self.name == "stablehlo.custom_call" else self.name
-        return name.removeprefix("stablehlo.").removeprefix("func.")
+        return name.removeprefix("stablehlo.").removeprefix("mhlo.").removeprefix("func.")
 
     @property
     def callee(self) -> str:
         """The function that is called, or of which a composite is made."""
-        found = re.search(r"(?:^|decomposition = )@(\"[^\"]*\"|[\w.$-]+)", self.text)
+        found = re.search(r'(?:^\s*@|(?:decomposition|callee) = @|call_target_name = )("[^"]*"|[\w.$-]+)', self.text)
         return "" if found is None else found[1].strip('"')
+
+    @property
+    def direction(self) -> str | None:
+        """How a comparison compares, as EQ or LT; None for other operations."""
+        found = re.search(r"\b(?:EQ|NE|GE|GT|LE|LT)\b", self.text) if self.kind == "compare" else None
+        return None if found is None else found[0]
 
     def numbers(self, *names: str, default: list[int] | None = None) -> list[int]:
         """Return the whole numbers of an attribute, which has one of some names; raises FormatError without any."""
         for name in names:
-            found = re.search(rf"\b{name} = (?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
+            found = re.search(rf"\b{name}\s*=\s*(?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
             if found is not None:
                 return [int(each) for each in re.findall(r"-?\d+", found[1])]
         if default is None:
@@ -97,99 +128,186 @@ class HloOperation:
 
 @dataclass
 class HloFunction:
-    """A function: its arguments with their types, the sizes that some of them are by name, and its operations."""
+    """A function, of which is read what is asked for: files have functions that nothing calls."""
 
-    arguments: dict[str, HloType]
-    named: dict[str, str]
-    body: list[HloOperation]
+    statement: Statement
+    lines: list[int]
+
+    @cached_property
+    def name(self) -> str:
+        """The name; raises FormatError without one."""
+        header = _HEADER.search(self.statement.text)
+        if header is None:
+            raise FormatError(f"{self}: must be a function with a name, got {shown(self.statement.text[:60])}")
+        return (header[1] or header[2]).strip('"')
+
+    def __str__(self) -> str:
+        return f"line {bisect(self.lines, self.statement.at) + 1} (func)"
+
+    @property
+    def has_body(self) -> bool:
+        """True unless the function is defined elsewhere."""
+        return bool(self.statement.regions)
+
+    @cached_property
+    def body(self) -> list[HloOperation]:
+        """The operations; raises FormatError."""
+        return _region(self.statement.regions[0], self.lines).body if self.has_body else []
+
+    @cached_property
+    def arguments(self) -> dict[str, HloType]:
+        """The arguments with their types; raises FormatError."""
+        types = {}
+        for row in self._rows:
+            head = _ARGUMENT.match(row)
+            kind = None if head is None else _type(row[head.end() :])
+            if head is None or kind is None:
+                raise FormatError(f"{self}: must have tensors as arguments, got {shown(row[:60])}")
+            types[head[1]] = kind
+        return types
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The sizes that some arguments are, by the names of the arguments."""
+        rows = ((_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._rows)
+        return {head[1]: said[1] for head, said in rows if head and said}
+
+    @cached_property
+    def _rows(self) -> list[str]:
+        text, header = self.statement.text, _HEADER.search(self.statement.text)
+        if header is None or not self.has_body:
+            return []
+        label = self.statement.regions[0][0].text if self.statement.regions[0] else ""
+        if header[1]:
+            return split(inside(text, header.end() - 1))
+        return split(inside(label, label.find("("))) if label.startswith("^") and "(" in label else []
 
 
-def functions_of(data: bytes) -> dict[str, HloFunction]:
-    """Return the functions of a module by name; raises FormatError."""
-    lines = _Lines(data.decode(errors="backslashreplace").splitlines())
-    found = {}
-    for text in lines:
-        if header := _FUNCTION.match(text):
-            rows = [*_ARGUMENT.finditer(text.partition(") -> ")[0] + " ")]
-            ends = [row.start() for row in rows[1:]] + [len(text)]
-            named = {
-                row[1]: said[1]
-                for row, end in zip(rows, ends, strict=True)
-                if (said := re.search(r'jax\.global_constant = "(\w+)"', text[row.end() : end]))
-            }
-            body = lines.block()
-            found[header[1].strip('"')] = HloFunction({row[1]: _types(row[2])[0] for row in rows}, named, body)
-    if not found:
+@dataclass
+class HloModule:
+    """The functions of a file by name, and the name of its first module."""
+
+    functions: dict[str, HloFunction]
+    name: str | None = None
+
+    @property
+    def main(self) -> str:
+        """The name of the function that is planned: main, or else the first one that has a body."""
+        bodies = [name for name, each in self.functions.items() if each.has_body]
+        return "main" if "main" in bodies else bodies[0]
+
+    @property
+    def others(self) -> list[str]:
+        """The names of functions that the one that is planned does not reach, however many calls are between them."""
+        reached, waiting = {self.main}, [self.main]
+        while waiting:
+            function = self.functions[waiting.pop()]
+            called = {each for each in _called(function.body) if each in self.functions} - reached
+            reached |= called
+            waiting += called
+        return [name for name, each in self.functions.items() if name not in reached and each.has_body]
+
+
+def module_of(data: bytes) -> HloModule:
+    """Return the first module of a file with its functions; raises FormatError."""
+    text = COMMENT.sub(lambda found: found[1] or "", data.decode(errors="backslashreplace"))
+    text = text.partition("\n{-#")[0]  # the bytes of constants, at the end of a file
+    aliases = dict(re.findall(r"^(![\w.]+) = (.*)", text, re.MULTILINE))
+    text = re.sub(r"![\w.]+\b(?! =)", lambda found: aliases.get(found[0], found[0]), text) if aliases else text
+    lines = [found.start() for found in re.finditer("\n", text)]
+    module = HloModule({})
+    for statement in Statements(text).block():
+        if statement.text.startswith(("module", "builtin.module", '"builtin.module"')):
+            if module.functions:
+                break
+            said = re.search(r'module @(?:"([^"]*)"|([\w.$-]+))', statement.text)
+            module.name = said[1] or said[2] if said else None
+            inside = [each for region in statement.regions for each in region]
+        else:
+            inside = [statement]
+        for each in inside:
+            if each.text.startswith(("func.func", '"func.func"', "func ")):
+                function = HloFunction(each, lines)
+                module.functions.setdefault(function.name, function)
+    if not any(each.has_body for each in module.functions.values()):
         raise FormatError("must have a function (func.func), as jax.export's mlir_module() prints it, got none")
-    return found
+    return module
 
 
-class _Lines(Iterator[str]):
-    """The lines of a text, without locations, one after the other."""
+def _type(text: str) -> HloType | None:
+    """Return the type that a text begins with; None where it is none that memory is planned for."""
+    text = text.strip()
+    text = text[: next((mark.start() for mark in marks_of(text)), len(text))]
+    if text.startswith("tuple<"):
+        parts = [_type(each) for each in split(text[6:-1])]
+        return None if None in parts else HloType((), "tuple", tuple(each for each in parts if each is not None))
+    if (found := re.fullmatch(r"!\w+\.(?:token|future<(.*)>)", text, re.DOTALL)) is not None:
+        return HloType((), "token") if found[1] is None else _type(found[1])
+    if (found := _SHAPED.fullmatch(text)) is None:
+        return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None
+    element, *encoding = split(found[2]) or [""]
+    shape = [None if each.strip() == "?" else int(each) for each in found[1].split("x")[:-1]]
+    if (bounds := _BOUNDS.search(",".join(encoding))) is not None:  # memory is for the largest
+        most = [None if each.strip() == "?" else int(each) for each in bounds[1].split(",")]
+        shape = [bound if size is None else size for size, bound in zip(shape, most, strict=True)]
+    return HloType(tuple(shape), element)
 
-    def __init__(self, lines: list[str]) -> None:
-        self.lines, self.at = lines, 0
 
-    def __next__(self) -> str:
-        if self.at == len(self.lines):
-            raise StopIteration
-        self.at += 1
-        return self.lines[self.at - 1].strip()
+def _region(statements: list[Statement], lines: list[int]) -> HloRegion:
+    """Return a region; raises FormatError for several blocks."""
+    arguments = list[str]()
+    if statements and statements[0].text.startswith("^"):
+        arguments = _ARGUMENT_NAME.findall(statements[0].text)
+        statements = statements[1:]
+    return HloRegion(arguments, [_operation(each, lines) for each in statements])
 
-    def block(self) -> list[HloOperation]:
-        """Return the operations up to the brace that ends the block that is open; it is the line before the next."""
-        body: list[HloOperation] = []
-        for text in self:
-            if text.startswith("}"):
-                return body
-            if text.startswith("^") or not text:
-                continue
-            if text.startswith(("reducer", "cond {")):
-                body[-1].regions.append(self.block())
-                while self.lines[self.at - 1].strip().startswith("} do {"):
-                    body[-1].regions.append(self.block())
-                continue
-            body.append(self._operation(text))
-        raise FormatError("must have a brace for each that is open, got an end")
 
-    def _operation(self, text: str) -> HloOperation:
-        line, regions = self.at, list[list[HloOperation]]()
-        text = _unlocated(text)
-        if text.endswith("({"):
-            regions.append(self.block())
-            while (end := self.lines[self.at - 1].strip()).startswith("}, {"):
-                regions.append(self.block())
-            text = text[:-2] + _unlocated(end).removeprefix("})")
-        head = _OPERATION.match(text)
-        if head is None:
-            raise FormatError(f"line {line}: must be an operation of StableHLO, got {shown(text[:60])}")
-        said, _, kind = text[head.end() :].rpartition(" : ")
-        given = _types(kind.rpartition("->")[2])
-        count = 0 if head[1] is None else int(head[2] or 1)
-        if len(given) < count:
-            raise FormatError(f"line {line} ({head[3]}): must have tensors as results, got {shown(kind[-60:])}")
-        results = [head[1]] if count == 1 else [f"{head[1]}#{k}" for k in range(count)]
-        operands = [] if head[3].endswith("constant") else _VALUE.findall(_STRING.sub("", said))
-        return HloOperation(head[3], line, said, operands, results, given[-count:] if count else [], regions)
+def _operation(statement: Statement, lines: list[int]) -> HloOperation:
+    """Return the operation that a statement says."""
+    line, head = bisect(lines, statement.at) + 1, _HEAD.match(statement.text)
+    if head is None:
+        raise FormatError(f"line {line}: must be an operation of StableHLO, got {shown(statement.text[:60])}")
+    name, text = head[2], _OF_REGIONS.sub("", statement.text[head.end() :])
+    marks = list(marks_of(text))
+    end = next((mark.start() for mark in marks if mark[0].endswith("loc")), len(text))
+    colon = next((mark for mark in reversed(marks) if mark[0].endswith(":") and mark.start() < end), None)
+    said, kind = (text[:end], "") if colon is None else (text[: colon.start()], text[colon.end() : end])
+    results = list[str]()
+    for row in _RESULT.finditer(head[1] or ""):
+        results += [row[1]] if row[2] is None else [f"{row[1]}#{k}" for k in range(int(row[2]))]
+    regions = [_region(each, lines) for each in statement.regions]
+    operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", said))
+    if name.endswith(".while") and not regions[0].arguments:  # printed as pairs of arguments and what they are at first
+        for region in regions:
+            region.arguments = operands[::2]
+        operands = operands[1::2]
+    types = _types(kind) if results else []
+    if len(types) < len(results):
+        raise FormatError(f"line {line} ({name}): must have tensors as results, got {shown(kind.strip()[-60:])}")
+    return HloOperation(name, line, said, operands, results, types[len(types) - len(results) :], regions)
+
+
+def _types(text: str) -> list[HloType]:
+    """Return the types of results that a signature tells; without an arrow, those of all operands and results."""
+    arrows = [mark.end() for mark in marks_of(text) if mark[0] == "->"]
+    text = text[arrows[-1] if arrows else 0 :].strip()
+    rows = split(inside(text, 0) if text.startswith("(") else text)
+    return [each for each in map(_type, rows) if each is not None]
+
+
+def _called(body: list[HloOperation]) -> Iterator[str]:
+    """Yield the functions that operations name, those in regions included."""
+    for operation in body:
+        yield from (each.strip('"') for each in re.findall(r'@("[^"]*"|[\w.$-]+)', operation.text))
+        for region in operation.regions:
+            yield from _called(region.body)
 
 
 def constant(operation: HloOperation) -> Array | None:
     """Return the few whole numbers of a constant; None for others."""
     kind = operation.types[0]
-    found = re.match(r"dense<([-\d, \[\]truefalse]*)>", operation.text)
+    found = re.search(r"dense<([-\d, \s\[\]truefalse]*)>", operation.text)
     if not kind.has_few_numbers or found is None:
         return None
     values = np.array(json.loads(found[1] or "[]"), object)
     return np.broadcast_to(values, kind.sizes) if values.shape == () else values.reshape(kind.sizes)
-
-
-def _types(text: str) -> list[HloType]:
-    return [
-        HloType(tuple(None if each == "?" else int(each) for each in row[1].split("x")[:-1]), row[2])
-        for row in _TYPE.finditer(text)
-    ]
-
-
-def _unlocated(text: str) -> str:
-    at = text.rfind(" loc(")
-    return text if at < 0 or not text.endswith(")") else text[:at]

@@ -9,7 +9,6 @@ Source: torch 2.13, torch/_export/serde/schema.py (8.17); docs.pytorch.org, PT2 
 from __future__ import annotations
 
 import io
-import shlex
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
@@ -20,7 +19,7 @@ from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import bits_of
 from memplan.planner.symbols.space import SymbolRange
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported, ModelOptions, OpenSizesError
 from memplan.systems.torch.fx import read_graph
 from memplan.systems.torch.sizes import names_in, size_of
 
@@ -234,9 +233,8 @@ def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
         known = ", ".join(sorted(found)[:MAX_SHOWN]) or "none"
         raise OptionError(f"dim: must be a dimension that the program names ({known}), got {shown(unknown[0])}")
     if missing := sorted(found.difference(dims))[:MAX_SHOWN]:
-        flags = " ".join(f"--dim {shlex.quote(f'{name}=1')}" for name in missing)
         got = ", ".join(f"dimension {shown(name)}" for name in missing)
-        raise FormatError(f"inputs: must have sizes, got {got} open; give them, for example: {flags}")
+        raise OpenSizesError(f"inputs: must have sizes, got {got} open", dict.fromkeys(missing, 1))
 
 
 def _object(row: Any, name: str) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.operations import DeclaredBuffer
-from memplan.systems.imported import sized
+from memplan.systems.imported import OpenSizesError, sized
 
 _MOST_DIMENSIONS = 100
 _LONGEST_SIZE, _DEEPEST = 200, 50
@@ -47,8 +47,7 @@ class Dims:
         if isinstance(name, str):
             self.named.add(name)
             if name not in self.given:
-                given = shown(f"{name}=1")
-                raise FormatError(f"{line(found)}: must have a size, got {shown(name)}; give it: --dim {given}")
+                raise OpenSizesError(f"{line(found)}: must have a size, got {shown(name)}", {name: 1})
             return self.given[name]
         return self._checked(name, found)
 

@@ -86,10 +86,10 @@ REFUSED = {
     "dynamic.mlir": "line 2: must have a constant as its size, as that must be known before the program",
     "backwards.mlir": "line 2: must end at its first step (2) or later, got 1",
     "without_packs.mlir": "must be a file that is read here, got MLIR whose memory is not packed yet",
-    "attention.stablehlo.mlir": 'arg0.0: must have a size, got "b"; give it: --dim "b=1"',
-    "convolution.stablehlo.mlir": 'arg0.0: must have a size, got "b"; give it: --dim "b=1"',
-    "recurrent.stablehlo.mlir": 'arg0.0: must have a size, got "t"; give it: --dim "t=1"',
-    "open.relax": 'line 5: must have a size, got "n"; give it: --dim "n=1"',
+    "attention.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "b", "n"; give them, for example: --dim b=1 --dim n=1',
+    "convolution.stablehlo.mlir": 'arg0.0, arg0.1, arg0.2: must have sizes, got "b", "h", "w"; give them',
+    "recurrent.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "t", "b"; give them, for example: --dim t=1 --dim b=1',
+    "open.relax": 'line 5: must have a size, got "n"; give it, for example: --dim n=1',
     "unannotated.relax": "line 6: must say which tensor it returns, as TVM prints it (mod.script()), got",
     "branch.relax": "line 6: must be a binding, a call or the return, as branches are not read (plan each",
     "two_modules.relax": 'must have one module (keep the one to be planned), got ["Module (line 3)",',
@@ -142,7 +142,7 @@ def test_models_of_onnx_are_read_or_refused_alike() -> None:
     for data, sentence in {
         model(
             relu, [value("x", ("batch",))], [y]
-        ): 'inputs: must have sizes, got dimension "batch" open; give them, for example: --dim batch=1',
+        ): 'inputs: must have sizes, got dimension "batch" open; give it, for example: --dim batch=1',
         model([node("Relu", "z", "y")], [x], [y]): 'node[0] (Relu): must read what was written before, got "z"',
         b"\x08\x08\x12\x00": "with a graph, got no",
     }.items():

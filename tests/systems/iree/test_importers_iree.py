@@ -107,11 +107,7 @@ def test_packs_of_other_passes_are_not_read_again() -> None:
         (b"[1, 2] = %c100", b"[1, 2] = %arg7", 'line 6: must have a constant as its size, .* got "%arg7"'),
         (b"[1, 2] =", b"[1, 2)", r"line 6: must be a slice \[first, last\] = %size"),
         (b"slices({", b"parts({", "line 4: must have slices"),
-        (
-            b" = stream.resource.pack",
-            b" - stream.resource.pack",
-            "must have a stream.resource.pack of slices, got none",
-        ),
+        (b" = stream.resource.pack", b" - stream.resource.pack", "must be StableHLO, or have a stream.resource.pack"),
         (b"constant 100 :", b"constant -100 :", "slice 1 of pack 0: must be 0 to .* bytes, got -100"),
     ],
 )

@@ -151,7 +151,7 @@ def test_shapes_that_the_model_computes_are_found() -> None:
 def test_a_named_dimension_is_given_its_size() -> None:
     data = model([node("Neg", "x", "y")], [value("x", ("batch", 4))], [value("y", ("batch", 4))])
     assert rows(imported(data, dims={"batch": 8}))["y"][1] == 128
-    sentence = 'inputs: must have sizes, got dimension "batch" open; give them, for example: --dim batch=1'
+    sentence = 'inputs: must have sizes, got dimension "batch" open; give it, for example: --dim batch=1'
     with pytest.raises(FormatError) as error:
         imported(data)
     assert str(error.value) == sentence
@@ -311,7 +311,7 @@ LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (-4,))], [Y]),
-            'inputs: must have sizes, got a size of "x" open; give them, for example: --shape x=1',
+            'inputs: must have sizes, got a size of "x" open; give it, for example: --shape x=1',
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (2**40, 2**40))], [value("y", None)]),

@@ -91,7 +91,9 @@ def test_sizes_without_names_are_called_by_their_argument_and_place() -> None:
     )
     assert read_symbolic(data, "f.mlir", {}).symbols == {"arg0_0": SymbolRange()}
     assert sizes(data, **{"arg0.0": 10}) == {"arg0": 320, "tanh.1": 320, "sort.2": 320}
-    with pytest.raises(FormatError, match=r'arg0.0: must have a size, got "arg0.0"; give it: --dim "arg0.0=1"'):
+    with pytest.raises(
+        FormatError, match=r'arg0.0: must have a size, got "arg0.0"; give it, for example: --dim arg0.0=1'
+    ):
         sizes(data)
     with pytest.raises(OptionError, match=r"dim: must be a dimension that the program names \(arg0.0\), got"):
         sizes(data, n=4)
@@ -105,7 +107,7 @@ def test_sizes_without_names_are_called_by_their_argument_and_place() -> None:
          "line 4 (stablehlo.dynamic_reshape): must have sizes that follow from those of arguments"),
         ("%0 = call @gone(%arg0) : (tensor<?x8xf32>) -> tensor<?x8xf32>", "must call a function of the module"),
         ("%0 = stablehlo.tanh %arg0 : !tuple", "line 4 (stablehlo.tanh): must have tensors as results"),
-        ("?", "line 4: must be an operation of StableHLO"),
+        ("%0 = ?", "line 4: must be an operation of StableHLO"),
     ],
 )  # fmt: skip
 def test_what_no_rule_says_is_refused_with_its_line_and_operator(line: str, sentence: str) -> None:
@@ -118,3 +120,95 @@ def test_what_no_rule_says_is_refused_with_its_line_and_operator(line: str, sent
 def test_an_operator_without_a_rule_needs_none_where_its_result_has_known_sizes() -> None:
     data = program("%0 = stablehlo.mystery %arg0 : (tensor<?x8xf32>) -> tensor<4xf64>", "return %0 : tensor<4xf64>")
     assert sizes(data, **{"arg0.0": 4})["mystery.1"] == 64
+
+
+_F8, _I8 = "tensor<8xf32>", "tensor<8xi8>"
+_QUANTISED = "tensor<8x!quant.uniform<i8:f32, 0.5:-128>>"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            f"func.func @main() -> {_F8} {{\n %0 = stablehlo.iota dim = 0 : {_F8}\n return %0 : {_F8}\n}}",
+            {"iota.0": 64}, id="no arguments, no module",
+        ),
+        pytest.param(
+            f"func.func @f(%a : {_F8}) {{\n stablehlo.custom_call @check(%a) : ({_F8}) -> ()\n func.return\n}}",
+            {"a": 64}, id="no results",
+        ),
+        pytest.param(
+            f"func.func @main(%a: {_F8}) -> {_F8} {{ // as it was\n // a line of its own\n"
+            f" %0 = stablehlo.tanh %a : {_F8} // behind\n return %0 : {_F8}\n}}",
+            {"a": 64, "tanh.1": 64}, id="comments",
+        ),
+        pytest.param(
+            f"func.func @main(%a: {_F8}) -> {_QUANTISED} {{\n"
+            f" %0 = stablehlo.uniform_quantize %a : ({_F8}) -> {_QUANTISED}\n return %0 : {_QUANTISED}\n}}",
+            {"a": 64, "uniform_quantize.1": 64}, id="quantised types",
+        ),
+        pytest.param(
+            "func.func @main(%a: tensor<2x2xf32>) -> tensor<2x2xf32> {\n"
+            " %0 = stablehlo.constant dense<[[1.0, 2.0],\n                            [3.0, 4.0]]> : tensor<2x2xf32>\n"
+            " %1 = stablehlo.add %a,\n   %0\n   : tensor<2x2xf32>\n return %1 : tensor<2x2xf32>\n}",
+            {"a": 64, "add.1": 64}, id="constants and operations over several lines",
+        ),
+        pytest.param(
+            f"func.func @main(%p: tensor<i1>, %a: {_F8}) -> {_F8} {{\n"
+            f' %r, %s = "stablehlo.if"(%p) ({{\n  %0 = stablehlo.tanh %a : {_F8}\n'
+            f"  stablehlo.return %0, %a : {_F8}, {_F8}\n }}, {{\n  stablehlo.return %a, %a : {_F8}, {_F8}\n"
+            f" }}) : (tensor<i1>) -> ({_F8}, {_F8})\n return %r : {_F8}\n}}",
+            {"p": 64, "a": 64, "case.3": 64, "case.4": 64}, id="if with regions and two names",
+        ),
+        pytest.param(
+            f"func.func @main(%a: {_F8}) -> {_F8} {{\n"
+            f' %0 = stablehlo.composite "b.c" %a {{\n  decomposition = @b.c.impl\n }} : ({_F8}) -> {_F8}\n'
+            f" return %0 : {_F8}\n}}\nfunc.func private @b.c.impl(%x: {_F8}) -> {_F8} {{\n"
+            f" %0 = stablehlo.exponential %x : {_F8}\n return %0 : {_F8}\n}}",
+            {"a": 64, "exponential.1": 64}, id="composites with dots",
+        ),
+        pytest.param(
+            f'"builtin.module"() ({{\n "func.func"() <{{function_type = ({_F8}) -> {_F8}, sym_name = "main"}}> ({{\n'
+            f'  ^bb0(%a: {_F8}):\n  %0 = "stablehlo.while"(%a) ({{\n   ^bb0(%x: {_F8}):\n'
+            f'    %1 = "stablehlo.constant"() <{{value = dense<true> : tensor<i1>}}> : () -> tensor<i1>\n'
+            f'    "stablehlo.return"(%1) : (tensor<i1>) -> ()\n  }}, {{\n   ^bb0(%y: {_F8}):\n'
+            f'    %2 = "stablehlo.tanh"(%y) : ({_F8}) -> {_F8}\n    "stablehlo.return"(%2) : ({_F8}) -> ()\n'
+            f'  }}) : ({_F8}) -> {_F8}\n  "func.return"(%0) : ({_F8}) -> ()\n }}) : () -> ()\n}}) : () -> ()',
+            {"a": 64, "while.1": 64, "tanh.2": 64}, id="the generic form",
+        ),
+        pytest.param(
+            f"func.func @main(%t: !stablehlo.token, %a: {_F8}) -> !stablehlo.token {{\n"
+            f" %0 = stablehlo.tuple %a, %a : tuple<{_F8}, {_F8}>\n"
+            f" %1 = stablehlo.get_tuple_element %0[1] : (tuple<{_F8}, {_F8}>) -> {_F8}\n"
+            f' %2:2 = "stablehlo.infeed"(%t) : (!stablehlo.token) -> ({_I8}, !stablehlo.token)\n'
+            f" %3 = stablehlo.negate %1 : {_F8}\n return %2#1 : !stablehlo.token\n}}",
+            {"a": 64, "infeed.1": 64, "negate.2": 64}, id="tokens and tuples",
+        ),
+        pytest.param(
+            "!t = tensor<?x4xf32, #stablehlo.bounds<8, ?>>\nfunc.func @main(%a: !t) -> !t {\n"
+            " %0 = stablehlo.abs %a : !t\n return %0 : !t\n}",
+            {"a": 128, "abs.1": 128}, id="bounds, named types",
+        ),
+    ],
+)  # fmt: skip
+def test_what_files_of_openxla_have_is_read(text: str, expected: dict[str, int]) -> None:
+    assert detect(text.encode(), "f.mlir") == "stablehlo"
+    assert sizes(text.encode()) == expected
+
+
+def test_open_sizes_are_asked_for_at_once_and_with_numbers_that_are_arguments() -> None:
+    text = b"""func.func @main(%n: tensor<i32>, %a: tensor<?x?xf32>) -> tensor<?xf32> {
+ // stablehlo
+ %0 = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+ %1 = stablehlo.dynamic_iota %0, dim = 0 : (tensor<1xi32>) -> tensor<?xf32>
+ return %1 : tensor<?xf32>
+}"""
+    with pytest.raises(FormatError, match=r"a.0, a.1: must have sizes.*--dim a.0=1 --dim a.1=1 --dim n=1$"):
+        sizes(text)
+    assert sizes(text, **{"a.0": 2, "a.1": 3, "n": 100})["dynamic_iota.3"] == 448
+
+
+def test_functions_that_are_not_planned_are_named() -> None:
+    text = "\n".join(f"func.func @f{k}(%a: {_F8}) -> {_F8} {{\n return %a : {_F8}\n}}" for k in range(2))
+    (warning,) = read_model(text.encode() + b"// stablehlo.x", "f.mlir").warnings
+    assert "the plan is that of @f0, which does not call @f1" in warning.message

@@ -62,7 +62,7 @@ def test_a_program_in_a_file_is_read_without_torch() -> None:
 
 
 def test_sizes_are_given_by_the_names_of_their_symbols() -> None:
-    with pytest.raises(FormatError, match=r'dimension "s77" open; give them, for example: --dim s77=1$'):
+    with pytest.raises(FormatError, match=r'dimension "s77" open; give it, for example: --dim s77=1$'):
         read_model(DATA, "exported.pt2")
     with pytest.raises(OptionError, match=r'dim: must be a dimension that the program names \(s77\), got "n"'):
         read_model(DATA, "exported.pt2", ModelOptions(dims={"n": 2}))

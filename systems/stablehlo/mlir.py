@@ -1,0 +1,109 @@
+"""MLIR as text, cut into statements: each with its regions, and what is between its brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memplan.planner.errors import FormatError
+
+COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"|\b(?:dense|dense_resource)<[^">]*(?:"[^"]*"[^">]*)*>|->|(?P<open>[(\[{<])|(?P<close>[)\]}>])'
+    r"|(?P<line>\n\s*)"
+)
+NAME = r"%[\w$.-]+(?::\d{1,4})?"
+_START = re.compile(
+    rf'{NAME}(?:\s*,\s*{NAME})*\s*=|"[\w.$]+"\s*\(|\^|[a-z_]\w*(?:\.\w+)+(?=[\s({{<@])|[#!][\w.]+ ='
+    r"|(?:return|call|module|func|constant)\b"
+)
+"""What a statement begins with; a line that begins with anything else goes on with the one before."""
+_REGION = re.compile(
+    rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+[%@:"(]|'
+    r"(?:[a-z_]\w*\.)?(?:return|func|call|module)\b(?!\s*=))"
+)
+_MARK = re.compile(rf"(?P<mark>,|\s*:(?=\s)|\sloc(?=\())|{_TOKEN.pattern}|(?P<space>\s)")
+_DEEPEST = 200
+
+
+@dataclass
+class Statement:
+    """A statement: its text without regions, where it begins, and its regions as statements of their own."""
+
+    text: str
+    at: int
+    regions: list[list[Statement]]
+
+
+class Statements:
+    """Cuts a text into statements: each ends at a line that begins another one, or at the brace of its block."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.tokens, self.depth = text, _TOKEN.finditer(text), 0
+        self.at = 0
+
+    def block(self, ending: str = "") -> list[Statement]:
+        """Return the statements up to the brace that ends the block that is open, or to the end of the text."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise FormatError(f"regions: must be at most {_DEEPEST} deep, got more")
+        text, found = self.text, list[Statement]()
+        pieces, regions, depth, start = list[str](), list[list[Statement]](), 0, self.at
+        for token in self.tokens:
+            if token["open"]:
+                if token["open"] == "{" and _REGION.match(text, token.end()):
+                    pieces.append(text[self.at : token.start()])
+                    self.at = token.end()
+                    regions.append(self.block("}"))
+                else:
+                    depth += 1
+            elif token["close"] and depth:
+                depth -= 1
+            elif token["close"] or (token["line"] and not depth and _START.match(text, token.end())):
+                pieces.append(text[self.at : token.start()])
+                said = "".join(pieces)
+                if said.strip() or regions:
+                    found.append(Statement(said.strip(), start + len(said) - len(said.lstrip()), regions))
+                self.at = start = token.end()
+                pieces, regions = [], []
+                if token["close"]:
+                    if token["close"] != ending:
+                        line = text.count("\n", 0, token.start()) + 1
+                        raise FormatError(f"line {line}: must have an opening bracket for each, got {token[0]}")
+                    self.depth -= 1
+                    return found
+        if ending:
+            raise FormatError("must have a brace for each that is open, got an end")
+        if said := "".join([*pieces, text[self.at :]]).strip():
+            found.append(Statement(said, start, regions))
+        return found
+
+
+def marks_of(text: str, at: int = 0) -> Iterator[re.Match[str]]:
+    """Yield commas, colons, arrows and spaces that are in no bracket, up to one that closes."""
+    depth = 0
+    for token in _MARK.finditer(text, at):
+        depth += bool(token["open"]) - bool(token["close"])
+        if depth < 0:
+            return
+        if not depth and (token["mark"] or token["space"] or token["line"] or token[0] == "->"):
+            yield token
+
+
+def inside(text: str, at: int) -> str:
+    """Return what is in the bracket that opens at a place."""
+    depth = 0
+    for token in _TOKEN.finditer(text, at):
+        depth += bool(token["open"]) - bool(token["close"])
+        if not depth:
+            return text[at + 1 : token.start()]
+    return text[at + 1 :]
+
+
+def split(text: str) -> list[str]:
+    """Return what is between commas."""
+    places = [-1, *(mark.start() for mark in marks_of(text) if mark[0] == ","), len(text)]
+    parts = [text[low + 1 : high].strip() for low, high in pairwise(places)]
+    return parts if parts != [""] else []
