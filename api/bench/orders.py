@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from memplan.capabilities.order.kernels import GROUP as ORDER
+from memplan.capabilities.order.core import LIBRARY
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.errors import InputError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.kernels.kernel import load_kernels
 
 
 def load() -> None:
     """Load what our own search needs, before it is measured."""
-    load_kernels(ORDER)
+    _ = LIBRARY.loaded
 
 
 def _ours(graph: OperationGraph, time_limit_s: float) -> dict[str, Any]:

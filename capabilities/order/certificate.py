@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from memplan.capabilities.order.answer import BoundCertificate, CutWitness, OrderAnswer, StateWitness
-from memplan.capabilities.order.kernels.closure import CUT, close_cheaply
+from memplan.capabilities.order.core.closure import CUT, close_cheaply
 from memplan.capabilities.order.search.cuts import ENDLESS, FlowArcs
 from memplan.capabilities.order.search.searched import SearchTooLargeError, search_lines
 from memplan.checkers import order as checker
 from memplan.planner.operations.graph import OperationGraph, write_graph
-from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.meanwhile import polled
 
 FORMAT = "memplan-order/1"

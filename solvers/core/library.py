@@ -12,6 +12,7 @@ from memplan.solvers.core.build import HERE, library_of
 from memplan.solvers.core.tables import Reference
 
 REMEDY = "python -m memplan.solvers.core.build"
+_NO_MEMORY = -(2**63)  # kNoMemory of scratch.hpp
 
 
 class Library:
@@ -37,6 +38,7 @@ class Library:
         """Return a function of so many tables, which fills some of their arrays and returns a number.
 
         It runs without the GIL, and must be given the tables that it is declared with, as what it reads is not checked.
+        It raises MemoryError where there is none for what it makes itself.
         """
         called: list[Callable[..., int]] = []
 
@@ -46,6 +48,8 @@ class Library:
                 function.argtypes, function.restype = [c_void_p] * tables, c_int64
                 called.append(function)
             result: int = called[0](*[table.address for table in given])
+            if result == _NO_MEMORY:
+                raise MemoryError(f"{name}: there is no memory for what it counts")
             return result
 
         return call

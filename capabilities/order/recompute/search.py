@@ -14,7 +14,7 @@ import numpy as np
 
 from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.search.allowance import Allowance
-from memplan.solvers.kernels.tables import Flags
+from memplan.solvers.core.tables import Flags
 
 _BATCH = 24
 """So many changes are tried at once."""

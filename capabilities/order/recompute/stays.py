@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memplan.capabilities.order.kernels.replay import Program, Replay, replay_drops
+from memplan.capabilities.order.core.replay import Program, Replay, replay_drops
 from memplan.capabilities.order.search.parts import rows_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.tables import Flags
+from memplan.solvers.core.tables import Flags, Reference
 
 _MOST_COST = 2**60
 _FEW = 2
@@ -73,12 +72,7 @@ class Stays:
                 stay_first=first,
             )
         )
-        self._scratch = (
-            np.zeros(_STEPS * self.n + 100, dtype=np.int64),
-            np.zeros(_STEPS * self.n + 101, dtype=np.int64),
-            np.zeros((len(used), 4), dtype=np.int64),
-            np.zeros((self.n + 1, 2), dtype=np.int64),
-        )
+        self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
     def _may_run_again_until(self, at: dict[int, int]) -> I64:
         """Return, for each place in the order, that of the first operation behind which it must not run; 0: none.
@@ -119,7 +113,6 @@ class Stays:
         Where time runs out among many, the peaks of the rest are -1.
         """
         first, rows = rows_of(changes)
-        run, delta, tensor, wanted = self._scratch
         table = Replay(
             budget=budget,
             is_dropped=is_dropped,
@@ -128,10 +121,7 @@ class Stays:
             peak=np.full(len(changes), -1, dtype=np.int64),
             cost=np.zeros(len(changes), dtype=np.int64),
             excess=np.zeros(len(changes)),
-            run=run,
-            delta=delta,
-            tensor=tensor,
-            wanted=wanted,
+            run=self._run,
             # A single replay ends soon, and its answer is needed even where the time is over.
             flag=self._flag if len(changes) > _FEW else _NO_FLAG,
             answer=np.zeros(2, dtype=np.int64),

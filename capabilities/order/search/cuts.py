@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from memplan.capabilities.order.kernels.closure import CUT, Network, close_cheaply
+from memplan.capabilities.order.core.closure import CUT, Network, close_cheaply
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart, rows_of
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.core.tables import Reference
 
 ENDLESS = 2**62
 _MOST_CHOICES = 3
@@ -60,9 +60,6 @@ class FlowArcs:
             price=price,
             is_open=is_open,
             level=np.zeros(len(is_open), dtype=np.int64),
-            arc=np.zeros(len(is_open), dtype=np.int64),
-            queue=np.zeros(len(is_open), dtype=np.int64),
-            path=np.zeros(len(is_open), dtype=np.int64),
             flag=flag,
         )
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memplan.capabilities.order.kernels.nearness import FOLLOWED, Follow, follow_order
+from memplan.capabilities.order.core.nearness import FOLLOWED, Follow, follow_order
 from memplan.capabilities.order.search.macros import single_macros
 from memplan.capabilities.order.search.parts import OrderPart, part_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import moves_of
-from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.core.tables import Reference
 
 _WORK = 30_000_000
 """The most operations that may be run to find an order nearby."""
@@ -43,23 +43,16 @@ def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) 
 def _followed(
     part: OrderPart, order: tuple[int, ...], budget: int, is_forward: bool, flag: I64
 ) -> tuple[int, ...] | None:
-    n = len(order)
-    known = np.array([n, *(order if is_forward else order[::-1]), n], dtype=np.int64)
-    after, before = np.zeros(n + 1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
-    after[known[:-1]], before[known[1:]] = known[1:], known[:-1]
-    near = np.arange(n) if is_forward else np.arange(n)[::-1].copy()
+    n, towards = len(order), 1 if is_forward else -1
     query = Follow(
+        live=part.first_live(is_forward),
         budget=budget,
-        after=after,
-        before=before,
-        rank=near,
-        at=near,
-        block=np.full(n, -1, dtype=np.int64),
-        work=np.array([_WORK], dtype=np.int64),
+        work=_WORK,
+        order=np.array(order[::towards], dtype=np.int64),
+        near=np.arange(n)[::towards].copy(),
+        followed=np.zeros(n, dtype=np.int64),
         flag=flag,
     )
-    prefix = part.prefix(is_forward)
-    if follow_order(part.moves(is_forward), Reference(prefix), Reference(query)) != FOLLOWED:
+    if follow_order(part.moves(is_forward), Reference(query)) != FOLLOWED:
         return None
-    found = prefix.log[:n] if is_forward else prefix.log[:n][::-1]
-    return tuple(found.tolist())
+    return tuple(query.followed[::towards].tolist())

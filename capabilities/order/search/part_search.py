@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memplan.capabilities.order.kernels.depth_first import BY_HILL, BY_VALLEY
+from memplan.capabilities.order.core.search import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.allowance import Allowance
 from memplan.capabilities.order.search.cuts import Cut, Cuts
 from memplan.capabilities.order.search.macros import MacroGraph

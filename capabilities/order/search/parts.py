@@ -9,11 +9,10 @@ from itertools import chain
 
 import numpy as np
 
-from memplan.capabilities.order.kernels.moves import Moves, Prefix
-from memplan.capabilities.order.kernels.segments import DEEPEST, SEGMENT_COLUMNS
+from memplan.capabilities.order.core.moves import Moves
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.core.tables import Reference
 
 _CODE_SEED = 20261121
 
@@ -36,6 +35,10 @@ class OrderPart:
     def moves(self, is_forward: bool) -> Reference[Moves]:
         """Return the macros in one direction."""
         return self.forward if is_forward else self.backward
+
+    def first_live(self, is_forward: bool) -> int:
+        """Return the bytes alive before the first macro in one direction."""
+        return self.start if is_forward else self.end
 
     def peaks(self, order: Sequence[int]) -> list[tuple[int, int, int]]:
         """Return (macro, step, bytes alive meanwhile) for each step of an order of the part's own numbers."""
@@ -95,29 +98,6 @@ class OrderPart:
     def peak(self, order: Sequence[int]) -> int:
         """Return the peak of an order of the part's own numbers."""
         return max((bytes_ for _, _, bytes_ in self.peaks(order)), default=self.start)
-
-    def prefix(self, is_forward: bool) -> Prefix:
-        """Return the state before any macro has run in a direction."""
-        moves = self.moves(is_forward).table
-        n, n_tensors = len(self.members), len(moves.size)
-        waits = np.diff(moves.before_first)
-        first = np.flatnonzero(waits == 0)
-        ready, spot = np.zeros(n + 1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
-        ready[: len(first)] = first
-        spot[first] = np.arange(len(first))
-        number = np.zeros(7, dtype=np.int64)
-        number[:4] = self.start if is_forward else self.end, len(first), 0, 2**62
-        return Prefix(
-            left=np.diff(moves.reader_first) if is_forward else np.zeros(n_tensors, dtype=np.int64),
-            waits=waits,
-            ready=ready,
-            spot=spot,
-            log=np.zeros(n + 1, dtype=np.int64),
-            number=number,
-            key=np.ones(2, dtype=np.int64),
-            group_key=np.zeros((n, 2), dtype=np.int64),
-            segment=np.zeros((DEEPEST + 2, SEGMENT_COLUMNS), dtype=np.int64),
-        )
 
 
 def rows_of(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:

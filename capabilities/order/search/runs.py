@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.capabilities.order.kernels.depth_first import EXHAUSTED, FOUND, FULL, Budget, search_order
-from memplan.capabilities.order.kernels.moves import REFUSED
+from memplan.capabilities.order.core.search import EXHAUSTED, FOUND, Budget, search_order
 from memplan.capabilities.order.search.parts import OrderPart
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.core.tables import Reference
 
 
 @dataclass(frozen=True)
@@ -34,34 +33,23 @@ class OrderOutcome:
 def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0) -> OrderOutcome:
     """Search for an order within a budget, depth first, through at most `node_limit` states."""
     n = len(part.members)
-    # At most half full, so that open addressing finds a free row soon.
-    seen = np.zeros((1 << (2 * node_limit + 16).bit_length(), 2), dtype=np.int64)
-    room = 16 * n + 1000
-    while True:
-        prefix = part.prefix(way.is_forward)
-        query = Budget(
-            budget=budget,
-            depth=way.depth,
-            rule=way.rule,
-            seed=seed,
-            node_limit=node_limit,
-            seen=seen,
-            option=np.zeros(room, dtype=np.int64),
-            worth=np.zeros(n + 1),
-            node=np.zeros((n + 2, 2), dtype=np.int64),
-            flag=flag,
-            answer=np.zeros(1, dtype=np.int64),
-        )
-        outcome = search_order(part.moves(way.is_forward), Reference(prefix), Reference(query))
-        if outcome != FULL:
-            break
-        # The options of all open nodes did not fit; what was seen was seen within budgets of the shorter search.
-        room *= 4
-        seen[:] = 0
-    work = (int(query.answer[0]) + 1) * (n + 8)
+    query = Budget(
+        live=part.first_live(way.is_forward),
+        budget=budget,
+        depth=way.depth,
+        rule=way.rule,
+        seed=seed,
+        node_limit=node_limit,
+        order=np.zeros(n, dtype=np.int64),
+        answer=np.zeros(2, dtype=np.int64),
+        flag=flag,
+    )
+    outcome = search_order(part.moves(way.is_forward), Reference(query))
+    nodes, refused = query.answer.tolist()
+    work = (nodes + 1) * (n + 8)
     if outcome == FOUND:
-        return OrderOutcome(_in_time(prefix.log[:n], way.is_forward), None, work)
-    return OrderOutcome(None, int(prefix.number[REFUSED]) if outcome == EXHAUSTED else None, work)
+        return OrderOutcome(_in_time(query.order, way.is_forward), None, work)
+    return OrderOutcome(None, refused if outcome == EXHAUSTED else None, work)
 
 
 def _in_time(order: I64, is_forward: bool) -> list[int]:

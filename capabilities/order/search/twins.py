@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 import numpy as np
 
 from memplan.capabilities.order.search.parts import OrderPart
-from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.core.tables import Reference
 
 _Facts = tuple[Hashable, ...]
 

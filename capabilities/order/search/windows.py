@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.capabilities.order.kernels.depth_first import BY_HILL, BY_VALLEY
+from memplan.capabilities.order.core.search import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.allowance import Allowance
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart, part_of

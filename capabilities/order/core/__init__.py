@@ -1,0 +1,7 @@
+"""Compiled searches of orders of operations."""
+
+from pathlib import Path
+
+from memplan.solvers.core.library import Library
+
+LIBRARY = Library(Path(__file__).parent)
