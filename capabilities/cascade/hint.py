@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
-from memplan.capabilities.cascade.kernels import GROUP
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
-from memplan.solvers.kernels import built
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import detect
 
@@ -17,13 +15,10 @@ LIMIT_S = 5.0
 def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> str | None:
     """Return the sentence that tells the cascade with the fewest multiplications that fits, a verified plan.
 
-    None where the file is no model, its problem has several memories or one without a size, none is found in time, or
-    the kernels for it would run as Python.
+    None where the file is no model, its problem has several memories or one without a size, or none is found in time.
     """
     size = problem.pools[0].size if len(problem.pools) == 1 else None
     if size is None or detect(reader.data, reader.name) is None:
-        return None
-    if built.find(GROUP) is None:
         return None
     alignment = int(problem.buffers.alignment.max(initial=1))
     try:

@@ -18,7 +18,7 @@ from memplan.capabilities.cascade.regions.regions import (
 )
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.tables import streamed_tensors
-from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.core.tables import Rows
 from tests.support.cascade_twin import region_of
 from tests.support.networks import Network, Pads, inverted
 from tests.support.newer_networks import excited, halves, shuffled

@@ -4,7 +4,7 @@
 
 namespace memplan::cascade {
 
-// See `Access` in kernels.py.
+// See `Access` in access.py.
 struct Access {
   Array<i64> role;
   Array<i64> out;

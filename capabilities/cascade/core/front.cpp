@@ -4,10 +4,10 @@
 namespace memplan::cascade {
 namespace {
 
-// See `Chains` and `Staircase` in kernels.py.
+// See `Chains` and `Staircase` in front.py.
 struct Chains {
   i64 limit;
-  Rows<i64> regions;
+  Rows<i64> found;
   Array<i64> macs;
   Array<i64> slides;
   Array<i64> traffic;
@@ -65,8 +65,8 @@ i64 best_chain(const Chains &table) {
   for (const bool is_first : {true, false}) {
     table.macs.fill(-1);
     table.macs[0] = table.slides[0] = table.traffic[0] = 0;
-    for (i64 row = 0; row < table.regions.size; ++row) {
-      const i64 *region = table.regions[row];
+    for (i64 row = 0; row < table.found.size; ++row) {
+      const i64 *region = table.found[row];
       const i64 from = region[kFrom], cut = region[kTo], peak = region[kPeak];
       if (peak > limit || table.macs[from] < 0) continue;
       const i64 a = table.macs[from] + region[kMacs], c = table.traffic[from] + region[kTraffic];
@@ -86,7 +86,7 @@ i64 best_chain(const Chains &table) {
 }  // namespace
 }  // namespace memplan::cascade
 
-MEMPLAN_KERNEL memplan_undominated(const memplan::cascade::Staircase *table) {
+MEMPLAN_KERNEL memplan_undominated_of_three(const memplan::cascade::Staircase *table) {
   return memplan::cascade::undominated(*table);
 }
 

@@ -10,7 +10,7 @@
 namespace memplan::cascade {
 namespace {
 
-// See `TileSearch` in kernels.py.
+// See `TileSearch` in tiles.py.
 struct TileSearch {
   i64 j;
   i64 longest;
@@ -20,11 +20,11 @@ struct TileSearch {
   double worst;
   Array<i64> heights;
   Array<i64> widths;
-  Rows<i64> regions;
+  Rows<i64> found;
   Array<i64> answer;
 };
 
-// See `Followed` in kernels.py.
+// See `Followed` in tiles.py.
 struct Followed {
   Rows<i64> row_first;
   Rows<i64> row_end;
@@ -273,12 +273,12 @@ void Tiles::put_together(const Line &rows, const Line &columns, const Array<i64>
     for (i64 i = 0; i <= k; ++i) within = std::max(within, profile[i]);
     const i64 saved = high.saved, peak = std::max(g.live[v] + inside + kept + within - saved, after);
     i64 &count = search_.answer[kCount];
-    if (count == search_.regions.size) {
+    if (count == search_.found.size) {
       ++search_.answer[kLost];
       continue;
     }
     const i64 region[] = {v, j_, peak, macs, traffic, runs, search_.kind, rows.stride, columns.stride, saved};
-    std::copy(std::begin(region), std::end(region), search_.regions[count++]);
+    std::copy(std::begin(region), std::end(region), search_.found[count++]);
   }
 }
 

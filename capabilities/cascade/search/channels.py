@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation
-from memplan.capabilities.cascade.kernels.access import KIND_CHANNELS, N_FOUND, Access
+from memplan.capabilities.cascade.core.access import KIND_CHANNELS, N_FOUND, Access
 from memplan.capabilities.cascade.regions.regions import Span
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.core.tables import Rows
 
 
 class _Growing(NamedTuple):

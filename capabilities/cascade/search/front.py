@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.capabilities.cascade.kernels.access import (
+from memplan.capabilities.cascade.core.access import (
     FOUND_FROM,
     FOUND_MACS,
     FOUND_PEAK,
     FOUND_TO,
     FOUND_TRAFFIC,
 )
-from memplan.capabilities.cascade.kernels.front import Chains, Staircase, best_chain, undominated_of_three
+from memplan.capabilities.cascade.core.front import Chains, Staircase, best_chain, undominated_of_three
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.core.tables import Reference, Rows
 
 MOST_WAYS = 3_000
 """The chains up to a cut, none of which is worse than another in everything, that are followed further."""
@@ -60,8 +59,8 @@ def undominated(costs: Rows, group: I64) -> I64:
     They come group by group, by rising costs; of equal ones the first is taken.
     """
     order = np.lexsort((costs[:, 2], costs[:, 1], costs[:, 0], group))
-    kept, *steps = (np.zeros(len(order), np.int64) for _ in range(3))
-    table = Staircase(np.ascontiguousarray(costs[order]), group[order], kept, *steps)
+    kept = np.zeros(len(order), np.int64)
+    table = Staircase(np.ascontiguousarray(costs[order]), group[order], kept)
     return order[kept[: undominated_of_three(Reference(table))]]
 
 

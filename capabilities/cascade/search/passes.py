@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import MOST_BYTES, MOST_MACS, AccessGraph, repeated
-from memplan.capabilities.cascade.kernels.access import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.search.front import Chain, front
 from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch, Windows
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.core.tables import Rows
 
 MOST_OPERATIONS = 24
 """The operations that one second pass has."""

@@ -29,7 +29,7 @@ from memplan.capabilities.cascade.search.tables import rounded_up, streamed_tens
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
-from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.core.tables import Rows
 from memplan.solvers.portfolio.solve import solve
 
 

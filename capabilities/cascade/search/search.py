@@ -7,16 +7,14 @@ operations for which all of that is equal are searched once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, driven
-from memplan.capabilities.cascade.kernels.access import (
-    COUNT,
-    EVALUATED,
+from memplan.capabilities.cascade.core.access import (
     FOUND_FROM,
     FOUND_MACS,
     FOUND_PEAK,
@@ -29,19 +27,16 @@ from memplan.capabilities.cascade.kernels.access import (
     KIND_THIN,
     KIND_TILES,
     KIND_WHOLE,
-    LOST,
     N_FOUND,
     Access,
-    Ranges,
 )
-from memplan.capabilities.cascade.kernels.tiles import TileSearch, grow_tiles
+from memplan.capabilities.cascade.core.tiles import COUNT, EVALUATED, LOST, TileSearch, grow_tiles
 from memplan.capabilities.cascade.search.channels import channel_regions
 from memplan.capabilities.cascade.search.front import undominated
-from memplan.capabilities.cascade.search.options import LONGEST, CascadeOptions
-from memplan.capabilities.cascade.search.tables import WARM_UP, access_tables, ranges_of, tile_search
+from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
+from memplan.capabilities.cascade.search.tables import WARM_UP, access_tables
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.core.tables import Reference, Rows
 
 Key = tuple[Any, ...]
 STRIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
@@ -173,13 +168,7 @@ class RegionSearch:
         self._keys = WindowKeys(graph, self.tables, options, self.windows, longest)
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
-        longest = min(longest, max(1, len(graph.operations)))
-        edges = max((len(row.reads) for row in graph.operations), default=1) * longest + 1
-        strides = len(STRIDES) + MOST_PARTS + len(FINER)
-        self._tiles = tile_search(longest, edges, strides, slides=options.is_sliding, room=_ROOM)
-        self._found, self._answer = self._tiles.found, self._tiles.answer
-        self._ranges: dict[int, Reference[Ranges]] = {}
-        self._slots = longest + max(1, len(graph.inputs))
+        self._found, self._answer = np.zeros((_ROOM, N_FOUND), np.int64), np.zeros(3, np.int64)
 
     def layers(self) -> Rows:
         """Return the regions of one operation that runs whole."""
@@ -235,7 +224,6 @@ class RegionSearch:
         self._answer[COUNT] = 0
         rows, columns = driven(self.graph, j - 1).sizes
         finer = [self._finer(j, axis) for axis in AXES]
-        tiles = self._tiles._replace(j=j, longest=j - self._keys.first(j))
         for height in (*self._heights(rows), *finer[0]):
             # One row in one step makes no row that its readers skip.
             each, parts = max(1, height), max(1, -height)
@@ -245,21 +233,18 @@ class RegionSearch:
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
-            tiles.stride[:] = 0
-            tiles.stride[:, 0] = height, columns
             # Parts of rows only roll.
-            for kind in (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)):
-                grow_tiles(self._access, self._room(steps), Reference(tiles._replace(kind=kind)))
+            self._grow(j, (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)), [height], [columns])
         strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
         steps = max(rows, columns) + WARM_UP
         if columns > 1 and all(strides):
             kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
-            self._tile(tiles, kinds, strides, steps)
+            self._tile(j, kinds, strides, steps)
         if columns > 1 and self._is_finer and not self._has_more:
             # No height makes anything twice; the lowest ones need least, and move the most.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
-            self._tile(tiles, (KIND_PIECES,), strides, steps)
+            self._tile(j, (KIND_PIECES,), strides, steps)
         self.effort.evaluated += int(self._answer[EVALUATED])
         self.effort.lost += int(self._answer[LOST])
         self._answer[1:] = 0
@@ -299,23 +284,28 @@ class RegionSearch:
         row = self.graph.operations[j - 1]
         return [row.reads[0].tensor, row.outputs[0]]
 
-    def _tile(self, tiles: TileSearch, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
-        for axis in (0, 1):
-            row = tiles.stride[axis]
-            row[:] = 0
-            fitting = [stride for stride in strides[axis] if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS]
-            row[: len(fitting)] = fitting
-        steps *= max(1, -int(tiles.stride.min()))
-        ranges = self._room(min(steps, MOST_STEPS + WARM_UP))
-        for kind in kinds:
-            grow_tiles(self._access, ranges, Reference(tiles._replace(kind=kind)))
+    def _tile(self, j: int, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
+        heights, widths = (
+            [stride for stride in row if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS] for row in strides
+        )
+        self._grow(j, kinds, heights, widths)
 
-    def _room(self, steps: int) -> Reference[Ranges]:
-        # Few sizes of tables, so that most graphs need one or two of them.
-        wanted = next(size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps)
-        if wanted not in self._ranges:
-            self._ranges[wanted] = Reference(ranges_of(self._slots, wanted))
-        return self._ranges[wanted]
+    def _grow(self, j: int, kinds: Iterable[int], heights: Sequence[int], widths: Sequence[int]) -> None:
+        """Add the regions that end with operation j - 1 in tiles of some kinds, heights and widths."""
+        tiles = TileSearch(
+            j=j,
+            longest=j - self._keys.first(j),
+            kind=KIND_ROWS,
+            slides=self.options.is_sliding,
+            warm_up=WARM_UP,
+            worst=WORST,
+            heights=np.array(heights, np.int64),
+            widths=np.array(widths, np.int64),
+            found=self._found,
+            answer=self._answer,
+        )
+        for kind in kinds:
+            grow_tiles(self._access, Reference(tiles._replace(kind=kind)))
 
 
 def worth_having(found: Rows) -> Rows:

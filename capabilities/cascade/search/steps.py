@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
+
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.kernels.access import (
+from memplan.capabilities.cascade.core.access import (
     FOUND_FROM,
     FOUND_HEIGHT,
     FOUND_KIND,
@@ -20,9 +22,9 @@ from memplan.capabilities.cascade.kernels.access import (
     KIND_THIN,
     KIND_TILES,
     KIND_WHOLE,
-    Ranges,
+    N_FOUND,
 )
-from memplan.capabilities.cascade.kernels.tiles import TileSearch, follow_region
+from memplan.capabilities.cascade.core.tiles import Followed, TileSearch, follow_region
 from memplan.capabilities.cascade.regions.regions import (
     CascadeRegion,
     Mode,
@@ -33,16 +35,15 @@ from memplan.capabilities.cascade.regions.regions import (
     Stripes,
     is_accumulated,
 )
-from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
 from memplan.capabilities.cascade.search.tables import (
     WARM_UP,
     access_tables,
-    ranges_of,
     rounded_up,
     streamed_tensors,
-    tile_search,
 )
-from memplan.solvers.kernels.abi import Reference
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Reference
 
 _KINDS: dict[int, RegionKind] = {
     KIND_ROWS: "rows",
@@ -71,38 +72,59 @@ class RegionSteps:
             return CascadeRegion.whole(number, first)
         if kind == KIND_CHANNELS:
             return self._along_channels(number, (first, end), row[FOUND_HEIGHT])
-        search, axes = self._followed(first, end, kind, (row[FOUND_HEIGHT], row[FOUND_WIDTH]))
-        along = list(zip(axes, search.answer.tolist(), strict=False))
-        ranges = {
-            v: Stripes.of_axes(_spans(axis, end - 1 - v, steps) for axis, steps in along) for v in range(first, end)
-        }
-        buffers = [self._buffer(search, v) for v in range(first, end) if self.graph.operations[v].role != "sum"]
+        followed = self._followed(first, end, kind, (row[FOUND_HEIGHT], row[FOUND_WIDTH]))
+        axes = (followed.row_first, followed.row_end), (followed.column_first, followed.column_end)
+        along = list(zip(axes, followed.answer.tolist(), strict=True))
+
+        def stripes(slot: int) -> Stripes:
+            return Stripes.of_axes(_spans(a[slot], b[slot], steps) for (a, b), steps in along)
+
+        ranges = {v: stripes(end - 1 - v) for v in range(first, end)}
+        made = [v for v in range(first, end) if not self._is_sum(v)]
+        buffers = [self._buffer(followed, kind, end, v) for v in made]
         pieces = dict[int, Stripes]()
         mode: Mode = "roll" if _KINDS[kind] == "rows" else "recompute"
         for tensor, slot, at in sorted(self._pieces(first, end)):
-            pieces[tensor] = Stripes.of_axes(_spans(axis, slot, steps) for axis, steps in along)
-            buffers.append(self._held(tensor, mode, int(search.piece[0, at]), int(search.piece[1, at])))
+            pieces[tensor] = stripes(slot)
+            buffers.append(self._held(tensor, mode, *followed.piece[:, at].tolist()))
         stride = row[FOUND_HEIGHT], row[FOUND_WIDTH]
-        return CascadeRegion.striped(
-            number, _KINDS[kind], stride, ranges, buffers, pieces, self._slide(search, end - first)
-        )
+        slide = self._slide(followed, end)
+        return CascadeRegion.striped(number, _KINDS[kind], stride, ranges, buffers, pieces, slide)
 
-    def _followed(self, first: int, end: int, kind: int, stride: Span) -> tuple[TileSearch, tuple[Ranges, Ranges]]:
-        """Return what the kernel writes of a region: along both axes the ranges of operations, the last one first."""
+    def _followed(self, first: int, end: int, kind: int, stride: Span) -> Followed:
+        """Return what the kernel writes of a region: operations and pieces, the last one first, step by step."""
         n, tables = end - first, self.tables
         edges = int(tables.edge_first[end] - tables.edge_first[first])
-        search = tile_search(n, edges, 1, slides=self.options.is_sliding)._replace(j=end, kind=kind)
         driven = tables.source[tables.edge_first[end - 1]] if self._is_sum(end - 1) else tables.out[end - 1]
         sizes = tables.size[driven].tolist()
-        is_whole_rows = kind in (KIND_ROWS, KIND_AGAIN)
-        search.stride[:, 0] = stride[0], sizes[1] if is_whole_rows else stride[1]
-        rows, columns = (
-            ranges_of(n + len(self.streamed), -(-(size + WARM_UP) * max(1, -each) // max(1, each)) + 1)
-            for size, each in zip(sizes, search.stride[:, 0].tolist(), strict=True)
+        strides = stride[0], sizes[1] if kind in (KIND_ROWS, KIND_AGAIN) else stride[1]
+        search = TileSearch(
+            j=end,
+            longest=n,
+            kind=kind,
+            slides=self.options.is_sliding,
+            warm_up=WARM_UP,
+            worst=WORST,
+            heights=np.array(strides[:1], np.int64),
+            widths=np.array(strides[1:], np.int64),
+            found=np.zeros((0, N_FOUND), np.int64),
+            answer=np.zeros(3, np.int64),
         )
-        followed = follow_region(self._access, Reference(rows), Reference(columns), Reference(search))
-        assert followed == n, "a region that was found can be followed"
-        return search, (rows, columns)
+        slots = n + len(self._pieces(first, end))
+        rows, columns = (
+            -(-(size + WARM_UP) * max(1, -each) // max(1, each)) + 1 for size, each in zip(sizes, strides, strict=True)
+        )
+        made = Followed(
+            *(np.zeros((slots, steps), np.int64) for steps in (rows, rows, columns, columns)),
+            capacity=np.zeros((2, n), np.int64),
+            piece=np.zeros((2, edges), np.int64),
+            widens=np.zeros(n, np.int64),
+            slide=np.zeros(3, np.int64),
+            answer=np.zeros(2, np.int64),
+        )
+        length = follow_region(self._access, Reference(search), Reference(made))
+        assert length == n, "a region that was found can be followed"
+        return made
 
     def _is_sum(self, v: int) -> bool:
         return self.graph.operations[v].role == "sum"
@@ -118,18 +140,18 @@ class RegionSteps:
                     found.append((tensor, -1 - len(found), int(tables.edge_first[end]) - 1 - edge))
         return found
 
-    def _buffer(self, search: TileSearch, v: int) -> RegionBuffer:
+    def _buffer(self, followed: Followed, kind: int, end: int, v: int) -> RegionBuffer:
         """Return the buffer of what an operation of a region makes."""
-        graph, tensor, k = self.graph, self.graph.operations[v].outputs[0], search.j - 1 - v
-        if self.last[tensor] >= search.j or (k == 0 and tensor not in self.streamed):
+        graph, tensor, k = self.graph, self.graph.operations[v].outputs[0], end - 1 - v
+        if self.last[tensor] >= end or (k == 0 and tensor not in self.streamed):
             return self._whole(tensor)
         mode: Mode = "roll"
-        if search.kind in (KIND_TILES, KIND_AGAIN):
-            is_read = any(reader < search.j for reader in graph.readers[tensor])
-            mode = "recompute" if is_read or search.kind == KIND_TILES else "roll"
-        elif search.kind == KIND_THIN and search.widens[k]:
+        if kind in (KIND_TILES, KIND_AGAIN):
+            is_read = any(reader < end for reader in graph.readers[tensor])
+            mode = "recompute" if is_read or kind == KIND_TILES else "roll"
+        elif kind == KIND_THIN and followed.widens[k]:
             mode = "recompute"
-        return self._held(tensor, mode, int(search.capacity[0, k]), int(search.capacity[1, k]))
+        return self._held(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _held(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
         """Return a buffer of so many rows and columns, negative for what is kept from step to step."""
@@ -168,15 +190,13 @@ class RegionSteps:
         # The sums are a buffer of their own, which the output takes over at the end.
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
-    def _slide(self, search: TileSearch, n: int) -> Slide | None:
+    def _slide(self, followed: Followed, end: int) -> Slide | None:
         """Return the input into whose dying rows the output grows, if that saves anything."""
-        if not search.saved[0, n - 1]:
-            return None
-        tensor, down = search.slide.tolist()
-        return Slide(tensor=tensor, output=self.graph.operations[search.j - 1].outputs[0], down=down)
+        saved, tensor, down = followed.slide.tolist()
+        return Slide(tensor=tensor, output=self.graph.operations[end - 1].outputs[0], down=down) if saved else None
 
 
-def _spans(ranges: Ranges, slot: int, steps: int) -> tuple[Span, ...]:
-    """Return the ranges of a slot as pairs, (0, 0) where nothing is made."""
-    ends = zip(ranges.first[slot, :steps].tolist(), ranges.end[slot, :steps].tolist(), strict=True)
+def _spans(first: I64, end: I64, steps: int) -> tuple[Span, ...]:
+    """Return ranges as pairs, (0, 0) where nothing is made."""
+    ends = zip(first[:steps].tolist(), end[:steps].tolist(), strict=True)
     return tuple((a, b) if a < b else (0, 0) for a, b in ends)

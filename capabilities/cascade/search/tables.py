@@ -10,7 +10,7 @@ import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, barrier_of
 from memplan.capabilities.cascade.answer import Barrier
-from memplan.capabilities.cascade.kernels.access import (
+from memplan.capabilities.cascade.core.access import (
     BARRIER,
     FOUND_FROM,
     FOUND_KIND,
@@ -19,19 +19,15 @@ from memplan.capabilities.cascade.kernels.access import (
     FOUND_RUNS,
     FOUND_TO,
     KIND_CHANNELS,
-    KIND_TILES,
-    N_FOUND,
     N_WINDOW,
     STRIPED,
     SUM,
     Access,
-    Ranges,
 )
-from memplan.capabilities.cascade.kernels.tiles import TileSearch
-from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
+from memplan.capabilities.cascade.search.options import LONGEST, CascadeOptions
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.core.tables import Rows
 
 WARM_UP = 32
 """Rows of the output by which a region starts early, so that no border makes a step do several steps' work."""
@@ -83,36 +79,6 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
         reading=_column(reads),
         live=np.cumsum(change)[: n + 1],
         alignment=options.alignment,
-    )
-
-
-def ranges_of(slots: int, steps: int) -> Ranges:
-    """Return room for the ranges of so many slots in so many steps."""
-    tables = [np.zeros((slots, steps), np.int64) for _ in range(3)]
-    columns: list[I64] = [np.zeros(size, np.int64) for size in (slots, slots, steps, steps, steps, 1)]
-    return Ranges(*tables, *columns)
-
-
-def tile_search(longest: int, edges: int, strides: int, *, slides: bool, room: int = 0) -> TileSearch:
-    """Return the tables of a search for regions of so many operations and edges, in so many heights and widths."""
-    total, runs, capacity, saved = (np.zeros((2 * strides, longest), np.int64) for _ in range(4))
-    reads, piece = (np.zeros((2 * strides, edges), np.int64) for _ in range(2))
-    widens, latest, profile = (np.zeros(longest, np.int64) for _ in range(3))
-    return TileSearch(
-        *(0, longest, KIND_TILES, slides, WARM_UP, WORST),
-        stride=np.zeros((2, strides), np.int64),
-        widens=widens,
-        latest=latest,
-        total=total,
-        runs=runs,
-        capacity=capacity,
-        reads=reads,
-        piece=piece,
-        saved=saved,
-        slide=np.zeros(2, np.int64),
-        profile=profile,
-        found=np.zeros((room, N_FOUND), np.int64),
-        answer=np.zeros(3, np.int64),
     )
 
 

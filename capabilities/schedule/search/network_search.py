@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, combinations
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.kernels.access import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
+from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch, worth_having

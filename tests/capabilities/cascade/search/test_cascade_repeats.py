@@ -15,7 +15,7 @@ from memplan.capabilities.cascade.search.passes import several_passes, variant_o
 from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.core.tables import Rows
 from tests.support.depth import seeds
 from tests.support.networks import NETWORKS, Network, heads_in_turns
 from tests.support.newer_networks import excited, regnet_y_400mf, se_twice, shufflenet_v2

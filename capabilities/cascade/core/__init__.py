@@ -1,0 +1,7 @@
+"""Compiled search for cascades: ranges, growing of regions, fronts."""
+
+from pathlib import Path
+
+from memplan.solvers.core.library import Library
+
+LIBRARY = Library(Path(__file__).parent)
