@@ -115,7 +115,10 @@ class RegionSteps:
             -(-(size + WARM_UP) * max(1, -each) // max(1, each)) + 1 for size, each in zip(sizes, strides, strict=True)
         )
         made = Followed(
-            *(np.zeros((slots, steps), np.int64) for steps in (rows, rows, columns, columns)),
+            row_first=np.zeros((slots, rows), np.int64),
+            row_end=np.zeros((slots, rows), np.int64),
+            column_first=np.zeros((slots, columns), np.int64),
+            column_end=np.zeros((slots, columns), np.int64),
             capacity=np.zeros((2, n), np.int64),
             piece=np.zeros((2, edges), np.int64),
             widens=np.zeros(n, np.int64),
