@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from itertools import chain, combinations, product
-from math import lcm, prod
+from math import isqrt, lcm, prod
 
 import numpy as np
 
@@ -29,7 +29,11 @@ Case = frozenset[str]
 _REST = "~"
 _MOST_MAXIMA = 8
 """The most `max` atoms that are taken apart in one comparison: 256 cases."""
+_MOST_MIXED = 4
+"""The most rests of whose ends each is looked at in one comparison: 16 cases."""
 _PAIRS_TRIED = 6
+LEAF, _MOST_BOXES = 1024, 2048
+"""Boxes of at most so many values are looked at value by value; so many are looked at for one polynomial."""
 SAMPLES = 64
 
 
@@ -73,6 +77,37 @@ class Comparer:
             )
         return self._known[known]
 
+    def negative(self, polynomial: Polynomial) -> Values | bool:
+        """Return a value at which a polynomial is negative; False where there is none, True where that is not known.
+
+        What no single comparison proves is proved in halves of the ranges, or looked at value by value.
+        """
+        if self.never_negative(polynomial):
+            return False
+        space, most = self.space, self.space.most(polynomial)
+        names_ = sorted(space.free(polynomial))
+        whole = bounded({name: self.box[name] for name in names_})
+        if whole is None or most is None or most >= 2**62:
+            return True
+        others = {name: low for name, (low, _) in self.box.items()}
+        work, cases = [whole], self.lower(polynomial)
+        for _ in range(_MOST_BOXES):
+            if not work:
+                return False
+            box = work.pop()
+            if all(not_negative(case, dict(zip(names_, box, strict=True))) for case in cases):
+                continue
+            if prod(high - low + 1 for low, high in box) > LEAF:
+                work += halves(box)
+                continue
+            rows = np.array([*product(*(range(low, high + 1) for low, high in box))], np.int64).T
+            steps = {name: np.full(rows.shape[1], low) for name, low in others.items()}
+            values = space.at(polynomial, space.filled(steps | dict(zip(names_, rows, strict=True))))
+            if values[at := int(values.argmin())] < 0:
+                found = {**others, **dict(zip(names_, rows[:, at].tolist(), strict=True))}
+                return {name: step * space.symbols[name].multiple_of for name, step in found.items()}
+        return True
+
     def _is_plain(self, polynomial: Polynomial) -> bool:
         """True where no value is negative even if all variables were independent: `n//3` is not, `n//3 - 1` may be."""
         if all(value >= 0 for value in polynomial.values()):
@@ -88,8 +123,35 @@ class Comparer:
         So where none of them is negative, it is not. There are several where it has atoms of `max`. Without any, where
         it has too many of these, a polynomial that is negative stands for what cannot be said.
         """
-        cases = self._cases([polynomial])
-        return [self._without_rests(self._expand(polynomial, case)) for case in cases] or [{(): Fraction(-1)}]
+        found: list[Exact] = []
+        for case in self._cases([polynomial]):
+            corners = [self._expand(polynomial, case)]
+            for rest in self._mixed(corners[0]):
+                corners = [self._at(corner, rest, end) for corner in corners for end in (0, 1)]
+            found += map(self._without_rests, corners)
+        return found or [{(): Fraction(-1)}]
+
+    def _mixed(self, polynomial: Exact) -> list[str]:
+        """Return rests that add in some terms and take away in others: what is linear in one is least at its ends."""
+        signs: dict[str, set[bool]] = {}
+        for monomial, value in polynomial.items():
+            for name in monomial:
+                if name.startswith(_REST):
+                    signs.setdefault(name, set()).add(value > 0)
+        mixed = sorted(name for name, both in signs.items() if len(both) == 2 and degree(polynomial, name) == 1)
+        return mixed[:_MOST_MIXED]
+
+    def _at(self, polynomial: Exact, rest: str, end: int) -> Exact:
+        """Return a polynomial that is linear in a rest where that is 0 (end 0), or at its largest (end 1)."""
+        most = self._most_rest(rest)
+        assert most is not None
+        total: Exact = {}
+        for monomial, value in polynomial.items():
+            if rest not in monomial:
+                total = plus(total, {monomial: value})
+            elif end:
+                total = plus(total, {tuple(name for name in monomial if name != rest): value * most})
+        return total
 
     def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
         """Return the sets of atoms of `max(p, 0)` that may be `p` while the others are 0; none where they are many."""
@@ -192,6 +254,15 @@ class Comparer:
         for i, (left, right) in enumerate(pairs):
             if is_sure[i] or (is_open[i] and self.never_above(rows[right], rows[left])):
                 yield left, right
+
+
+def halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
+    """Return the halves of a box across the symbol whose values differ most by ratio; wide ones are cut by ratios."""
+    at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
+    low, high = box[at]
+    middle = isqrt(max(low, 1) * high) if low * 4 < high else (low + high) // 2
+    middle = min(high - 1, max(low, middle))
+    return [(*box[:at], half, *box[at + 1 :]) for half in ((low, middle), (middle + 1, high))]
 
 
 def not_negative(polynomial: Exact, box: Box) -> bool:

@@ -155,10 +155,13 @@ class SymbolicNumber(int):
         if abs(int(other)) >= MAX_BYTES:  # whether a sum fits is looked at when all are known
             return int(self) <= int(other) - less
         room = minus(_form(other), plus(self.form, constant(less)))
-        if self.numbers.compare.never_negative(room):
+        compare, other_way = self.numbers.compare, minus(constant(-1), room)
+        if compare.never_negative(room):
             return True
-        if self.numbers.compare.never_negative(minus(constant(-1), room)):
+        if compare.never_negative(other_way) or compare.negative(other_way) is False:
             return False
+        if compare.negative(room) is False:
+            return True
         raise FormatError(
             f"sizes: must compare alike for all values, got {self} <= {other - less}; the ranges of the symbols,"
             " as in --symbol n=2..2048, decide that"

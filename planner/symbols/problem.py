@@ -133,10 +133,11 @@ def compiled(problem: SymbolicProblem) -> Sized:
 
 def _refused(form: Polynomial, compare: Comparer) -> str | None:
     """Return the rule that a size breaks: it is negative somewhere, or cannot be shown not to be."""
-    space = compare.space
-    if compare.never_negative(form):
+    space, found = compare.space, compare.negative(form)
+    if found is False:
         return None
-    for point in samples(space, 256):
+    points = samples(space, 256) if found is True else [found]
+    for point in points:
         if (value := space.value(form, point)) < 0:
             return f"must not be negative, and is {value} at {where(point)}"
     free = sorted(space.free(form))

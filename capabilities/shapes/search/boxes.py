@@ -6,19 +6,17 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
-from math import isqrt, prod
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.planner.symbols.comparing import bounded, not_negative
+from memplan.planner.symbols.comparing import LEAF, bounded, halves, not_negative
 from memplan.planner.symbols.polynomials import Polynomial, minus, scaled
 from memplan.planner.symbols.problem import Sized
 from memplan.planner.symbols.space import Values
 from memplan.planner.symbols.tables import Box, settled
 
-LEAF = 1024
-"""Boxes of at most so many values are looked at value by value."""
 MOST_PAIRS = 2**24
 """The most numbers that compare forms with the bound, 128 MB; 600 forms with 27 loads of T5's training are 200,000."""
 Points = NDArray[np.int64]
@@ -64,7 +62,7 @@ class ProofByBoxes:
             if (found := self._looked_at(box, left, every=count <= LEAF)) is not None:
                 return found
             if count > LEAF:
-                work += [(half, left) for half in _halves(box)]
+                work += [(half, left) for half in halves(box)]
         return False
 
     def _left(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
@@ -104,12 +102,3 @@ class ProofByBoxes:
             if peak[at] / load[at] < float(1 + self.over) * (1 - 1e-9):
                 break
         return None
-
-
-def _halves(box: Box) -> list[Box]:
-    """Return the halves of a box across the symbol whose values differ most by ratio; wide ones are cut by ratios."""
-    at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
-    low, high = box[at]
-    middle = isqrt(max(low, 1) * high) if low * 4 < high else (low + high) // 2
-    middle = min(high - 1, max(low, middle))
-    return [(*box[:at], half, *box[at + 1 :]) for half in ((low, middle), (middle + 1, high))]

@@ -106,11 +106,26 @@ def test_a_wrong_size_is_named_with_its_rule_and_part(size: str, sentence: str) 
     assert str(error.value).startswith(sentence)
 
 
-def test_a_size_that_may_be_negative_needs_a_bound() -> None:
-    rows = [{"id": "a", "size": "n*n - 6*n + 9", "start": 0, "end": 1}]
-    problem = SymbolicProblem.model_validate({"symbols": {"n": {}}, "buffers": rows})
-    with pytest.raises(ProblemError, match="for which 'n' needs a 'max'"):
+@pytest.mark.parametrize(
+    ("size", "symbol", "sentence"),
+    [
+        ("((n - 43)//32)*((m - 43)//32)", {"min": 107}, None),
+        ("((n - 43)//32 - 1)*((m - 43)//32 + 3)", {"min": 107, "max": 9999}, None),
+        ("(n - 3)*(n - 4)", {"max": 100_000}, None),  # which is below 0 between 3 and 4
+        ("n*n - 2*m*n + m*m", {"max": 3000}, None),
+        ("n*n - 10*n + 24", {"max": 100_000}, "must not be negative, and is -1 at n=5"),
+        ("n*n - 6*n + 9", {}, "for which 'n' needs a 'max'"),
+    ],
+)
+def test_a_size_that_is_never_negative_is_not_refused(size: str, symbol: dict[str, int], sentence: str | None) -> None:
+    rows = [{"id": "a", "size": size, "start": 0, "end": 1}]
+    problem = SymbolicProblem.model_validate({"symbols": dict.fromkeys("nm", symbol), "buffers": rows})
+    if sentence is None:
+        assert compiled(problem).count == 1
+        return
+    with pytest.raises(ProblemError) as error:
         compiled(problem)
+    assert sentence in str(error.value)
 
 
 def test_a_symbol_without_a_value_is_named() -> None:
