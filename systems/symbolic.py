@@ -9,15 +9,16 @@ from __future__ import annotations
 import keyword
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from memplan.planner.errors import FormatError, OptionError, ProblemError, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
+from memplan.planner.operations.graph_facts import TensorRole
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
-from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, where
+from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, where
 from memplan.planner.symbols.space import Space, SymbolRange, Values
 from memplan.planner.systems import file_readers
 from memplan.systems.imported import Imported, ModelOptions, stranger_bytes
@@ -120,4 +121,20 @@ def _problem(read: Imported, symbols: Mapping[str, SymbolRange]) -> SymbolicProb
         for row in buffers
     )
     alignment = max((row.alignment for row in buffers), default=1)
-    return SymbolicProblem(symbols=dict(symbols), buffers=rows, alignment=alignment, name=problem.name)
+    tensors = tuple(_tensors(read, {str(row.id): row.alias_of or row.id for row in problem.buffers}))
+    return SymbolicProblem(symbols=dict(symbols), buffers=rows, alignment=alignment, tensors=tensors, name=problem.name)
+
+
+def _tensors(read: Imported, homes: Mapping[str, Id]) -> Iterator[SymbolicTensor]:
+    """Yield the tensors that lie in buffers, by their homes, and the weights, which lie in none."""
+    if read.operations is None:
+        return
+    entry = read.operations.functions[read.operations.entry]
+    roles: dict[str, TensorRole] = {**dict.fromkeys(entry.params, "input"), **dict.fromkeys(entry.results, "output")}
+    for row in entry.buffers:
+        home = homes.get(f"{read.operations.entry}/{row.id}")
+        if row.id in entry.constants:
+            yield SymbolicTensor(name=row.id, role="weight")
+        elif home is not None:
+            role: TensorRole = "state" if row.persistent else "activation"
+            yield SymbolicTensor(name=row.id, buffer=home, role=roles.get(row.id, role))

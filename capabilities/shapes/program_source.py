@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 from memplan.capabilities.shapes.offset_programs import OffsetPrograms, Terms
+from memplan.planner.operations.graph_facts import TensorRole
 from memplan.planner.symbols.polynomials import Monomial, Polynomial
 from memplan.planner.symbols.problem import Sized
 from memplan.planner.symbols.space import Floor
@@ -16,8 +18,11 @@ from memplan.planner.symbols.space import Floor
 _C_HEAD = """\
 /* Offsets of {count} buffers for all values of {names}, by memplan.
  * plan() fills off[{count}] and returns the peak in bytes; -1 where a size or a sum does not fit 63 bits, or a value is
- * out of its range. It allocates nothing. */
+ * out of its range. It allocates nothing. The tensor plan_tensors[k].name lies at off[plan_tensors[k].at]. */
 #include <stdint.h>
+
+struct plan_tensor {{ const char *name; int at; const char *role; }};
+{tensors}
 
 static inline int64_t mul(int64_t a, int64_t b, int *bad) {{
     int64_t r; *bad |= __builtin_mul_overflow(a, b, &r); return r;
@@ -226,6 +231,7 @@ def python_source(sized: Sized, found: OffsetPrograms) -> str:
     names = [argument(name) for name in sized.space.symbols]
     lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _python_ranges(sized))]
     lines += _Writer(sized, found, _PYTHON).lines()
+    lines.insert(0, f"AT = { {name: at for name, at, _ in _named(sized)} }\n")
     *others, last = _runs(found)
     peaks = [f"p{k}_peak" for k in range(len(found.programs))]
     for k, run in enumerate(others):
@@ -250,10 +256,42 @@ def _python_ranges(sized: Sized) -> Iterator[str]:
         yield f'    raise ValueError(f"{name}: {{{name}}}")'
 
 
+def _named(sized: Sized) -> Iterator[tuple[str, int, TensorRole]]:
+    """Yield each tensor that lies in the memory, the place of its buffer in `off`, and its role; or each buffer."""
+    at = {buffer.id: i for i, buffer in enumerate(sized.problem.buffers)}
+    for tensor in sized.problem.tensors:
+        if tensor.buffer is not None:
+            yield tensor.name, at[tensor.buffer], tensor.role
+    for name, i in at.items() if not sized.problem.tensors else ():
+        yield str(name), i, "activation"
+
+
+def _tensors_in_c(sized: Sized) -> Iterator[str]:
+    """Yield the lines of the tables of tensors: by name, and what can be a name in C as a constant, `PLAN_AT_x`."""
+    rows = list(_named(sized))
+    words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name, _, _ in rows]
+    counts = Counter(words)
+    yield f"enum {{\n    PLAN_BUFFERS = {sized.count}, PLAN_TENSORS = {len(rows)},"
+    for word, (_, at, _) in zip(words, rows, strict=True):
+        if counts[word] == 1:
+            yield f"    PLAN_AT_{word} = {at},"
+    yield "};"
+    yield f"const struct plan_tensor plan_tensors[{max(1, len(rows))}] = {{"
+    yield from (f'    {{{_quoted(name)}, {at}, "{role}"}},' for name, at, role in rows or [("", 0, "activation")])
+    yield "};"
+
+
+def _quoted(text: str) -> str:
+    """Write a text as C does, in ASCII; octal, as other escapes may swallow what follows."""
+    plain = text.encode()
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in plain) + '"'
+
+
 def c_source(sized: Sized, found: OffsetPrograms) -> str:
     """Return C99 with gcc's overflow builtins: `int64_t plan(int64_t b, int64_t n, int64_t *off)`."""
     count, symbols = sized.count, sized.space.symbols
-    lines = [_C_HEAD.format(count=count, names=", ".join(symbols) or "no symbols")]
+    names = ", ".join(symbols) or "no symbols"
+    lines = [_C_HEAD.format(count=count, names=names, tensors="\n".join(_tensors_in_c(sized)))]
     for k, program in enumerate(found.programs):
         kind = "uint8_t" if len(program.values) <= 256 else "uint16_t"
         lines.append(f"static const {kind} which{k}[{max(1, count)}] = {{{','.join(map(str, program.which)) or '0'}}};")

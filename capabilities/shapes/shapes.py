@@ -27,7 +27,7 @@ from memplan.capabilities.shapes.verify_shapes import (
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.model.rows import Bytes, Id
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import SymbolicProblem, where
+from memplan.planner.symbols.problem import SymbolicProblem, SymbolicTensor, where
 from memplan.planner.symbols.space import SymbolRange
 
 VERIFIED_AT = 24
@@ -63,8 +63,9 @@ class ShapesAnswer(Answer):
 
     `peak` and `bound` are expressions, of which the largest counts; `peak` is that of the only program, and null where
     there are several or they were too many. `curves` are both as numbers, over each symbol. `verified_at` is the number
-    of values at which all offsets were verified. `limits` are there where they were asked for. Where offsets of another
-    system were checked, `verified` and its status are all that the answer has beside the symbols.
+    of values at which all offsets were verified. `tensors` are those of a model, views too, each with the buffer that
+    it lies in, one of `ids`, or null for a weight. `limits` are there where they were asked for. Where offsets of
+    another system were checked, `verified` and its status are all that the answer has beside the symbols.
     """
 
     status: Literal["optimal", "feasible", "valid", "invalid", "unknown"]
@@ -80,6 +81,7 @@ class ShapesAnswer(Answer):
     verified_at: int = 0
     curves: tuple[Curve, ...] = ()
     source: str | None = None
+    tensors: tuple[SymbolicTensor, ...] = Field((), exclude_if=lambda tensors: not tensors)
     limits: ShapesLimits | None = Field(None, exclude_if=lambda limits: limits is None)
     verified: VerifiedShapes | None = Field(None, exclude_if=lambda verified: verified is None)
 
@@ -123,6 +125,7 @@ def shapes(
         proof=found.proof,
         verified_at=sampled.points,
         curves=tuple(curves(problem, found)),
+        tensors=problem.tensors,
         source=None if options.to is None else SOURCES[options.to](found.sized, programs),
         limits=None if question is None else limits_of(found, question[0], options.at, question[1]),
     )

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from memplan.planner.errors import Location, ProblemError, broken, shown
 from memplan.planner.model.columns import each_once, repeated
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Id, Name, Time, Value, as_tuple
+from memplan.planner.operations.graph_facts import TensorRole
 from memplan.planner.symbols.comparing import Comparer, samples
 from memplan.planner.symbols.polynomials import Key, Polynomial, key
 from memplan.planner.symbols.reading import MOST_CHARACTERS, read
@@ -33,16 +34,26 @@ class SymbolicBuffer(Value):
     end: Time
 
 
+class SymbolicTensor(Value):
+    """A tensor of a model: it lies at the beginning of a buffer, as a view may of another one's; a weight in none."""
+
+    name: Name
+    buffer: Id | None = None
+    role: TensorRole = "activation"
+
+
 class SymbolicProblem(Value):
     """Buffers of one memory, whose sizes are expressions over symbols with ranges. Valid once it exists.
 
-    `capacity` is how many bytes the memory has. `name`, `source` and `format` are remarks.
+    `capacity` is how many bytes the memory has. `tensors` are those of a model by name, none where buffers are all that
+    is known. `name`, `source` and `format` are remarks.
     """
 
     symbols: dict[Name, SymbolRange]
     buffers: Annotated[tuple[SymbolicBuffer, ...], BeforeValidator(as_tuple)]
     alignment: Alignment = 1
     capacity: Bytes | None = None
+    tensors: Annotated[tuple[SymbolicTensor, ...], BeforeValidator(as_tuple)] = ()
     name: str | None = None
     source: str | None = None
     format: str | None = None
@@ -62,6 +73,11 @@ class SymbolicProblem(Value):
             if buffer.end <= buffer.start:
                 rule = f"must be greater than start ({buffer.start}), got {buffer.end}"
                 breaks.append((("buffers", i, "end"), rule))
+        known = {buffer.id for buffer in self.buffers}
+        for i, tensor in enumerate(self.tensors):
+            if tensor.buffer is not None and tensor.buffer not in known:
+                rule = f"must be the id of a buffer, got {shown(tensor.buffer)}"
+                breaks.append((("tensors", i, "buffer"), rule))
         if breaks:
             broken(*breaks)
         return self

@@ -11,8 +11,11 @@ from memplan.api.cli.local.order import title_of
 from memplan.api.cli.streams import PAGE, STANDARD
 from memplan.capabilities.liveness.liveness import LivenessAnswer
 from memplan.files import write_problem
+from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 
+SOURCES = {".c": "c", ".py": "python", ".mlir": "mlir"}
+"""By its suffix, the language of a file with the offsets of `shapes`."""
 _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 
 
@@ -30,6 +33,21 @@ def _shapes_page(call: Invocation, answer: Any, path: str) -> bytes | None:
         call.said.append(f"{path}: not written, as no symbol has several values")
         return None
     return shapes_page(title_of(call, None), answer.curves)
+
+
+def _prepare_source(call: Invocation) -> None:
+    """Have the offsets written in the language of the file that -o names."""
+    languages = {language for suffix, language in SOURCES.items() if call.has_output(suffix)}
+    if (wanted := call.flags["to"]) is not None:
+        languages.add("python" if wanted == "sympy" else wanted)
+    if len(languages) > 1 and any(map(call.has_output, SOURCES)):
+        raise OptionError(f"output: must be of one language, got {', '.join(sorted(languages))}")
+    if languages and wanted is None:
+        call.change(to=languages.pop())
+
+
+def _source(_call: Invocation, answer: Any, _path: str) -> bytes | None:
+    return None if answer.source is None else bytes(answer.source.encode())
 
 
 def _sweep_page(call: Invocation, answer: Any, _path: str) -> bytes:
@@ -75,6 +93,8 @@ LOCALS = {
     "compare": CommandExtras(prepare=_take_name),
     "liveness": CommandExtras(forms={".json": _problem, ".csv": _problem, "": _problem}, says_lines=True),
     "schedule": CommandExtras(beside={PAGE: _schedule_page}),
-    "shapes": CommandExtras(beside={PAGE: _shapes_page}),
+    "shapes": CommandExtras(
+        forms=dict.fromkeys(SOURCES, _source), beside={PAGE: _shapes_page}, prepare=_prepare_source
+    ),
     "sweep": CommandExtras(forms={".csv": _sweep_csv}, beside={PAGE: _sweep_page}, needs_plans=(PAGE,)),
 }
