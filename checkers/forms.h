@@ -27,8 +27,10 @@ static void read_json(char *text, int interval) { /* interval: -1 as the file sa
   for (int w = 0; w < 2; w++) {
     x = get(&data, pairs[w]);
     for (int k = 0; x && k < x->count; k++) {
+      const Node *two = x->item[k].item;
+      if (w && row_of(&two[0]) == row_of(&two[1])) stop(2, "a pair of one buffer");
       pair[w] = grown(pair[w], pair_count[w], sizeof(uint64_t));
-      pair[w][pair_count[w]++] = key_of(B[row_of(&x->item[k].item[0])].root, B[row_of(&x->item[k].item[1])].root);
+      pair[w][pair_count[w]++] = key_of(B[row_of(&two[0])].root, B[row_of(&two[1])].root);
     }
     if (pair_count[w]) qsort(pair[w], (size_t)pair_count[w], sizeof(uint64_t), by_number);
     for (int k = 0; (x = get(&data, groups[w])) && k < x->count; k++) {

@@ -122,6 +122,7 @@ def read_json(text, interval):
     uses = [fields(use, "buffers=I weight=c?", "buffers")["buffers"] for use in data.get("bank", ())]
     named = [*data.get("conflicts", ()), *data.get("may_share", ()), *data.get("together", ()), *uses]
     need(all(map(KINDS["I"], named)) and all(name in index for some in named for name in some), "an id of no buffer")
+    need(all(first != second for first, second in data.get("may_share", ())), "a pair of one buffer")
     data["interval"] = data.get("interval") or interval or "half-open"
     shift = SHIFTS[data["interval"]]
     for row in rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from math import lcm
 
 from memplan.planner.audit import refuse_other_plan
@@ -77,7 +78,7 @@ class VerifiedLayout:
         return tuple(pool for q, pool in enumerate(self.pools) if q in used)
 
     def in_regions(self) -> VerifiedLayout:
-        """Return the layout with the pools that have addresses cut at their reserved ranges.
+        """Return the layout with the pools that have addresses cut at their reserved ranges; raises FormatError.
 
         Each stretch between two of them is a pool of its own, in which buffers count from its start. The first one that
         is in use keeps the pool's name, and the others are numbered.
@@ -96,7 +97,9 @@ class VerifiedLayout:
                     pools.append(_stretch(pool, low, high, extent))
         names = identifiers([pool.name for pool in pools])
         named = tuple(replace(pool, name=name) for pool, name in zip(pools, names, strict=True))
-        return replace(self, pools=named, buffers=tuple(moved))
+        regions = replace(self, pools=named, buffers=tuple(moved))
+        _refuse_shared_addresses([pool for pool in regions.used_pools if pool.has_address])
+        return regions
 
     def _end(self, i: int) -> int:
         return self.buffers[i].offset + self.buffers[i].size
@@ -132,6 +135,15 @@ def lay_out(
         for q, (pool, name) in enumerate(zip(problem.pools, names, strict=True))
     )
     return VerifiedLayout(problem, pools, buffers, model, scratch or {})
+
+
+def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:
+    """Raise FormatError for a pool without a size that is filled up to the addresses of another one of its device."""
+    for low, high in permutations(pools, 2):
+        end = low.pool.base_address + (low.extent if low.pool.size is None else low.pool.size)
+        if low.pool.device == high.pool.device and low.pool.base_address <= high.pool.base_address < end:
+            rule = f"must not lie below 0x{end:x}, where {shown(low.pool.name)} ends"
+            raise FormatError(f"pool {shown(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
 
 
 def _stretches(pool: Pool) -> tuple[tuple[int, int | None], ...]:

@@ -111,6 +111,8 @@ def kept_lines(plan: Plan) -> Iterator[str]:
     """Yield the sentence about the places of an old plan, where some were to be kept."""
     if (kept := plan.kept) is not None:
         rule = "proved to be the fewest" if kept.proved else f"at least {kept.least_moves:,} must"
+        if not kept.proved and kept.least_moves == (kept.moved if kept.least == "buffers" else kept.moved_bytes):
+            rule = "the fewest near the best peak found, which is not proved to be the best"
         yield f"{kept.moved:,} of {kept.moved + kept.stayed:,} buffers moved, {kept.moved_bytes:,} bytes; {rule}"
         if kept.not_tried is not None:
             yield f"not tried: {kept.not_tried}"

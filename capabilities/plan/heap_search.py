@@ -45,8 +45,10 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
         raise OptionError(f"heap_limit: must be for problems of one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
+    # The columns of what fits nowhere require nothing, so its rules are looked at, too.
+    extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
-        raise ProblemError(f"heaps: must be of a problem without {', '.join(sorted(extra))}")
+        raise ProblemError(f"heap_limit: must be of a problem without {', '.join(sorted(extra))}")
     table = problem.buffers
     if (largest := int(table.size.max(initial=0))) > limit:
         name = shown(table.ids[int(table.size.argmax())])

@@ -19,6 +19,7 @@ let problem_of data closed =
   let index = table (List.map (fun r -> Option.get (get r "id")) (list data "buffers")) in
   let names = table (List.map (fun q -> Option.value (get q "name") ~default:(Str "default")) pools) in
   let pair = function List [a; b] -> (Z.of_int (find index a), Z.of_int (find index b)) | _ -> wrong "no pair" in
+  let two entry = match pair entry with a, b -> need (a <> b) "a pair of one buffer"; (a, b) in
   let cost q = match get q "cost" with Some (Decimal c) -> c | _ -> Q.of_bigint (int_or q "cost" Z.zero) in
   let parts = List.fold_left (fun m q -> Z.lcm m (Q.den (cost q))) Z.one pools in
   let pool q = { Proved.capacity = int q "size"; pool_alignment = int_or q "alignment" Z.one;
@@ -26,7 +27,7 @@ let problem_of data closed =
     price = Q.to_bigint (Q.mul (cost q) (Q.of_bigint parts)) } in
   { Proved.rows = List.mapi (fun k -> row_of index names closed (Z.of_int k)) (list data "buffers");
     pools = List.map pool pools; conflicts = List.map pair (list data "conflicts");
-    may_share = List.map pair (list data "may_share"); parts }
+    may_share = List.map two (list data "may_share"); parts }
 (* A table, as an object of JSON. *)
 let columns = ["id", "id"; "size", "size"; "lower", "start"; "start", "start"; "upper", "end"; "end", "end";
   "alignment", "alignment"; "offset", "offset"]

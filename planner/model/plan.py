@@ -150,8 +150,9 @@ class KeptPlaces(PlanValue):
     """The places that a re-plan kept: of the buffers that an old plan has, so many stayed and so many moved.
 
     `least` says what was to be small: `buffers` that move, or their `bytes`. No plan with a peak of at most 1 + `eps`
-    times the best one's has less than `least_moves` of that; it is `proved` where this plan has no more. `not_tried` is
-    the reason why nothing looked for the fewest, such as a package that is not installed.
+    times the best one's has less than `least_moves` of that; it is `proved` where this plan has no more, and
+    `peak_without_keeping` is proved to be the best peak. `not_tried` is the reason why nothing looked for the fewest,
+    such as a package that is not installed.
     """
 
     eps: float

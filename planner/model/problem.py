@@ -11,7 +11,7 @@ from pydantic import model_validator
 from memplan.planner.errors import MAX_SHOWN, Location, ProblemError, broken, shown
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.constraints.kinds import kinds_of
-from memplan.planner.model.intervals import half_open
+from memplan.planner.model.intervals import half_open, merged
 from memplan.planner.model.problem_fields import ADDRESS_SPACE, BankUse, Objective, Pool, ProblemFields, Profile
 from memplan.planner.model.rows import MAX_BYTES, Buffer
 
@@ -63,7 +63,7 @@ class Problem(ProblemFields):
         if len(self.buffers.pool_choices) > 1:
             found.append(self._unknown_pools())
         if len(self.pools) > 1:
-            found.append(self._unpinnable())
+            found += [self._unpinnable(), self._pools_at_one_address()]
         breaks = list(islice(chain.from_iterable(found), MAX_SHOWN + 1))
         kinds = kinds_of(self)
         for stage in sorted({stage for kind in kinds for stage in kind.checks}):
@@ -99,6 +99,33 @@ class Problem(ProblemFields):
             if count > 1:
                 rule = f"must come with the one pool it is meant for, got {count} pools to choose from"
                 yield ("buffers", i, "offset"), rule
+
+    def _pools_at_one_address(self) -> Iterator[tuple[Location, str]]:
+        """Yield the pools that have bytes of another one of their device, which that one does not keep free."""
+        spans = sorted(
+            (pool.base_address, pool.base_address + (ADDRESS_SPACE if pool.size is None else pool.size), q)
+            for q, pool in enumerate(self.pools)
+            if pool.size != 0 and (pool.base_address or _has_address_0(pool))
+        )
+        for k, (_, end, low) in enumerate(spans):
+            for start, last, high in spans[k + 1 :]:
+                pair = self.pools[low], self.pools[high]
+                if start >= end or pair[0].size is None:  # how far that one is filled is not known yet
+                    break
+                kept_free = [
+                    (pool.base_address + offset, pool.base_address + offset + size)
+                    for pool in pair
+                    for offset, size in pool.reserved
+                ]
+                is_parted = any(free <= start and min(end, last) <= until for free, until in merged(kept_free))
+                if pair[0].device == pair[1].device and not is_parted:
+                    rule = f"must not lie below 0x{end:x}, where pool {shown(pair[0].name)} ends"
+                    yield ("pools", high, "base_address"), f"{rule}, unless their devices differ, got 0x{start:x}"
+
+
+def _has_address_0(pool: Pool) -> bool:
+    """Say whether a pool was given its address: what dumps all fields of a pool writes 0 for none."""
+    return "base_address" in pool.model_fields_set and len(pool.model_fields_set) < len(Pool.model_fields)
 
 
 def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:

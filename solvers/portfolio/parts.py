@@ -61,8 +61,10 @@ class _Parts:
         """Plan a part from offset 0 and return its end and a bound of it; None where the time was too short."""
         if part & (part - 1) == 0:
             i = part.bit_length() - 1
-            self.offset[i] = 0
-            return int(self.instance.size[i]), int(self.instance.size[i])
+            # 0 is no multiple of an alignment where that counts from an address or a remainder.
+            self.offset[i] = self.instance.lowest[0, i]
+            end = int(self.offset[i] + self.instance.size[i])
+            return end, end
         apart = _components(self.near, part, opposite=False)
         if len(apart) > 1:
             found = [self.plan(each) for each in apart]

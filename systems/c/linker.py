@@ -7,7 +7,6 @@ regions, UNINIT).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 from memplan.planner.errors import FormatError, shown
 from memplan.systems.c.arena import section_of
@@ -79,15 +78,4 @@ def _in_regions(layout: VerifiedLayout) -> VerifiedLayout:
             name = pool.pool.name
             rule = f"must be given for a linker, as in --pool {name}=128KiB@0x20000000, got none"
             raise FormatError(f"pool {shown(name)}: base_address {rule}")
-    regions = layout.in_regions()
-    _pools_are_apart(regions)
-    return regions
-
-
-def _pools_are_apart(layout: VerifiedLayout) -> None:
-    pools = sorted(layout.used_pools, key=lambda pool: pool.pool.base_address)
-    for low, high in pairwise(pools):
-        end = low.pool.base_address + _length(low)
-        if high.pool.base_address < end:
-            rule = f"must not lie below 0x{end:x}, where {shown(low.pool.name)} ends, for a linker"
-            raise FormatError(f"pool {shown(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
+    return layout.in_regions()

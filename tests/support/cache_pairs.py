@@ -54,6 +54,7 @@ def _one_field_of_a_pool(data: Data, rng: random.Random) -> Data:
         pool.pop(name, None) if name in pool else pool.update(size=rng.choice((6, 12, 2**62, 2**63 - 1)))
     else:
         pool[name] = max(0, pool.get(name, 1) + rng.choice((-1, 1, 3)))
+        pool["device"] = pool["name"]
     return data | {"pools": pools}
 
 

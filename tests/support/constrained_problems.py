@@ -27,7 +27,7 @@ def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: i
     pools[-1]["size"] = capacity
     for k, pool in enumerate(pools):
         if "banks" in features or "bank-weights" in features:
-            pool |= {"bank_size": int(rng.choice([8, 16])), "base_address": int(rng.integers(0, 9))}
+            pool |= {"bank_size": int(rng.choice([8, 16])), "base_address": int(rng.integers(0, 9)), "device": k}
         if "reserved" in features:
             pool["reserved"] = [[int(rng.integers(3, 20)), int(rng.integers(1, 4))]]
         if "bank-weights" in features:

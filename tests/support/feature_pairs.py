@@ -86,7 +86,8 @@ class Case:
             pools[-1].pop("size")
         for k, pool in enumerate(pools):
             if "bank" in self.features:
-                pool |= {"bank_size": _BANK * unit, "base_address": int(rng.integers(0, 3)) * _PIN_STEP * unit}
+                pool |= {"bank_size": _BANK * unit, "device": k}
+                pool["base_address"] = int(rng.integers(0, 3)) * _PIN_STEP * unit
             if "alignment" in self.features:
                 pool["alignment"] = 2
             if "reserved" in self.features:

@@ -24,6 +24,7 @@ def random_problem(
     for k, pool in enumerate(pools):
         if "alignment" in features:
             pool["alignment"], pool["base_address"] = int(rng.choice([1, 2, 3])), int(rng.integers(0, 9))
+            pool["device"] = k  # the addresses of one begin again in another
         if "reserved" in features:
             low = unit * int(rng.integers(1, 9))
             pool["reserved"] = [[low, unit * int(rng.integers(1, 4))], [low + 7 * unit, unit]]

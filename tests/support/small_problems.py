@@ -31,7 +31,7 @@ def _pool(rng: random.Random, name: str, features: set[str], is_small: bool) -> 
     if "alignment" in features:
         pool["alignment"] = rng.choice((1, 2, 3, 4))
     if "base" in features:
-        pool["base_address"] = rng.choice((0, 1, 2, 4, 6))
+        pool["base_address"], pool["device"] = rng.choice((0, 1, 2, 4, 6)), name
     if "reserved" in features:
         pool["reserved"] = [(rng.randint(0, 12), rng.randint(1, 4)) for _ in range(rng.randint(0, 2))]
     if is_small or "capacity" in features:

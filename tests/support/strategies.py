@@ -31,7 +31,7 @@ def pools(draw: st.DrawFn, name: str, unit: int, roomy: bool = False) -> dict[st
         row["size"] = unit * draw(st.integers(0, 24)) + draw(st.sampled_from((0, 0, 1)))
     if draw(st.booleans()):
         row["alignment"] = draw(ALIGNMENTS)
-        row["base_address"] = draw(st.integers(0, 12))
+        row["base_address"], row["device"] = draw(st.integers(0, 12)), name
     if draw(st.integers(0, 3)) == 0:
         ranges = st.tuples(st.integers(0, 16), st.integers(0, 5))
         row["reserved"] = [[unit * low, unit * width] for low, width in draw(st.lists(ranges, max_size=2))]

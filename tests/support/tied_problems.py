@@ -56,7 +56,7 @@ def _pool(rng: random.Random, name: str, asked: Rules, is_last: bool) -> dict[st
     if not is_last or rng.random() < 0.4:
         pool["size"] = rng.randint(4, 22)
     if "alignment" in asked or "page" in asked or "bank" in asked:
-        pool |= {"alignment": rng.choice((1, 1, 2)), "base_address": rng.choice((0, 0, 1, 3, 6))}
+        pool |= {"alignment": rng.choice((1, 1, 2)), "base_address": rng.choice((0, 0, 1, 3, 6)), "device": name}
     if "reserved" in asked:
         pool["reserved"] = [[rng.randint(0, 10), rng.randint(1, 3)]]
     if ("bank" in asked or "weights" in asked) and rng.random() < 0.8:

@@ -21,7 +21,7 @@ def tight_problem(seed: int, feature: str, capacity: int | None = None) -> Probl
     if "reserved" in asked:
         pool["reserved"] = rng.integers(1, 6, (int(rng.integers(1, 3)), 2)).tolist()
     if "alignment" in asked:
-        pool |= {"alignment": int(rng.choice([1, 2])), "base_address": int(rng.integers(0, 4))}
+        pool |= {"alignment": int(rng.choice([1, 2])), "base_address": int(rng.integers(0, 4)), "device": pool["name"]}
     pairs = [(a, b) for b in range(len(buffers)) for a in range(b) if rng.random() < 0.3]
     return Problem.model_validate(
         {"buffers": buffers, "pools": [pool], "conflicts": pairs if "conflicts" in asked else []}

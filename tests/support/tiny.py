@@ -120,7 +120,7 @@ def _random_pool(rng: np.random.Generator, name: str, unit: int) -> dict[str, An
     if name == "fast" or rng.random() < 0.4:
         pool["size"] = int(unit * rng.integers(3, 16))
     if rng.random() < 0.2:
-        pool |= {"alignment": int(rng.choice([2, 3])), "base_address": int(rng.integers(0, 9))}
+        pool |= {"alignment": int(rng.choice([2, 3])), "base_address": int(rng.integers(0, 9)), "device": pool["name"]}
     if rng.random() < 0.2:
         pool["reserved"] = [[int(unit * rng.integers(0, 6)), unit]]
     return pool

@@ -57,7 +57,8 @@ class ProblemRule:
 def rules_of(problem: Problem, kept: Bool) -> list[ProblemRule]:
     """Return the rules that say something of the kept buffers (n,), and those of the pools.
 
-    Where several pools exist, a pinned buffer keeps its pool: the pin is meant for that one.
+    Where several pools exist, a pinned buffer keeps its pool, as the pin is meant for that one: only without the pin,
+    its pools are a rule that may be left out.
     """
     return [*_of_pools(problem), *_of_entries(problem, kept), *_of_buffers(problem, kept)]
 
@@ -91,10 +92,10 @@ def _of_buffers(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
         for i in table.rules[field]:
             if kept[i]:
                 yield ProblemRule(field, buffer=i)
-    for i in np.flatnonzero(kept & (table.pool_choice > 0) & (table.offset < 0)).tolist() if has_choice else ():
+    for i in np.flatnonzero(kept & (table.pool_choice > 0)).tolist() if has_choice else ():
         yield ProblemRule("pools", buffer=i)
     for i in table.rules["forbid_pools"] if has_choice else ():
-        if kept[i] and table.offset[i] < 0:
+        if kept[i]:
             yield ProblemRule("forbid_pools", buffer=i)
 
 
@@ -161,6 +162,13 @@ def kept_rows(table: BufferTable, kept: Bool) -> BufferTable:
 def _without(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> BufferTable:
     """Return the table without some rules of its rows."""
     changed: dict[str, Any] = {}
+    loose = {rule.buffer for rule in rules.get("offset", ())}
+    rules = {
+        kind: [
+            rule for rule in some if not kind.endswith("pools") or table.offset[rule.buffer] < 0 or rule.buffer in loose
+        ]
+        for kind, some in rules.items()
+    }
     for kind, name, free in (("offset", "offset", ABSENT), ("alignment", "alignment", 1), ("pools", "pool_choice", 0)):
         if rows := [rule.buffer for rule in rules.get(kind, ())]:
             values = np.array(getattr(table, name))

@@ -220,8 +220,8 @@ class Reasoning:
             np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
         )
         # Without lifetimes, conflicts by name say how long they matter: they go last.
-        time[np.diff(table.first) == 0] = np.inf
-        return np.bincount(self.bodies, weights=np.minimum(table.size * time, 1e300), minlength=len(table))
+        time[np.diff(table.first) == 0] = 1e280
+        return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
 
     def _fails(self, kept: Bool) -> bool:
         return self._query(kept) == "no"

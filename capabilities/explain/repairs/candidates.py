@@ -109,7 +109,7 @@ class Candidates:
         if "alignment" in self.kinds and table.alignment[i] > KEPT_ALIGNMENT:
             least = int(np.gcd(int(table.alignment[i]), KEPT_ALIGNMENT))
             yield Candidate(RepairChange.model_construct(kind="alignment", buffers=(name,), value=least), me)
-        if "pool" in self.kinds and table.offset[i] < 0:
+        if "pool" in self.kinds:
             traffic = int(table.traffic[i]) if table.traffic[i] >= 0 else size
             allowed = set(self.problem.allowed_pools(i))
             for q, pool in enumerate(self.problem.pools):
@@ -134,7 +134,7 @@ class Candidates:
                 change = RepairChange.model_construct(kind="later-start", buffers=(name,), steps=k)
                 yield Candidate(change, me, ((start, start + k),), size)
         # Of three steps and more there is one between the first and the last in which it is away.
-        if end - start > 2 and "spill" in self.kinds and table.offset[i] < 0 and name not in self._bound:
+        if end - start > 2 and "spill" in self.kinds and name not in self._bound:
             change = RepairChange.model_construct(kind="spill", buffers=(name,), cost_bytes=2 * size)
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
@@ -143,11 +143,11 @@ class Candidates:
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
         for i in plain:
-            if len(self.spans[i]) == 1 and table.offset[i] < 0:
+            if len(self.spans[i]) == 1:
                 ends[self.spans[i][0][1]].append(i)
         known = {frozenset(pair) for pair in (*self.problem.may_share, *self.problem.conflicts)}
         for j in self._in_time(plain):
-            if len(self.spans[j]) != 1 or table.offset[j] >= 0:
+            if len(self.spans[j]) != 1:
                 continue
             start = self.spans[j][0][0]
             for i in ends.get(start + 1, ()):

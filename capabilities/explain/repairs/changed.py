@@ -10,6 +10,8 @@ from memplan.planner.model.entries import entries_among
 from memplan.planner.model.problem import Problem
 
 OUT, IN = "#out", "#in"
+_OF_ALIASES = {"id", "size", "alignment", "start", "end", "lifetimes", "traffic", "pools", "forbid_pools", "hint"}
+"""What a buffer may state that becomes an alias: any other rule of its place, it would lose."""
 
 
 class ChangedProblems:
@@ -32,8 +34,9 @@ class ChangedProblems:
                 other = change.buffers[1]
                 second = dict(self.rows[other])
                 # Of one size, an alias says the same and leaves solvers less to decide than a pair that may share.
-                if row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0:
-                    rows[other] = _inside(second, name)
+                is_like = row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0
+                if is_like and second.keys() <= _OF_ALIASES:
+                    rows[other] = {key: value for key, value in second.items() if key != "hint"} | {"alias_of": name}
                 else:
                     pairs.append((name, other))
                 continue
@@ -64,12 +67,6 @@ def original(name: int | str, index: Any) -> int | str:
     return name
 
 
-def _inside(row: dict[str, Any], name: int | str) -> dict[str, Any]:
-    """Return a buffer as an alias of another one."""
-    kept = {key: value for key, value in row.items() if key not in ("hint", "relative", "no_cross")}
-    return kept | {"alias_of": name}
-
-
 def _changed(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None:
     """Return a row after a change; None where it is gone."""
     if change.kind == "spill" or (change.kind == "pool" and change.pool is None):
@@ -79,7 +76,9 @@ def _changed(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None
     if change.kind == "alignment":
         return row | {"alignment": change.value}
     if change.kind == "pool":
-        return {key: value for key, value in row.items() if key != "forbid_pools"} | {"pools": (change.pool,)}
+        # A pin is meant for the pool that it leaves.
+        left = {key: value for key, value in row.items() if key not in ("forbid_pools", "offset")}
+        return left | {"pools": (change.pool,)}
     start, end = _life(row)
     steps = change.steps or 0
     start, end = (start, end - steps) if change.kind == "earlier-end" else (start + steps, end)

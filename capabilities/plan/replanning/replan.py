@@ -284,7 +284,7 @@ class _Replan:
             moved=int(moved.sum()),
             moved_bytes=int(self.problem.buffers.size[moved].sum()),
             least_moves=min(self.bound, self.weight),
-            proved=self.weight <= self.bound,
+            proved=self.weight <= self.bound and self._is_of_the_best,
             peak_without_keeping=self.base.plan.peak,
             not_tried=self.not_tried,
         )
@@ -295,6 +295,11 @@ class _Replan:
             elapsed_s=self.deadline.passed_s,
         )
         return found.answer(self.options.deterministic)
+
+    @property
+    def _is_of_the_best(self) -> bool:
+        """True if no plan is known to be possible at a lower peak than that which this one was to be near."""
+        return self.base.plan.status == "optimal" or self.options.accept == "fit" or self.problem.objective == "fit"
 
     def _stop_reason(self, is_proved: bool) -> StopReason:
         """Return why the search ended; where work is counted, also if a clock or a caller ended the solve before it."""

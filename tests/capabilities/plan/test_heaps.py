@@ -77,9 +77,12 @@ def test_where_live_sets_do_not_say_it_pools_are_proved_too_few() -> None:
         ({}, {"heap_limit": 4}, ProblemError, "heap_limit: must be at least the largest buffer"),
         ({"pools": [{"name": "a"}, {"name": "b"}]}, {"heap_limit": 9}, OptionError, "must be for problems of one pool"),
         ({"pools": [{"reserved": [[0, 1]]}]}, {"heap_limit": 9}, ProblemError, "must be of a problem without reserved"),
+        ({"no_cross": 5}, {"heap_limit": 10}, ProblemError, "heap_limit: must be of a problem without no_cross"),
     ],
 )
 def test_what_heaps_cannot_do_is_refused(fields: Any, options: Any, error: type[Exception], message: str) -> None:
-    problem = Problem(buffers=[{"id": "a", "size": 8, "start": 0, "end": 1}], **fields)
+    rules = {name: fields[name] for name in fields if name != "pools"}
+    row = {"id": "a", "size": 8, "start": 0, "end": 1, **rules}
+    problem = Problem(buffers=[row], pools=fields.get("pools", []))
     with pytest.raises(error, match=message):
         plan(problem, options=PlanOptions(**options))

@@ -141,7 +141,12 @@ TIED: dict[str, Any] = {
         {"buffers": [A | {"no_cross": 64}, B, C, D | {"relative": {"to": "b", "offset": 48}, "forbid_pools": ["x"]}]},
         {"buffers": [A | {"no_cross": 64, "offset_mod": {"modulus": 16, "remainder": 8}}, *TIED["buffers"][1:]]},
         {"pools": [{"name": "x", "cost": 1, "bank_size": 64}, {"name": "y", "base_address": 8}]},
-        {"pools": [{"name": "x", "cost": 1, "bank_size": 128, "base_address": 8}, {"name": "y", "base_address": 8}]},
+        {
+            "pools": [
+                {"name": "x", "cost": 1, "bank_size": 128, "base_address": 8},
+                {"name": "y", "base_address": 8, "device": 1},
+            ]
+        },
         {"pools": [{"name": "x", "cost": 1, "bank_size": 128}, {"name": "y"}]},
         {"may_share": []},
         {"may_share": [["c", "b"]]},

@@ -74,6 +74,7 @@ def _one_pool(data: Data, rng: random.Random) -> Data:
     name = rng.choice(("size", "base_address", "bank_size", "cost"))
     pool = rng.choice(pools)
     pool[name] = (pool.get(name) or 0) + rng.choice((1, 4))
+    pool["device"] = pool["name"]
     return data | {"pools": pools}
 
 

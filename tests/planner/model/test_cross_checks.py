@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -149,3 +150,32 @@ def test_a_long_value_is_cut() -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate(one(size="9" * 1000))
     assert len(str(caught.value)) < 120
+
+
+AT = {"size": 4096, "base_address": 0x20000000}
+
+
+@pytest.mark.parametrize(
+    ("pools", "wrong"),
+    [
+        ([AT, AT | {"base_address": 0x20000800}], "pools[1].base_address: must not lie below 0x20001000"),
+        ([AT | {"base_address": 0x20000800}, AT], "pools[0].base_address: must not lie below 0x20001000"),
+        ([AT, AT | {"size": None}], 'pools[1].base_address: must not lie below 0x20001000, where pool "0" ends'),
+        ([AT | {"base_address": 0}, AT | {"base_address": 64}], "pools[1].base_address: must not lie below 0x1000"),
+        ([AT, AT | {"base_address": 0x20001000}], None),
+        ([AT, AT | {"device": "dsp"}], None),
+        ([AT | {"reserved": [[2048, 2048]]}, AT | {"base_address": 0x20000800}], None),
+        ([AT, AT | {"reserved": [[0, 4096]]}], None),
+        ([AT, {"size": 4096}], None),
+        ([{"size": 64}, {"size": 64}], None),
+    ],
+)
+def test_pools_that_lie_over_each_other_are_refused(pools: list[dict[str, Any]], wrong: str | None) -> None:
+    named = [{"name": str(k), **fields} for k, fields in enumerate(pools)]
+    data = {"buffers": [{"id": "a", "size": 4, "start": 0, "end": 1}], "pools": named}
+    if wrong is None:
+        read = Problem.model_validate(data)
+        assert Problem.model_validate_json(read.model_dump_json()) == read
+        return
+    with pytest.raises(ProblemError, match=re.escape(wrong)):
+        Problem.model_validate(data)

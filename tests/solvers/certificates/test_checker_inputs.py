@@ -138,6 +138,7 @@ REFUSED_BY_BOTH = {
     "a pin without its pool": problem(PAIR[0] | {"offset": 0}, PAIR[1], pools=[{"size": 7}, {"name": "b", "size": 7}]),
     "a conflict with nobody": problem(*PAIR, conflicts=[["a", "c"]]),
     "a sharing with nobody": problem(*PAIR, may_share=[["a", "c"]]),
+    "a sharing with itself": problem(*PAIR, may_share=[["a", "a"]]),
     "half a lifetime": problem({"id": "a", "size": 4, "end": 2}, PAIR[1]),
     "two lifetimes": problem(PAIR[0] | {"lifetimes": [[0, 2]]}, PAIR[1]),
     "no lifetimes": problem({"id": "a", "size": 4, "lifetimes": []}, PAIR[1]),

@@ -12,6 +12,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.together import Application
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import parts
+from memplan.solvers.portfolio.one_search import planned
 from memplan.solvers.search.incumbent import Search
 from tests.support.applications import conflicts_of, drawn_application, least_peak
 
@@ -59,3 +60,15 @@ def test_stacked_parts_are_aligned_and_prove_nothing_then() -> None:
 def test_a_sum_beyond_the_capacity_is_proved_not_to_fit() -> None:
     problem = of_conflicts(6, [*RING, *((0, k) for k in range(1, 6))]).with_capacity(8)
     assert searched(problem).infeasible is not None
+
+
+@pytest.mark.parametrize("fields", [{"offset_mod": {"modulus": 5, "remainder": 2}}, {"alignment": 4}])
+def test_parts_lie_where_their_remainders_and_addresses_let_them(fields: dict[str, Any]) -> None:
+    problem = Problem(
+        buffers=[{"id": k, "size": 3, "start": 0, "end": 1, **fields} for k in range(2)],
+        pools=[{"base_address": 2}],
+        conflicts=[(0, 1)],
+    )
+    search = searched(problem)
+    assert search.best is not None
+    assert verify(problem, planned(problem, search.instance, search.best, search.proof)) == ()

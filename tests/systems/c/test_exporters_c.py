@@ -251,11 +251,11 @@ def test_a_pool_without_a_base_address_is_not_linked(target: str) -> None:
     assert b"0x0" in export(target, one_pool({}, base_address=0), "plan")[""]
 
 
-@pytest.mark.parametrize("target", ["ld", "armlink"])
-def test_pools_that_lie_over_each_other_are_not_linked(target: str) -> None:
-    pools = [{"name": "sram-1", "size": 4096, "base_address": 0}, {"name": "int", "base_address": 0}]
+@pytest.mark.parametrize("target", ["c", "ld", "armlink"])
+def test_pools_that_are_filled_over_each_other_are_not_written(target: str) -> None:
+    pools = [{"name": "sram-1", "base_address": 0}, {"name": "int", "base_address": 64}]
     layout = layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
-    with pytest.raises(FormatError, match='pool "int": base_address must not lie below 0x1000, where "sram-1" ends'):
+    with pytest.raises(FormatError, match=r'pool "int": base_address must not lie below 0x.*, where "sram-1" ends'):
         export(target, layout, "plan")
 
 

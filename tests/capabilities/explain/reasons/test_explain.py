@@ -93,6 +93,13 @@ def test_pins_that_collide_are_the_reason() -> None:
     assert "7 pinned at 0" in found.message
 
 
+def test_the_pools_of_a_pinned_buffer_are_a_rule() -> None:
+    rows = [{"id": "a", "size": 7, "start": 0, "end": 2, "offset": 7, "pools": ["slow"]}]
+    pools = [{"name": "fast", "size": 8}, {"name": "slow", "size": 4}]
+    found = reason(Problem.model_validate({"buffers": rows, "pools": pools}))
+    assert [(rule.rule, rule.value) for rule in found.rules] == [("pools", ("slow",))]
+
+
 def test_a_reserved_range_is_named() -> None:
     rows = [{"id": "a", "size": 60, "start": 0, "end": 2}, {"id": "b", "size": 9, "start": 4, "end": 5}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 100, "reserved": [[50, 1]]}]}))

@@ -166,3 +166,35 @@ def test_a_buffer_whose_lifetimes_touch_keeps_the_last_of_them_when_it_is_shorte
         assert each.plan is not None
         assert solve(changed.after(each.changes)).status != "infeasible"
         assert each.peak_after == each.plan.peak
+
+
+def pool_of(size: int, *rows: dict[str, Any]) -> Problem:
+    return Problem.model_validate({"buffers": list(rows), "pools": [{"name": "p", "size": size}]})
+
+
+@pytest.mark.parametrize("rule", [{"no_cross": 8}, {"offset_mod": {"modulus": 8, "remainder": 4}}])
+def test_a_buffer_in_place_of_another_keeps_its_rules(rule: dict[str, Any]) -> None:
+    below = {"id": "c", "size": 3, "start": 0, "end": 3, "offset": 0}
+    first, second = {"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3, **rule}
+    problem = pool_of(12, first, second, below)
+    changed = ChangedProblems(problem).after([RepairChange(kind="in-place", buffers=("a", "b"))])
+    field = next(iter(rule))
+    assert changed.buffers[1].model_dump(exclude_unset=True)[field] == rule[field]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds", "fewest"),
+    [
+        ([(0, 2, 3, 0), (1, 2, 4, 8)], POOL, 1),
+        ([(0, 1, 5, None), (1, 0, 5, 0)], SPILL, None),
+        ([(0, 2, 3, None), (1, 0, 5, 0)], SPILL, 1),
+        ([(0, 0, 2, 0), (1, 1, 3, 0)], ("in-place",), 1),
+    ],
+)
+def test_pinned_buffers_are_repaired_too(
+    rows: list[tuple[int, int, int, int | None]], kinds: tuple[ChangeKind, ...], fewest: int | None
+) -> None:
+    names = ("id", "start", "end", "offset")
+    problem = pool_of(8, *({**dict(zip(names, row, strict=True)), "size": 8} for row in rows))
+    answer = repairs(problem, kinds=kinds, most_changes=2)
+    assert (answer.fewest, answer.proved) == (fewest, True)

@@ -239,3 +239,16 @@ def test_the_same_places_are_kept_where_work_is_counted() -> None:
     assert plan.reproducible
     assert plan.wall_time_s is None
     assert plan == again
+
+
+def test_few_moves_near_a_peak_that_may_not_be_the_best_are_not_proved() -> None:
+    rows = [{"id": "b0", "size": 4, "start": 0, "end": 3, "alignment": 4}]
+    rows += [{"id": 2, "size": 2, "start": 0, "end": 1, "alignment": 5, "no_cross": 7}]
+    pools = [{"name": "fast", "size": 13, "base_address": 31}, {"name": "mid", "base_address": 131}]
+    old = [{"id": "b0", "pool": "mid", "offset": 17}, {"id": 2, "pool": "fast", "offset": 4}]
+    # Greedy alone proves nothing here; the best plan has nothing in the first pool.
+    plan = replan(
+        of(*rows, pools=pools), Plan.model_validate({"placements": old}), options=SolveOptions(solver="greedy")
+    )
+    assert plan.kept is not None
+    assert (plan.status, plan.kept.proved) == ("feasible", False)
