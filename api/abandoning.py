@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from math import inf
@@ -49,8 +50,17 @@ def writing() -> Iterator[None]:
         yield
 
 
+def seconds_left(limit_s: float) -> Callable[[], float]:
+    """Return what says how many seconds are left of a limit that begins now.
+
+    On a machine that is busy, the time is not over before this process has had as much of a processor.
+    """
+    until, cpu_until = time.monotonic() + limit_s, time.process_time() + limit_s
+    return lambda: max(until - time.monotonic(), cpu_until - time.process_time())
+
+
 def run_in_thread(
-    work: Callable[[], Result], meanwhile: Callable[[], None] = lambda: None, left_s: Callable[[], float] = lambda: inf
+    work: Callable[[], Result], meanwhile: Callable[[], None] | None = None, left_s: Callable[[], float] = lambda: inf
 ) -> Result:
     """Run `work` to its end, and `meanwhile` several times a second; return or raise what it does.
 
@@ -64,7 +74,8 @@ def run_in_thread(
         while thread.is_alive():
             if left_s() <= 0:
                 raise TimeoutError
-            meanwhile()
+            if meanwhile is not None:
+                meanwhile()
             thread.join(max(0.0, min(_LOOK_EVERY_S, left_s())))
     except BaseException:  # a signal ends it, too
         thread.is_abandoned = True

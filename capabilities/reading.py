@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import Field, ValidationError
 
-from memplan.capabilities.adapting import ProblemOptions, Texts, adapted, aligned
+from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError, sentences
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import WireValue
 from memplan.systems import reading as importers
 from memplan.systems.imported import Imported, ModelOptions
 
@@ -46,27 +45,23 @@ class ReadOptions(ProblemOptions, ModelOptions):
         return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
 
 
-class TogetherOptions(WireValue):
-    """The options for several files: which of their models may run together."""
-
-    together: Texts = Field(
-        (), description="Of several files, models that may run together, by their names: asr,kws; or none of them."
-    )
-
-    def check(self, files: Sequence[str]) -> None:
-        """Raise OptionError where it is not said how several files run, or is for one."""
-        if len(files) == 1 and self.together:
-            raise OptionError(f"together: must be given for several files only, got {files[0]}")
-        if len(files) > 1 and not self.together:
-            line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
-            raise OptionError(
-                f"together: must be given for several files, got {', '.join(files)}: {line}, or"
-                " --together with the names of those that may run together; an application in JSON says more"
-            )
+def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
+    """Raise OptionError where it is not said how several files run, or is for one."""
+    if len(files) == 1 and together:
+        raise OptionError(f"together: must be given for several files only, got {files[0]}")
+    if len(files) > 1 and not together:
+        line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
+        raise OptionError(
+            f"together: must be given for several files, got {', '.join(files)}: {line}, or"
+            " --together with the names of those that may run together; an application in JSON says more"
+        )
 
 
-def joined(problems: Sequence[tuple[str, Problem]], options: TogetherOptions) -> Application:
-    """Return the application of several files, whose models have the names of the files; raises InputError."""
+def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> Application:
+    """Return the application of several files, whose models have the names of the files; raises InputError.
+
+    `together` names the models that may run together, as `asr,kws`, or none of them.
+    """
     # Imported here: few problems are of several models.
     from memplan.planner.together import Application
 
@@ -74,7 +69,7 @@ def joined(problems: Sequence[tuple[str, Problem]], options: TogetherOptions) ->
     for path, problem in problems:
         stem = Path(path).stem
         models[next(each for k in count(1) if (each := stem if k == 1 else f"{stem}#{k}") not in models)] = problem
-    groups = (text for text in options.together if text != NONE)
+    groups = (text for text in together if text != NONE)
     return Application(models=models, together=tuple(tuple(text.split(",")) for text in groups))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import re
 import shlex
@@ -32,13 +31,9 @@ class CommandLine:
         """Return a text whose commands have the files that were given, and the flags that say how these are read."""
         return _ADVISED.sub(self._completed, text)
 
-    @contextlib.contextmanager
-    def in_errors(self) -> Iterator[None]:
-        """Complete the commands that errors advise."""
-        try:
-            yield
-        except InputError as error:
-            raise type(error)(*map(self.completed, error.sentences)) from error
+    def completed_error(self, error: InputError) -> InputError:
+        """Return an error whose sentences advise complete commands."""
+        return type(error)(*map(self.completed, error.sentences))
 
     def with_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""

@@ -7,22 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memplan.api.cli.flags import flag, seconds
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.planner.errors import shown
+from memplan.capabilities.selection import HELP
 from memplan.planner.formats import FORMATS
-
-_SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
-
-
-def seconds(text: str | float) -> float:
-    """Return the seconds that a duration such as `10`, `10s`, `500ms` or `2min` says."""
-    text = str(text)
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # which is no number, or `nan`
-    try:
-        return float(number) * _SECONDS[text[len(number) :].strip()]
-    except (ValueError, KeyError):
-        rule = "must be seconds, or a duration such as 10s, 500ms or 2min"
-        raise typer.BadParameter(f"{rule}, got {shown(text)}") from None
 
 
 def seconds_limit(what: str) -> Any:
@@ -34,20 +22,22 @@ TABLE = "table"
 """The way to show a plan to people."""
 SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors to people.")]
+QUIET = flag("quiet", bool, False, "--quiet", "-q", help="Say nothing but errors to people.")
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
 
-Reorder = Annotated[bool, typer.Option("--reorder", help="Plan operations in the order that needs the fewest bytes.")]
-ServerUrl = Annotated[
-    str | None,
-    typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Let this service answer; MEMPLAN_KEY is for its key."),
-]
-
-SavePlan = Annotated[str | None, typer.Option(metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")]
-SaveBaseline = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write problem and plan here, whatever the check says.")
-]
+FIELDS = flag("fields", list[str] | None, None, "--fields", metavar="NAMES", help=HELP["fields"])
+REORDER = flag("reorder", bool, False, "--reorder", help="Plan operations in the order that needs the fewest bytes.")
+SERVER = flag(
+    *("server", str | None, None),
+    metavar="URL",
+    envvar="MEMPLAN_SERVER",
+    help="Let this service answer; MEMPLAN_KEY is for its key.",
+)
+SAVE_PLAN = flag("save_plan", str | None, None, metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")
+SAVE_BASELINE = flag(
+    "save_baseline", str | None, None, metavar="FILE", help="Write problem and plan here, whatever the check says."
+)
 
 
 if TYPE_CHECKING:
@@ -63,8 +53,10 @@ class ListDisplay(StrEnum):
     table = "table"
 
 
-PlanFormat = Annotated[
-    PlanDisplay | None,
-    typer.Option("--format", help="JSON by default; a table is for people; tables, triples, exir as elsewhere."),
-]
-ListFormat = Annotated[ListDisplay | None, typer.Option("--format", help="A table on a terminal, else JSON.")]
+_AS_LIST = "A table on a terminal, else JSON."
+ListFormat = Annotated[ListDisplay | None, typer.Option("--format", help=_AS_LIST)]
+LIST_FORMAT = flag("display", ListDisplay | None, None, "--format", help=_AS_LIST)
+PLAN_FORMAT = flag(
+    *("display", PlanDisplay | None, None, "--format"),
+    help="JSON by default; a table is for people; tables, triples, exir as elsewhere.",
+)

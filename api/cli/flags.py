@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
 
-from memplan.api.cli.arguments import seconds
 from memplan.capabilities.reading import validated
-from memplan.capabilities.selection import HELP, Selection
+from memplan.capabilities.selection import Selection
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import MAX_BYTES
@@ -70,48 +69,41 @@ PANELS = {
 """The panels of the options of a command, by the names of their fields; all others stand by themselves."""
 
 
-def paneled(parameters: Sequence[inspect.Parameter]) -> Sequence[inspect.Parameter]:
-    """Return the parameters of a command with the panels that its help shows them in."""
-    for parameter in parameters:
-        panel = next((panel for panel, names in PANELS.items() if parameter.name in names), None)
-        for about in getattr(parameter.annotation, "__metadata__", ()):
-            about.rich_help_panel = panel
-    return parameters
-
-
-def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """Return a parameter that is given by its name."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
 def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) -> inspect.Parameter:
-    """Return a flag of a command's own."""
-    return keyword(name, Annotated[kind, typer.Option(*spelled, **described)], default)
-
-
-SELECTION = flag("fields", list[str] | None, None, "--fields", metavar="NAMES", help=HELP["fields"])
-"""The flag for some of the fields of an answer."""
+    """Return a flag of a command, in the panel of its help where it belongs."""
+    option = typer.Option(*spelled, rich_help_panel=_PANEL_OF.get(name), **described)
+    annotation = Annotated[kind, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 def selected(answer: type[Any], given: Mapping[str, Any]) -> Selection | None:
     """Return the fields that are wanted of the JSON of an answer; raises OptionError."""
-    selection = Selection.of(answer, given["fields"] or ())
-    if selection is not None and (display := given.get("display")) not in (None, "json"):
+    if (display := given.get("display")) not in (None, "json"):
         raise OptionError(f"format: must be json with fields, got {shown(str(display))}")
-    return selection
+    return Selection.of(answer, given["fields"])
+
+
+_SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def seconds(text: str | float) -> float:
+    """Return the seconds that a duration such as `10`, `10s`, `500ms` or `2min` says."""
+    text = str(text)
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # which is no number, or `nan`
+    try:
+        return float(number) * _SECONDS[text[len(number) :].strip()]
+    except (ValueError, KeyError):
+        rule = "must be seconds, or a duration such as 10s, 500ms or 2min"
+        raise typer.BadParameter(f"{rule}, got {shown(text)}") from None
 
 
 def argument(name: str, kind: Any, default: Any, **described: Any) -> inspect.Parameter:
     """Return an argument of a command, which is given by its place."""
     annotation = Annotated[kind, typer.Argument(**described)]
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default)
-
-
-def signed(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
-    """Return a function of keywords with the signature that typer reads."""
-    command.__signature__ = inspect.Signature(sorted(parameters, key=lambda each: each.kind))  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
 
 
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:

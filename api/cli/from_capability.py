@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
+from memplan.api.abandoning import run_in_thread, seconds_left
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.arguments import ListFormat, Quiet, ServerUrl
-from memplan.api.cli.flags import SELECTION, flag, flags_of, keyword, options_given, paneled, selected, signed
+from memplan.api.cli.arguments import FIELDS, LIST_FORMAT, QUIET, SERVER
+from memplan.api.cli.flags import flag, flags_of, options_given, selected
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from memplan.api.cli.progress import ProgressLine, TimeGiven
+from memplan.api.cli.progress import ProgressLine
 from memplan.api.cli.reading import parameters_of_inputs, read_files
 from memplan.api.cli.streams import (
     FOLDER,
@@ -28,15 +28,20 @@ from memplan.api.cli.streams import (
     warnings,
     write,
 )
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control
+from memplan.capabilities.capability import NEVER, Capability, CapabilityOptions, Control, Deadline, silent
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.capabilities.selection import Selection
 from memplan.files import named
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import InputError, OptionError, shown
 
+Result = TypeVar("Result")
 _OUTPUT = "Write the answer here, whatever is shown: JSON, or what the suffix says ({suffixes}); repeat it."
 _FOR_FILES = 0.1
 """The part of a limit for files beside the answer: a page of 30,000 operations takes 0.5 s."""
+_GRACE_S = 0.25
+_WRITING_S = 0.2
+"""The seconds after its limit when a command without an answer is ended; those that its files have after that."""
+_WRITTEN = "what is written with the answer"
 EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 
 
@@ -48,8 +53,9 @@ class Invocation:
     flags: what it says, by the names of parameters.
     files: the files of inputs, by their names.
     reader, question, options: what was read of them.
-    time: abandons what goes on beyond a limit that was given.
     selection: the only fields of the answer's JSON that are wanted on standard output.
+    due: when the answer is, so that there is time for its files.
+    limit_s, left_s: a limit of time that was given, and what says how much of it is left.
     prepared: what the command's own part keeps for after the answer.
     exit_status: that of what it writes.
     said: sentences for people, about what was written or not.
@@ -61,8 +67,10 @@ class Invocation:
     reader: Reader
     question: Mapping[str, Any]
     options: CapabilityOptions
-    time: TimeGiven
     selection: Selection | None = None
+    due: Deadline = NEVER
+    limit_s: float | None = None
+    left_s: Callable[[], float] = lambda: float("inf")
     prepared: Any = None
     exit_status: int = 0
     said: list[str] = field(default_factory=list)
@@ -76,6 +84,26 @@ class Invocation:
         """Print texts to people, on standard error, with the commands that they advise as they run."""
         for text in texts:
             say(f"memplan: {self.line.completed(text)}")
+
+    def run_in_time(
+        self,
+        work: Callable[[], Result],
+        what: str = "an answer",
+        more_s: float = 0.0,
+        *,
+        noted: Sequence[Result] = (),
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Result:
+        """Return what the work returns, which is abandoned a little after the limit; then, what was noted last.
+
+        Raises OptionError where nothing was noted.
+        """
+        try:
+            return run_in_thread(work, meanwhile, lambda: _GRACE_S + more_s + self.left_s())
+        except TimeoutError:
+            if noted:
+                return noted[-1]
+            raise OptionError(f"time-limit: must be enough for {what}, got {self.limit_s:g}") from None
 
     def change(self, **options: Any) -> None:
         """Change options, for what the command writes."""
@@ -140,26 +168,28 @@ def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtra
         *([] if extras.owns_output else [output]),
         *flags_of(capability.options),
         *(row for each in files if each.reading is not None for row in flags_of(each.reading)),
-        *(() if "format" in capability.options.model_fields else (keyword("display", ListFormat, None),)),
-        SELECTION,
-        *extras.flags,
-        keyword("server", ServerUrl, None),
-        keyword("quiet", Quiet, False),
+        *(() if "format" in capability.options.model_fields else (LIST_FORMAT,)),
+        *(FIELDS, *extras.flags, SERVER, QUIET),
     ]
     # A flag of a command's own comes after one of the same name, and wins.
     unique = tuple({parameter.name: parameter for parameter in parameters}.values())
 
     def command(**given: Any) -> None:
         line = CommandLine(capability, unique, given)
-        with line.in_errors():
+        try:
             status = extras.runs(line)
             raise typer.Exit(run(line, extras) if status is None else status)
+        except InputError as error:
+            raise line.completed_error(error) from error
 
     exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
     command.__name__ = capability.name
     said = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
     command.__doc__ = f"{capability.help}\n\nExit status: {said}."
-    return signed(command, paneled(unique))
+    # The signature that typer reads.
+    command.__signature__ = inspect.Signature(sorted(unique, key=lambda each: each.kind))  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in unique}
+    return command
 
 
 def run(line: CommandLine, extras: CommandExtras) -> int:
@@ -168,9 +198,40 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
     Where a time limit was given, what looks at no clock is abandoned soon after it, and the last answer that was
     noted is given.
     """
+    call = _read(line, extras)
+    is_quiet, noted = call.flags["quiet"], list[Any]()
+    if call.reader.warnings and not is_quiet:
+        call.say(*warnings(call.reader.warnings))
+    drawn = ProgressLine(sys.stderr) if extras.draws_progress and not is_quiet and is_terminal(sys.stderr) else None
+
+    def report(event: Mapping[str, Any]) -> None:
+        if (text := line.capability.progress(event)) is not None:
+            say(f"memplan: {text}") if drawn is None else drawn.take(text)
+
+    is_told = not is_quiet and (drawn is not None or not extras.draws_progress)
+    with graceful_interrupts() as cancelled:
+        control = Control(call.due, cancelled, report if is_told else silent, is_local=True, note=noted.append)
+
+        def work() -> Any:
+            extras.begin(call, control)
+            return answered(call, control)
+
+        answer = call.run_in_time(work, noted=noted, meanwhile=None if drawn is None else drawn.draw)
+        if drawn is not None:
+            drawn.erase()
+    show(call, extras, answer)
+    call.said += call.run_in_time(lambda: _beside(call, extras, answer), _WRITTEN, _WRITING_S)
+    if call.said and not is_quiet:
+        call.say(*call.said)
+    return INTERRUPTED if cancelled.is_set() else line.capability.exit_status(answer) or call.exit_status
+
+
+def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
+    """Read flags, and then files in the time of the command; raises InputError."""
     capability, given = line.capability, line.given
     is_beside = _refuse_files(line, extras)
-    if (selection := selected(capability.answer, given)) is not None:
+    selection = selected(capability.answer, given) if given["fields"] else None
+    if selection is not None:
         given = {**given, "display": "json"}  # at a terminal, too
     options = options_given(capability.options, given)
     reader = Reader(options_given(ReadOptions, given))
@@ -179,42 +240,21 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
     for path in paths.values():
         reader.load(path)
     extras.loads(given)
-    is_ended = "time_limit_s" in options.model_fields_set and not options.counts_work
-    time_given, started = TimeGiven(options.time_limit_s if is_ended else None), time.monotonic()
-
-    def read() -> Invocation:
-        question = extras.reads(reader, given)
-        question = read_files(line, reader) if question is None else question
-        call = Invocation(line, given, paths, reader, question, options, time_given, selection)
-        extras.prepare(call)
-        return call
-
-    call = time_given.run(read)
-    if not given["quiet"]:
-        call.say(*warnings(reader.warnings))
-    is_drawn = extras.draws_progress and not given["quiet"] and is_terminal(sys.stderr)
-    drawn = ProgressLine(sys.stderr if is_drawn else None)
+    call = Invocation(line, given, paths, reader, {}, options, selection)
+    if "time_limit_s" in options.model_fields_set and not options.counts_work:
+        call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
     # Reading is a part of the time, unless work is counted instead.
-    deadline = call.options.due(started)
-    if is_beside and is_ended:
-        deadline = deadline.earlier(_FOR_FILES * call.options.time_limit_s)
+    call.due = options.due()
+    if is_beside and call.limit_s is not None:
+        call.due = call.due.earlier(_FOR_FILES * call.limit_s)
 
-    def report(event: Mapping[str, Any]) -> None:
-        if not given["quiet"] and (text := capability.progress(event)) is not None:
-            drawn.take(text) if extras.draws_progress else say(f"memplan: {text}")
+    def read() -> None:
+        question = extras.reads(reader, given)
+        call.question = read_files(line, reader) if question is None else question
+        extras.prepare(call)
 
-    with graceful_interrupts() as cancelled:
-        noted: list[Any] = []
-        control = Control(deadline, cancelled, report, is_local=True, note=noted.append)
-
-        def work() -> Any:
-            extras.begin(call, control)
-            return answered(call, control)
-
-        answer = time_given.run(work, noted, lambda: drawn.draw(time.monotonic() - started))
-        drawn.erase()
-    show(call, extras, answer)
-    return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer) or call.exit_status
+    call.run_in_time(read)
+    return call
 
 
 def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
@@ -268,9 +308,6 @@ def show(call: Invocation, extras: CommandExtras, answer: Any) -> None:
         write(None, "".join(f"{call.line.completed(line)}\n" for line in capability.lines(answer)).encode())
     elif extras.says_lines and not is_shown and not call.flags["quiet"]:
         call.say(*capability.lines(answer))
-    call.said += call.time.run(lambda: _beside(call, extras, answer), is_answered=True)
-    if not call.flags["quiet"]:
-        call.say(*call.said)
 
 
 def _beside(call: Invocation, extras: CommandExtras, answer: Any) -> Sequence[str]:

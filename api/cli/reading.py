@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,36 +12,33 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import argument, dashed, flag, spelled
 from memplan.api.cli.streams import STANDARD, read_as
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.question import Input, Question
+from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import FileError, InputError, OptionError, ProblemError
 from memplan.planner.model.problem import Problem
 
 
 def parameters_of_inputs(capability: Capability[Any]) -> list[inspect.Parameter]:
-    """Return an argument or a flag for each input that files or texts say."""
-    files = [each for each in capability.inputs if each.from_file is not None]
-    return [
-        *(_argument(each, is_first=each is files[0]) for each in files if not each.named_by_flag),
-        *(_file_flag(each) for each in files if each.named_by_flag),
-        *(_text_flag(each) for each in capability.inputs if each.from_file is None and each.from_text is not None),
-    ]
-
-
-def _argument(each: Input[Any], *, is_first: bool) -> inspect.Parameter:
-    is_needed = is_first or (each.required and each.absent is None)
-    metavar = each.metavar or dashed(each.name).upper()
-    if is_needed:
-        return argument(each.name, str, inspect.Parameter.empty, metavar=metavar, help=each.help)
-    return argument(each.name, str | None, None, metavar=f"[{metavar}]", help=each.help)
-
-
-def _file_flag(each: Input[Any]) -> inspect.Parameter:
-    return flag(each.name, str | None, None, spelled(each.name)[0], metavar=each.metavar or "FILE", help=each.help)
-
-
-def _text_flag(each: Input[Any]) -> inspect.Parameter:
-    return flag(each.name, list[str] | None, None, spelled(each.name)[0], metavar=each.metavar, help=each.help)
+    """Return an argument or a flag for each input that files or texts say, the arguments first."""
+    parameters: list[inspect.Parameter] = []
+    is_first = True
+    for each in sorted(capability.inputs, key=lambda each: (each.from_file is None, each.named_by_flag)):
+        if each.from_file is None and each.from_text is None:
+            continue
+        if each.from_file is None or each.named_by_flag:
+            kind: Any = list[str] if each.from_file is None else str
+            metavar = each.metavar or ("FILE" if each.from_file is not None else None)
+            parameters.append(
+                flag(each.name, kind | None, None, spelled(each.name)[0], metavar=metavar, help=each.help)
+            )
+            continue
+        metavar = each.metavar or dashed(each.name).upper()
+        if is_first or (each.required and each.absent is None):
+            parameters.append(argument(each.name, str, inspect.Parameter.empty, metavar=metavar, help=each.help))
+        else:
+            parameters.append(argument(each.name, str | None, None, metavar=f"[{metavar}]", help=each.help))
+        is_first = False
+    return parameters
 
 
 def read_files(line: CommandLine, reader: Reader) -> Question:
@@ -73,7 +70,8 @@ def _is_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> boo
 def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> Question:
     """Return the inputs that files and texts say; raises InputError."""
     capability, question = line.capability, dict[str, Any]()
-    _refuse_standard_twice([given.get(each.name) for each in capability.inputs if each.from_file is not None])
+    if [given.get(each.name) for each in capability.inputs if each.from_file is not None].count(STANDARD) > 1:
+        raise OptionError("files: only one of them must be standard input, got - twice")
     for each in sorted(capability.inputs, key=lambda each: each.reads_last):
         said = given.get(each.name)
         if said is None:
@@ -82,9 +80,10 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
                 question[each.name] = value
             elif each.required and not capability.any_of:
                 raise OptionError(f"{spelled(each.name)[0].removeprefix('--')}: is required ({each.help})")
-        elif each.from_file is not None:
+        elif (from_file := each.from_file) is not None:
             try:
-                if (value := _read_file(each, reader, said, question)) is not None:
+                value = read_as(said, lambda data: from_file(reader, data, said, question))  # noqa: B023 - called at once
+                if value is not None:
                     question[each.name] = value
             except FileError as error:
                 if f"save_{each.name}" not in given:
@@ -100,14 +99,3 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
     if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
         raise ProblemError(f"{given['problem']}: buffers: must not be empty, as there is nothing to plan, got none")
     return question
-
-
-def _read_file(each: Input[Any], reader: Reader, path: str, question: Question) -> Any:
-    from_file = each.from_file
-    assert from_file is not None
-    return read_as(path, lambda data: from_file(reader, data, path, question))
-
-
-def _refuse_standard_twice(paths: Sequence[str | None]) -> None:
-    if paths.count(STANDARD) > 1:
-        raise OptionError("files: only one of them must be standard input, got - twice")

@@ -19,6 +19,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.objects import ObjectsProblem
 from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.search.control import silent
 
 
 class PlanOptions(SearchOptions, SolveOptions):
@@ -70,16 +71,7 @@ def plan(
     if keep is not None:
         return _kept(problem, keep, options, control)
 
-    def report(progress: Any) -> None:
-        running.report(
-            {
-                "peak": progress.peak,
-                "lower_bound": progress.lower_bound,
-                "gap": progress.gap,
-                "solver": progress.by,
-            }
-        )
-
+    report = None if running.report is silent else lambda progress: running.report(progress.facts())
     return planned(problem, options, running, start=start, report=report)
 
 

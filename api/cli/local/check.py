@@ -8,8 +8,8 @@ from typing import Any
 
 from memplan.api.checks.reports import REPORTS
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.arguments import SaveBaseline, SavePlan
-from memplan.api.cli.flags import flag, keyword
+from memplan.api.cli.arguments import SAVE_BASELINE, SAVE_PLAN
+from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.check_folder import check_many
 from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
@@ -81,8 +81,8 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
 LOCAL = CommandExtras(
     (
         flag("budgets_file", str | None, None, "--budgets", metavar="TOML", help=_BUDGETS),
-        keyword("save_plan", SavePlan, None),
-        keyword("save_baseline", SaveBaseline, None),
+        SAVE_PLAN,
+        SAVE_BASELINE,
     ),
     forms={suffix: lambda _call, answer, path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS},
     beside={PAGE: _page},

@@ -128,10 +128,9 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
         one = _line_of(line, model, tables)
         one = replace(one, given={**one.given, "outputs": None})
         try:
-            with one.in_errors():
-                ended = run(one, replace(extras, shows=keep))
+            ended = run(one, replace(extras, shows=keep))
         except InputError as error:  # of one model, which keeps no other from being checked
-            for sentence in error.sentences:
+            for sentence in one.completed_error(error).sentences:
                 say(f"memplan: error: {'' if sentence.startswith(model) else f'{model}: '}{sentence}")
             ended = 2
         status = max(status, ended)

@@ -8,27 +8,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.arguments import PlanFormat, Reorder
-from memplan.api.cli.flags import argument, flags_of, keyword, options_given
+from memplan.api.cli.arguments import PLAN_FORMAT, REORDER
+from memplan.api.cli.flags import argument, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.plan_output import OPEN, open_page, plan_page, plan_picture, show_plan
 from memplan.api.cli.streams import CERTIFICATE, FOLDER, PAGE, PICTURE, read_as, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.plan import CAPABILITY, read_kept
 from memplan.capabilities.plan.planning import is_own_planner
-from memplan.capabilities.reading import Reader, TogetherOptions, joined
+from memplan.capabilities.reading import Reader, joined, refuse_files
 from memplan.planner.errors import FileError, OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.objects import ObjectsProblem
 
+_TOGETHER = "Of several files, models that may run together, by their names: asr,kws; or none of them."
+
 
 def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Read no problem where operations pose it only once they are in order; read several as one."""
-    together, paths = options_given(TogetherOptions, given), [given["problem"], *(given["more"] or ())]
+    together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
-    together.check(paths)
+    if together or len(paths) > 1:
+        refuse_files(paths, together)
     if given["more"]:
         if given["reorder"]:
             raise OptionError("reorder: must not be given with several files: order each, and plan what that writes")
@@ -83,23 +86,24 @@ def _parts(call: Invocation, answer: Any, path: str) -> None:
 def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     if not isinstance(answer, Plan):
         return ()
-    open_page(call, answer)
+    if call.flags["opens"]:
+        open_page(call, answer)
     if answer.status != "infeasible" or call.flags["quiet"]:
         return ()
     # Imported here: most problems fit.
     from memplan.capabilities.cascade.hint import LIMIT_S, cascade_hint
 
-    hint = cascade_hint(call.question["problem"], call.reader, call.time.left_s(LIMIT_S))
+    hint = cascade_hint(call.question["problem"], call.reader, max(0.01, min(LIMIT_S, call.left_s())))
     return () if hint is None else (hint,)
 
 
 LOCAL = CommandExtras(
     (
         argument("more", list[str] | None, None, metavar="[FILE]...", help="Models that share the memory with it."),
-        *flags_of(TogetherOptions),
-        keyword("display", PlanFormat, None),
+        flag("together", list[str] | None, None, "--together", metavar="NAMES", help=_TOGETHER),
+        PLAN_FORMAT,
         OPEN,
-        keyword("reorder", Reorder, False),
+        REORDER,
     ),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
     beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},

@@ -42,7 +42,7 @@ def show_plan(call: Invocation, answer: Any) -> bool:
     for path in plans:
         write(path, write_plan(answer, problem, plan_format(path, display)))
     if not is_quiet:
-        call.say(*warnings(answer.findings), *kept_lines(answer))
+        call.say(*warnings(answer.findings), *(kept_lines(answer) if answer.kept is not None else ()))
         if answer.heaps is not None:
             call.say(heaps_line(answer, answer.heaps))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
@@ -69,9 +69,9 @@ def _certified(call: Invocation, answer: Plan) -> Plan:
     from memplan.capabilities.certify.certify import certified
 
     with graceful_interrupts() as cancelled:
-        limit_s = call.time.left_s(call.options.time_limit_s)
+        limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
         problem = call.question["problem"]
-        plan, found = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled), lambda: None)
+        plan, found = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
     if found.text:
         write(path, found.text.encode())
     else:
@@ -101,9 +101,7 @@ def plan_page(call: Invocation, answer: Plan) -> bytes:
 
 
 def open_page(call: Invocation, answer: Plan) -> None:
-    """Open the page of a plan in a browser, where that is asked for."""
-    if not call.flags["opens"]:
-        return
+    """Open the page of a plan in a browser."""
     path = next((path for path in call.outputs if suffix_of(path) == PAGE), None)
     if path is None:
         handle, path = tempfile.mkstemp(prefix="memplan-", suffix=PAGE)

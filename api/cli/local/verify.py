@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memplan.api.cli.arguments import SavePlan
-from memplan.api.cli.flags import keyword
+from memplan.api.cli.arguments import SAVE_PLAN
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.plan_output import OPEN, open_page, plan_page
 from memplan.api.cli.streams import PAGE, write
@@ -34,12 +33,13 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     part = answer.better if answer.again is None else answer.again
     if call.flags["save_plan"] is not None and part is not None and part.plan is not None:
         write(call.flags["save_plan"], write_plan(part.plan, call.question["problem"], "json"))
-    open_page(call, call.question["plan"])
+    if call.flags["opens"]:
+        open_page(call, call.question["plan"])
     return ()
 
 
 LOCAL = CommandExtras(
-    (keyword("save_plan", SavePlan, None), OPEN),
+    (SAVE_PLAN, OPEN),
     beside={PAGE: lambda call, _answer, _path: plan_page(call, call.question["plan"])},
     files=("save_plan",),
     reads=_reads,

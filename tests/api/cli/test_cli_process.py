@@ -119,7 +119,7 @@ def test_the_line_of_progress_keeps_to_the_width_of_its_terminal(monkeypatch: py
     drawn = io.StringIO()
     line = ProgressLine(drawn)
     line.take("best peak 1,000,000,000,000,000  bound 100,000,000,000,000")
-    line.draw(1.0)
+    line.draw()
     assert len(drawn.getvalue().removeprefix("\r\033[K")) == 39
 
 

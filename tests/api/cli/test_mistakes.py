@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.api.cli.arguments import seconds
+from memplan.api.cli.flags import seconds
 from memplan.api.cli.main import main
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem

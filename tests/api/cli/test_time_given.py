@@ -14,12 +14,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from memplan.api.abandoning import writing
+from memplan.api.abandoning import run_in_thread, seconds_left, writing
 from memplan.api.cli.from_capability import CommandExtras, command_of
-from memplan.api.cli.progress import TimeGiven
 from memplan.api.cli.streams import write
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.planner.errors import OptionError
 
 
 class Count(Answer):
@@ -86,10 +84,10 @@ def test_an_answer_is_there_where_the_time_is_over_before_its_files_are(tmp_path
 
 
 def test_what_has_no_limit_is_not_abandoned_and_what_ends_in_time_is_returned() -> None:
-    assert TimeGiven(None).run(lambda: "done") == "done"
-    assert TimeGiven(60.0).run(lambda: "done", noted=["earlier"]) == "done"
-    with pytest.raises(OptionError):
-        TimeGiven(0.01).run(go_on)
+    assert run_in_thread(lambda: "done") == "done"
+    assert run_in_thread(lambda: "done", left_s=seconds_left(60.0)) == "done"
+    with pytest.raises(TimeoutError):
+        run_in_thread(go_on, left_s=seconds_left(0.01))
 
 
 def test_a_file_is_written_to_its_end_and_what_was_abandoned_writes_none(tmp_path: Path) -> None:
@@ -105,8 +103,8 @@ def test_a_file_is_written_to_its_end_and_what_was_abandoned_writes_none(tmp_pat
             first.write_text("whole")
         write(str(second), b"late")
 
-    with pytest.raises(OptionError):
-        TimeGiven(0.01).run(work)
+    with pytest.raises(TimeoutError):
+        run_in_thread(work, left_s=seconds_left(0.01))
     assert (len(steps), first.read_text()) == (10, "whole")
     threads = [thread for thread in threading.enumerate() if getattr(thread, "is_abandoned", False)]
     for thread in threads:
@@ -118,7 +116,8 @@ def test_a_process_ends_with_its_command_whatever_was_abandoned() -> None:
     script = """
 import time
 from concurrent.futures import ThreadPoolExecutor
-from memplan.api.cli import main, progress
+from memplan.api.abandoning import run_in_thread, seconds_left
+from memplan.api.cli import main
 from memplan.api.cli.streams import write
 
 def work():
@@ -126,7 +125,10 @@ def work():
     while True: pass
 
 def run(_arguments):
-    write(None, progress.TimeGiven(0.01).run(work, [b"noted"]))
+    try:
+        run_in_thread(work, left_s=seconds_left(0.01))
+    except TimeoutError:
+        write(None, b"noted")
     return 3
 
 main._run = run
