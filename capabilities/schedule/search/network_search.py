@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate, combinations
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
@@ -26,6 +28,8 @@ MOST_RANGES, A_RANGE = 800, 4
 """The ranges of operations whose regions are run, and the regions of each, from the least work to the lowest peak."""
 MOST_STATES = 64
 """The sets of tensors in the fast memory that are followed behind each operation, the best first."""
+PASSES = ((0, MOST_STATES), (60, 2), (240, 8), (MOST_RANGES, 16), (MOST_RANGES, MOST_STATES))
+"""Ranges whose regions are run, and sets that are followed: each pass has a schedule, the last ones the best."""
 MOST_RETAINED = 3
 MOST_PLACED = 8
 """A schedule that has no places in all of the memory is sought again in less of it, so often."""
@@ -65,6 +69,8 @@ class NetworkSearch:
     regions: dict[int, list[CascadeRegion]] = field(default_factory=dict)
     _fronts: dict[object, LayerFront] = field(default_factory=dict)
     _runs: dict[object, StepFigures] = field(default_factory=dict)
+    _ranges: Iterator[list[list[int]]] | None = None
+    _n_run: int = 0
 
     def least_memory(self) -> tuple[int, int]:
         """Return the bytes of the fast memory in which each operation runs alone, and the one that needs most.
@@ -74,16 +80,18 @@ class NetworkSearch:
         needs = [int(self._front_of(v, frozenset()).bytes[0]) for v in range(len(self.graph.operations))]
         return max(needs), needs.index(max(needs))
 
-    def within(self, capacity: int, is_over: Callable[[], bool] = lambda: False) -> NetworkRun | None:
+    def within(
+        self, capacity: int, is_over: Callable[[], bool] = lambda: False, states: int = MOST_STATES
+    ) -> NetworkRun | None:
         """Return the best schedule found in so many bytes, verified and placed; None where it is over before.
 
-        The capacity must hold `least_memory`.
+        The capacity must hold `least_memory`. So many sets of tensors are followed behind each operation.
         """
         room, (least, _) = capacity, self.least_memory()
         for attempt in range(MOST_PLACED):
             # Where nothing stays for another step, all that fits has a place.
             keeps = room >= least and attempt + 1 < MOST_PLACED
-            steps = self._steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, is_over)
+            steps = self._steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
             if steps is None:
                 return None
             figures, wrong = run_network(self.graph, steps, self.target)
@@ -95,30 +103,45 @@ class NetworkSearch:
             room -= room // 16
         raise InvalidPlanError("capacity: must leave places for all slots")
 
-    def add_regions(self, is_over: Callable[[], bool]) -> None:
-        """Find regions of cascades for the search, which hold all that is between their operations in rings."""
-        graph, capacity = self.graph, self.target.capacity
-        options = CascadeOptions(alignment=self.target.alignment)
-        steps = RegionSteps(graph, options)
+    def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
+        """Run regions of cascades of up to so many ranges of operations, with all between these in rings.
+
+        Those that save most are run first, and regions that are known stay.
+        """
+        if self._ranges is None:
+            self._ranges = self._found_ranges(is_over)
+        for rows in list(itertools.islice(self._ranges, max(0, most - self._n_run))):
+            if is_over():
+                return
+            self._n_run += 1
+            for row in rows:
+                region = self._region_steps.region(row)
+                self._figures(region, frozenset(), ())
+                self.regions.setdefault(region.first, []).append(region)
+
+    @cached_property
+    def _region_steps(self) -> RegionSteps:
+        return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
+
+    def _found_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
+        """Return a few regions of each range of operations that fit, as rows of the search, those that save most first.
+
+        They go from the least work to the lowest peak.
+        """
+        graph, options = self.graph, self._region_steps.options
         found = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
-        found = worth_having(
-            found[(found[:, FOUND_PEAK] <= capacity) & (found[:, FOUND_TO] - found[:, FOUND_FROM] > 1)]
-        )
+        is_several = found[:, FOUND_TO] - found[:, FOUND_FROM] > 1
+        found = worth_having(found[(found[:, FOUND_PEAK] <= self.target.capacity) & is_several])
         ranges: dict[tuple[int, int], list[list[int]]] = {}
         for row in found.tolist():
             ranges.setdefault((row[FOUND_FROM], row[FOUND_TO]), []).append(row)
-        for first, end in self._worth_running(ranges)[:MOST_RANGES]:
-            if is_over():
-                return
+        for first, end in self._worth_running(ranges):
             by_peak = sorted(ranges[first, end], key=lambda row: (row[FOUND_PEAK], row[FOUND_MACS]))
             least = accumulate((row[FOUND_MACS] for row in by_peak), min)
             rows = [row for row, macs in zip(by_peak, least, strict=True) if row[FOUND_MACS] == macs]
             rows.sort(key=lambda row: (row[FOUND_MACS], row[FOUND_PEAK]))
             picked = sorted({k * (len(rows) - 1) // (A_RANGE - 1) for k in range(A_RANGE)})
-            for k in picked:
-                region = steps.region(rows[k])
-                self._figures(region, frozenset(), ())
-                self.regions.setdefault(first, []).append(region)
+            yield [rows[k] for k in picked]
 
     def _worth_running(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the ranges whose constants fit, for each first operation those that save most bytes in front."""
@@ -136,10 +159,10 @@ class NetworkSearch:
         inside = [t for row in rows for t in row.outputs if self.graph.last[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
 
-    def _steps(self, capacity: int, retained: int, is_over: Callable[[], bool]) -> list[NetworkStep] | None:
+    def _steps(self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]) -> list[NetworkStep] | None:
         """Return the steps of least cost whose bytes are within a capacity in each step; None where it is over before.
 
-        Each may leave so many of its tensors in the fast memory.
+        Each may leave so many of its tensors in the fast memory; `most` sets of these are followed.
         """
         graph, n = self.graph, len(self.graph.operations)
         reached: list[dict[frozenset[int], _Reached]] = [{} for _ in range(n + 1)]
@@ -147,7 +170,7 @@ class NetworkSearch:
         for first in range(n):
             if is_over():
                 return None
-            states = sorted(reached[first].items(), key=lambda item: (item[1].cost, sorted(item[0])))[:MOST_STATES]
+            states = sorted(reached[first].items(), key=lambda item: (item[1].cost, sorted(item[0])))[:most]
             for state, before in states:
                 held = sum(map(self._bytes, state))
                 for region in (None, *self.regions.get(first, ())):

@@ -13,13 +13,15 @@ from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer, point_of
 from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.downsets import EPSILON
-from memplan.capabilities.schedule.search.network_search import NetworkRun, NetworkSearch
+from memplan.capabilities.schedule.search.network_search import PASSES, NetworkRun, NetworkSearch
 from memplan.planner.errors import ProblemError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.search.control import Control
 
-_REGIONS, _STEPS = 0.5, 0.85
-"""The parts of the time after which no more regions are looked at, and no more steps are searched."""
+_BEFORE_FRONT, _STEPS, _FRONT = 0.5, 0.85, 0.95
+"""The parts of the time by which steps are searched, where a front is wanted or not, and points of a front."""
+_LAST_PASS = 0.1
+"""The part of the time that a pass has at least behind the regions that are run for it."""
 FRONT_SIZES = 12
 """The sizes of the fast memory that are tried for a front, each a constant part of the one before."""
 
@@ -75,19 +77,24 @@ def schedule_network(
         running.report({objective: round(float(getattr(best, objective)), 3)})
         return network_answer(access, best, front, bound, target, objective)
 
-    found = [one for one in [search.within(capacity)] if one is not None]
-    first = answer(found[0], ())
-    if running.note is not None:
-        running.note(first)
-    search.add_regions(lambda: is_over(_REGIONS))
-    wanted = [(search, capacity)]
+    found, until = list[NetworkRun](), _BEFORE_FRONT if wants_front else _STEPS
+    for ranges, states in PASSES:
+        search.add_regions(ranges, lambda: is_over(until - _LAST_PASS))
+        schedule = search.within(capacity, (lambda: is_over(until)) if found else (lambda: False), states)
+        if schedule is None:
+            break
+        is_better = not found or getattr(schedule, goal) < min(getattr(one, goal) for one in found)
+        found.append(schedule)
+        if is_better and running.note is not None:
+            running.note(answer(schedule, ()))
+        if is_over(until):
+            break
     if wants_front:
         other = NetworkSearch(access, target, "traffic" if goal == "latency" else "latency", search.regions)
         sizes = np.geomspace(target.capacity, least, FRONT_SIZES).astype(np.int64).tolist()
-        wanted += [(one, max(size, least)) for size in dict.fromkeys(sizes) for one in (search, other)]
-    for one, size in wanted:
-        if (schedule := one.within(size, lambda: is_over(_STEPS))) is not None:
-            found.append(schedule)
+        for size in dict.fromkeys(sizes):
+            runs = (one.within(max(size, least), lambda: is_over(_FRONT)) for one in (search, other))
+            found += [one for one in runs if one is not None]
     best = min(found, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
     return answer(best, _front(found) if wants_front else ())
 

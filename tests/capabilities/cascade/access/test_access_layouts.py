@@ -132,7 +132,9 @@ def test_an_additive_mask_on_heads_is_no_barrier(mask: list[int], is_early: bool
     flat, heads, turned = [batch, 16, 32], [batch, 4, 16, 8], [batch, 4, 8, 16]
     scores = [batch, 4, 16, 16]
     # The tensors of two layers of attention that share a mask: q, k, v of each, in heads, then scores.
-    shapes, ops = [flat, mask, mask], [{"in": [1], "out": [2], "kind": "relu"}] if is_early else []
+    shapes, ops = [flat, mask, mask], list[dict[str, object]]()
+    if is_early:
+        ops.append({"in": [1], "out": [2], "kind": "relu"})
     seen = 2 if is_early else 1
 
     def add(shape: list[int], kind: str, *reads: int, **attributes: object) -> int:
