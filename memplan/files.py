@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.capabilities.reading import Reader, ReadOptions, validated
 from memplan.planner import formats
-from memplan.planner.errors import FileError, InputError, OptionError, shown
+from memplan.planner.errors import FileError, InputError, OptionError, ReaderFaultError, shown
 from memplan.planner.errors.did_you_mean import meant
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
@@ -172,6 +172,10 @@ def named(name: str | None, path: str | None = None) -> Iterator[None]:
     """
     try:
         yield
+    except ReaderFaultError as fault:
+        if name is None:
+            raise
+        raise ReaderFaultError(f"{name}: {fault}") from fault
     except InputError as error:
         if name is None:
             raise

@@ -1,7 +1,7 @@
 """What readers share: their options, their results, and the border where a stranger's bytes become errors of the file.
 
-Whatever bytes do to a reader is an error of the file, on every entrance. Compilers' dumps give lifetimes and no
-operations.
+What bytes do to a reader that it did not foresee is a fault of memplan, told as one on every entrance. Compilers' dumps
+give lifetimes and no operations.
 """
 
 from __future__ import annotations
@@ -11,12 +11,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import PurePath
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, MemplanError, OptionError, shown
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    FormatError,
+    InputError,
+    MemplanError,
+    OptionError,
+    ReaderFaultError,
+    shown,
+)
 from memplan.planner.errors.did_you_mean import meant_number
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.finding import Finding
@@ -56,7 +66,7 @@ _PROPOSED = (1, 64, 512)
 """Sizes that are tried before they are proposed; some models are made for inputs of a certain length."""
 
 
-def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], Imported]) -> InputError:
+def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], Imported]) -> FormatError:
     """Return what to say of open sizes: sizes with which the model can be read, or why it cannot be with any.
 
     Names that are asked for once others are given are all in it.
@@ -76,13 +86,13 @@ def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[Mo
                 refusal = refusal or other
                 break
             else:
-                return OpenSizesError(error.rule, dims, shape)
-    return refusal or error
+                return FormatError(*OpenSizesError(error.rule, dims, shape).sentences)
+    return FormatError(*(refusal or error).sentences)
 
 
 @contextmanager
 def stranger_bytes() -> Iterator[None]:
-    """Raise FormatError in place of what a reader did not foresee; errors of memplan's own go through."""
+    """Raise ReaderFaultError for what a reader did not foresee; errors of memplan's own go through."""
     try:
         yield
     except MemplanError:
@@ -91,14 +101,19 @@ def stranger_bytes() -> Iterator[None]:
         raise FormatError("must not be nested deeper than its reader can follow") from error
     except MemoryError as error:
         raise FormatError("needs more memory to be read than there is") from error
+    except ModuleNotFoundError:  # an extra, which the entrances name
+        raise
     except Exception as error:
-        raise FormatError(f"cannot be read: its reader failed ({_what(error)})") from error
+        raise ReaderFaultError(f"cannot be read, by a fault of memplan; please report {_where(error)}") from error
 
 
-def _what(error: Exception) -> str:
-    """Return the kind of an error, with the name that was looked for in vain, where it is one."""
-    kind = type(error).__name__
-    return f"{kind}: {shown(error.args[0])}" if isinstance(error, KeyError) and error.args else kind
+def _where(error: Exception) -> str:
+    """Return the kind of an error and the last line of memplan's own that led to it."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    file, line = next(((file, line) for file, line in reversed(lines) if "site-packages" not in file), lines[-1])
+    place = "/".join(PurePath(file).parts[-3:])
+    said = f" {shown(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
+    return f"{type(error).__name__}{said} at {place}:{line}"
 
 
 _ENDLESS = 2**128

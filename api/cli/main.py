@@ -47,7 +47,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
     from memplan.api.cli.commands import app
     from memplan.api.cli.streams import UsageError, say
-    from memplan.planner.errors import InputError
+    from memplan.planner.errors import InputError, ReaderFaultError
     from memplan.planner.errors.extras import missing
 
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -72,6 +72,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         for sentence in with_ways(error.sentences):
             say(f"memplan: error: {sentence}")
         return WRONG_INPUT
+    except ReaderFaultError as fault:
+        say(f"memplan: error: {fault}")
+        return FAULT
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package in ("", "memplan"):

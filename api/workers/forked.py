@@ -16,7 +16,7 @@ from typing import NoReturn
 from pydantic_core import from_json, to_json
 
 from memplan.api.workers.task import NoAnswerError, WorkAnswer
-from memplan.planner.errors import FormatError, InputError
+from memplan.planner.errors import FormatError, InputError, ReaderFaultError
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.search.control import Control
@@ -28,7 +28,7 @@ _PART = 1 << 16
 def run_forked(work: Callable[[], WorkAnswer], control: Control, count: int, what: str) -> WorkAnswer:
     """Return the answer of work that reads `count` bytes of a file, done in a fork that is killed at its limits.
 
-    Raises FormatError, also at its limit of memory, and NoAnswerError where it is cancelled.
+    Raises FormatError, also at its limit of memory, ReaderFaultError, and NoAnswerError where it is cancelled.
     """
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
@@ -54,7 +54,9 @@ def run_forked(work: Callable[[], WorkAnswer], control: Control, count: int, wha
     head, has_head, content = b"".join(parts).partition(b"\n")
     if not has_head:
         raise FormatError(f"file: cannot be read: its reader ended with status {status}")
-    wrong, answer_status, is_plan = from_json(head)
+    wrong, fault, answer_status, is_plan = from_json(head)
+    if fault:
+        raise ReaderFaultError(fault)
     if wrong:
         raise FormatError(*wrong)
     return WorkAnswer(content, answer_status, is_plan)
@@ -68,14 +70,14 @@ def _answer_and_exit(work: Callable[[], WorkAnswer], writing: int) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         write_no_file()
         faulthandler.disable()
-        wrong, answer = list[str](), WorkAnswer(b"")
+        wrong, fault, answer = list[str](), "", WorkAnswer(b"")
         try:
             answer = work()
         except InputError as error:
             wrong = [_of_file(text) for text in error.sentences]
-        except Exception as error:  # noqa: BLE001 - a fault of a reader is told as one of the file
-            wrong = [f"file: cannot be read: its reader failed ({type(error).__name__})"]
-        left = memoryview(to_json([wrong, answer.status, answer.is_plan]) + b"\n" + answer.content)
+        except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
+            fault = f"file: {error if isinstance(error, ReaderFaultError) else f'{type(error).__name__} in its reader'}"
+        left = memoryview(to_json([wrong, fault, answer.status, answer.is_plan]) + b"\n" + answer.content)
         while left:
             left = left[os.write(3, left) :]
     finally:

@@ -74,6 +74,10 @@ class FileError(InputError):
     """A file or a standard stream cannot be read or written."""
 
 
+class ReaderFaultError(MemplanError):
+    """A reader did not foresee what a file has: a fault of memplan, which says where."""
+
+
 class InvalidPlanError(MemplanError):
     """A solver's plan did not pass the verifier."""
 

@@ -94,7 +94,7 @@ class NodeShapes:
 
     def _inferred(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
         """Return what ONNX infers of one node; nothing of one that it does not know, or that breaks its rules."""
-        from onnx import defs, numpy_helper, shape_inference
+        from onnx import checker, defs, numpy_helper, shape_inference
 
         domain = _own(node.domain)
         version = self.versions.get(domain, 1)
@@ -117,7 +117,14 @@ class NodeShapes:
             return dict(
                 shape_inference.infer_node_outputs(schema, node, given, numbers, None, self.opsets, self.ir_version)
             )
-        except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, KeyError) as error:
+        except (
+            checker.ValidationError,
+            shape_inference.InferenceError,
+            RuntimeError,
+            ValueError,
+            TypeError,
+            LookupError,
+        ) as error:
             self.clashes.append(f"{node_name(node, k)} must have shapes that agree: {shown(str(error).strip())}")
             self._unknown(node.output, self.clashes[-1])
             return {}

@@ -25,6 +25,7 @@ from memplan.systems.stablehlo.arguments import OpenSizes
 from memplan.systems.stablehlo.shape_rules import KnownOperands, Sizes, UnknownNumber, by_jax, computed, rule_of
 from memplan.systems.stablehlo.text import Array, HloFunction, HloModule, HloOperation, HloType, constant, module_of
 
+S = TypeVar("S")
 T = TypeVar("T")
 ALIGNMENT = 64
 _MOST_OPERATIONS, _DEEPEST = 200_000, 100
@@ -32,6 +33,17 @@ _VIEWS = ("reshape", "dynamic_reshape")
 _ASSERTION = "shape_assertion"
 _IMPURE = re.compile(r"rng|infeed|recv|send|all_|reduce_scatter|collective_|(?:partition|replica)_id|.*\.|call$")
 """Operators whose results follow from more than their operands."""
+_COUNTS: Mapping[str, tuple[int | None, int | None]] = {
+    "constant": (0, 1),
+    "tuple": (None, 1),
+    "get_tuple_element": (1, 1),
+    "get_dimension_size": (1, 1),
+    "reshape": (1, 1),
+    "dynamic_reshape": (2, 1),
+    "case": (1, None),
+    "if": (1, None),
+}
+"""The numbers of operands and results of operators that are followed."""
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
@@ -99,11 +111,11 @@ def _open_sizes(module: HloModule) -> OpenSizes:
                 left, right = (_number(value) for value in _operands(compared, scope))
                 opened.asserted.append((compared.direction, left, right))
         elif operation.kind == "call" and (callee := module.functions.get(operation.callee)) is not None:
-            numbers = _paired(operation, [*callee.arguments], [*map(_number, given)])
+            numbers = dict(_pairs(operation, [*callee.arguments], [*map(_number, given)]))
             opened.named |= {name: numbers[argument] for argument, name in callee.named.items()}
         if operation.kind != "get_dimension_size" and any(value.buffer for value in given):
             break
-        scope.update(_paired(operation, operation.results, program.operation(operation, scope)))
+        scope.update(_pairs(operation, operation.results, program.operation(operation, scope)))
     opened.learn()
     return opened
 
@@ -120,11 +132,11 @@ def _operands(operation: HloOperation, scope: Mapping[str, _Value]) -> list[_Val
     return [scope[name] for name in operation.operands]
 
 
-def _paired(operation: HloOperation, names: Sequence[Any], values: Sequence[T]) -> dict[Any, T]:
-    """Return values by their names; raises FormatError where there are more or fewer."""
+def _pairs(operation: HloOperation, names: Sequence[S], values: Sequence[T]) -> list[tuple[S, T]]:
+    """Return names, or other values, with values; raises FormatError where there are more or fewer."""
     if len(names) != len(values):
         raise FormatError(f"{operation}: must be given or give {len(names)} values, got {len(values)}")
-    return dict(zip(names, values, strict=True))
+    return list(zip(names, values, strict=True))
 
 
 class _Program:
@@ -157,6 +169,10 @@ class _Program:
     def operation(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
         """Follow an operation, and return its results."""
         kind, types, given = operation.kind, operation.types, _operands(operation, scope)
+        counts = _COUNTS.get(kind, (None, None))
+        if any(count not in (None, len(rows)) for count, rows in zip(counts, (given, types), strict=True)):
+            rule = f"must have as many operands and results as {kind} has {counts}"
+            raise FormatError(f"{operation}: {rule}, got {len(given)} and {len(types)}")
         if kind == "while":
             return self._while(operation, given, scope)
         if kind in ("case", "if"):
@@ -167,19 +183,28 @@ class _Program:
             return []
         if kind == "tuple":
             return [_Value((), types[0], parts=tuple(given))]
-        if kind == "get_tuple_element" and (place := re.search(r"\[(\d+)\]|index = (\d+)", operation.text)):
-            return [(given[0].parts or ())[int(place[1] or place[2])]]
-        if kind == "constant":
-            return [_Value(types[0].sizes, types[0], numbers=constant(operation))]
-        if kind == "get_dimension_size":
-            size = given[0].shape[operation.numbers("dim", "dimension")[0]]
-            return [_Value((), types[0], numbers=np.array(size, object))]
-        known = [value.numbers for value in given if value.numbers is not None]
-        is_followed = bool(known and types) and len(known) == len(given) and all(each.has_few_numbers for each in types)
-        numbers = computed(operation, known, types[0].sizes) if is_followed else None
-        if self._is_constant(operation, given):
+        try:
+            if kind == "get_tuple_element" and (place := re.search(r"\[(\d+)\]|index = (\d+)", operation.text)):
+                return [(given[0].parts or ())[int(place[1] or place[2])]]
+            if kind == "get_dimension_size":
+                size = given[0].shape[operation.numbers("dim", "dimension")[0]]
+                return [_Value((), types[0], numbers=np.array(size, object))]
+            numbers = constant(operation) if kind == "constant" else self._computed(operation, given)
+        except (LookupError, ValueError, TypeError):
+            raise FormatError(
+                f"{operation}: must have numbers, and operands that fit its type and each other"
+            ) from None
+        if kind == "constant" or self._is_constant(operation, given):
             return [_Value(each.sizes, each, numbers=numbers) for each in types]
         return self._drawn(operation, given, numbers)
+
+    def _computed(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
+        """Return the numbers that follow from those of all operands; None where an operation is not followed."""
+        known = [value.numbers for value in given if value.numbers is not None]
+        is_followed = known and len(known) == len(given) and operation.types
+        if not is_followed or not all(each.has_few_numbers for each in operation.types):
+            return None
+        return computed(operation, known, operation.types[0].sizes)
 
     def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
         """Return True for what follows from constants and sizes alone, which compilers compute before programs run.
@@ -240,7 +265,7 @@ class _Program:
             self.count += 1
             if self.count > _MOST_OPERATIONS:
                 raise FormatError(f"operations: must be at most {_MOST_OPERATIONS}, calls followed, got more")
-            scope.update(_paired(operation, operation.results, self.operation(operation, scope)))
+            scope.update(_pairs(operation, operation.results, self.operation(operation, scope)))
         return []
 
     def _is_declared_only(self, operation: HloOperation) -> bool:
@@ -255,7 +280,7 @@ class _Program:
         if (quotient := by_jax(operation.callee, [value.numbers for value in given])) is not None:
             return [_Value((), operation.types[0], numbers=quotient)]
         self.depth += 1
-        found = self._block(function.body, _paired(operation, [*function.arguments], given))
+        found = self._block(function.body, dict(_pairs(operation, [*function.arguments], given)))
         self.depth -= 1
         return found
 
@@ -265,8 +290,7 @@ class _Program:
             self.draft.begin_block()
             found = self._block(region.body, dict(scope))
             targets = targets or [self._like(each, "case", "chosen") for each in found]
-            _paired(operation, targets, found)
-            for source, target in zip(_flat(found), _flat(targets), strict=True):
+            for source, target in _pairs(operation, _flat(found), _flat(targets)):
                 if source.buffer:
                     self.draft.hand_out("case", source.buffer, target.buffer)
                 elif target.buffer:
@@ -280,17 +304,16 @@ class _Program:
             raise FormatError(f"{operation}: must have a condition and a body, got {len(operation.regions)} regions")
         condition, body = operation.regions
         after = body.body[-1].operands
-        kept = [name == other for name, other in _paired(operation, body.arguments, after).items()]
-        state = [
-            each if is_kept else self._like(each, "while", "carried") for each, is_kept in zip(given, kept, strict=True)
-        ]
+        kept = [name == other for name, other in _pairs(operation, body.arguments, after)]
+        rows = _pairs(operation, given, kept)
+        state = [each if is_kept else self._like(each, "while", "carried") for each, is_kept in rows]
         carried = [pair for pair in zip(_flat(given), _flat(state), strict=True) if pair[0] is not pair[1]]
         self.draft.operation("while", _buffers(first for first, _ in carried), _buffers(each for _, each in carried))
         self.draft.begin_block()
-        self._block(condition.body, scope | _paired(operation, condition.arguments, state))
-        found = self._block(body.body, scope | _paired(operation, body.arguments, state))
-        rows = zip(_flat(found), _flat(state), strict=True)
-        moves = [(source, target) for source, target in rows if source is not target]
+        self._block(condition.body, scope | dict(_pairs(operation, condition.arguments, state)))
+        found = self._block(body.body, scope | dict(_pairs(operation, body.arguments, state)))
+        both = _pairs(operation, _flat(found), _flat(state))
+        moves = [(source, target) for source, target in both if source is not target]
         # What is state itself must not be overwritten before it is copied.
         moves = [(self._copied(source) if source in state else source, target) for source, target in moves]
         self.draft.operation("next", _buffers(source for source, _ in moves), _buffers(target for _, target in moves))

@@ -277,7 +277,7 @@ def _operation(statement: Statement, lines: list[int]) -> HloOperation:
         results += [row[1]] if row[2] is None else [f"{row[1]}#{k}" for k in range(int(row[2]))]
     regions = [_region(each, lines) for each in statement.regions]
     operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", said))
-    if name.endswith(".while") and not regions[0].arguments:  # printed as pairs of arguments and what they are at first
+    if name.endswith(".while") and regions and not regions[0].arguments:  # printed as pairs of both
         for region in regions:
             region.arguments = operands[::2]
         operands = operands[1::2]

@@ -14,7 +14,7 @@ from memplan.api.refusals import UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, TooMuchMemoryError, WorkFailedError
-from memplan.planner.errors import FormatError, MemplanError, OptionError
+from memplan.planner.errors import FormatError, MemplanError, OptionError, ReaderFaultError
 from memplan.solvers.search.deadline import NEVER, Deadline
 from tests.support import works
 from tests.support.processes import workers
@@ -49,7 +49,7 @@ def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildP
         (works.faulty, (), WorkFailedError, "memplan: KeyError in a worker; its log says where"),
         (works.too_much, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
         (works.forked, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
-        (works.forked, ("writes",), FormatError, "file: cannot be read: its reader failed"),
+        (works.forked, ("writes",), ReaderFaultError, "file: .*Error in its reader"),
     ],
 )
 def test_an_error_comes_from_the_child_which_lives_on(
