@@ -11,7 +11,7 @@ from pydantic import BaseModel, create_model
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from memplan.api.http.answers import FAIL, FAIL_HELP
-from memplan.api.http.job_models import JobChange, JobEnd, JobQuery, Terms
+from memplan.api.http.job_models import JobChange, Terms
 from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
@@ -49,8 +49,8 @@ def _ref(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": _REF.format(model=model.__name__)}
 
 
-def _parameter(name: str, description: str, schema: dict[str, Any], place: str = "query") -> dict[str, Any]:
-    return {"name": name, "in": place, "required": False, "description": description, "schema": schema}
+def _parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
 
 
 def _parameters(model: type[BaseModel], description: str = "") -> list[dict[str, Any]]:
@@ -100,7 +100,6 @@ def question_answer(capability: Capability[Any]) -> dict[str, Any]:
 
 def _request_of_job() -> dict[str, Any]:
     described = question_request(CAPABILITIES[PLAN])
-    key = {"type": "string", "pattern": "^[!-~]{1,200}$"}
     kind = {"type": "string", "enum": [*CAPABILITIES], "default": PLAN}
     says = "The call that the job is for: its body is that of the call, with terms beside."
     bodies = {"anyOf": [_ref(_body_model(capability)) for capability in CAPABILITIES.values()]}
@@ -108,23 +107,13 @@ def _request_of_job() -> dict[str, Any]:
         *(each for each in described["parameters"] if each["name"] not in (*HELP, FAIL)),
         _parameter("kind", says, kind),
         *_parameters(Terms, "Where the body does not say it."),
-        _parameter("Idempotency-Key", "The same request with the same key is one job.", key, "header"),
     ]
     described["requestBody"]["content"][JSON] = {"schema": bodies, "example": _JOB_EXAMPLE}
     return described
 
 
 JOB_REQUEST = _request_of_job()
-LIST_REQUEST = {"parameters": _parameters(JobQuery, "Which jobs are listed.")}
 CHANGE_REQUEST = _body({JSON: {"schema": JobChange.model_json_schema(), "example": {"name": "nightly"}}})
-END_REQUEST = {"parameters": _parameters(JobEnd, "A job that has ended is removed.")}
-EVENTS_REQUEST = {
-    "parameters": [
-        _parameter(
-            "Last-Event-ID", "The last event that is known.", {"type": "string", "pattern": "^[0-9]{1,9}$"}, "header"
-        )
-    ]
-}
 EVENTS_ANSWER = {
     "description": "Events, each with its number, its JSON, and its kind: "
     "queued, started, better, progress, retried or finished.",

@@ -8,9 +8,11 @@ import re
 import traceback
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -20,7 +22,7 @@ from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.requests import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
-from memplan.planner.errors import FormatError, InputError, shown
+from memplan.planner.errors import FormatError, InputError, OptionError, sentences, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.ways import ways
 
@@ -70,6 +72,7 @@ def add_error_answers(app: Starlette) -> None:
     """Let every error leave the app as problem details."""
     for known in (InputError, RefusalError, StoreError, LostWorkersError):
         app.add_exception_handler(known, _on_purpose)
+    app.add_exception_handler(RequestValidationError, _query)
     app.add_exception_handler(HTTPException, _http)
 
 
@@ -109,6 +112,16 @@ async def _on_purpose(request: Request, error: Exception) -> Response:
     answer = refusal(request, error)
     assert answer is not None
     return answer
+
+
+async def _query(request: Request, error: Exception) -> Response:
+    """Answer what the framework found wrong in the query or in a header, whose place stands before each name."""
+    assert isinstance(error, RequestValidationError)
+    found = [each | {"loc": each["loc"][1:]} for each in error.errors()]
+    models = (each.field_info.annotation for each in request.scope["route"].dependant.query_params)
+    known = [name for model in models for name in getattr(model, "model_fields", ())]
+    wrong = cast(ValidationError, SimpleNamespace(errors=lambda **_: found))
+    return await _on_purpose(request, OptionError(*sentences(wrong, options=known)))
 
 
 async def _http(request: Request, error: Exception) -> Response:

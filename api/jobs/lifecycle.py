@@ -65,7 +65,7 @@ async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> No
                 _LOG.warning("%d jobs of workers that ended are taken over", len(freed))
             if time.monotonic() - removed_at >= _REMOVE_S:
                 removed_at, before = time.monotonic(), time.time() - settings.job_kept_s
-                remove = partial(store.leases.remove_ended, before, before)
+                remove = partial(store.leases.remove_ended, before)
                 while await store.briefly(remove):
                     pass
         except StoreError as error:

@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from memplan.api.jobs.planning import plan_job
-from memplan.api.jobs.serialization import is_request, pack_answer, unpack_request
+from memplan.api.jobs.answering import do_job
 from memplan.api.logs import log_fault
 from memplan.api.refusals import UnavailableError
-from memplan.api.service.answering import perform
+from memplan.api.requests import PLAN
 from memplan.api.store.errors import StoreError
-from memplan.api.store.job import Claim, JobOutcome, JobProgress, PackedPlan
+from memplan.api.store.job import Claim, JobOutcome, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from memplan.api.workers.pool import ChildPool
@@ -58,14 +57,15 @@ class JobRun:
 
     def _outcome(self) -> JobOutcome | None:
         """Do the work; None where it is left to another worker."""
+        job = self._claim.job
         try:
-            return self._answer() if is_request(self._claim.problem) else self._plan()
+            answer = self._answer()
         except UnavailableError:
             return self._leave(_STOPPED) if self._stopping.is_set() else JobOutcome("cancelled")
         except InputError as error:
             return JobOutcome("failed", error=error.sentences[0])
         except (NoAnswerError, LostWorkersError) as error:
-            if self._claim.job.attempts > MOST_ATTEMPTS:
+            if job.attempts > MOST_ATTEMPTS:
                 return JobOutcome("failed", error=str(error))
             return self._leave(str(error), counts=True)
         except MemplanError as error:
@@ -73,60 +73,40 @@ class JobRun:
         except Exception as error:  # noqa: BLE001 - the border: a job must end, whatever is wrong with the program
             log_fault(error, f"job {self.lease.job_id} failed")
             return JobOutcome("failed", error="memplan: failed; its log says where")
+        if not self.cancelled.is_set():
+            return JobOutcome("succeeded", answer)
+        return self._leave(_STOPPED, answer) if self._stopping.is_set() else JobOutcome("cancelled", answer)
 
-    def _plan(self) -> JobOutcome | None:
-        job = self._claim.job
-        record = self._insist(lambda: self._store.plans.find(job.problem_hash))
-        options = dict(job.options) | {"time_limit_s": self._limit_s}
-        found = self._run(plan_job, self._claim.problem, options, record, self._claim.plan)
-        if found.record is not None:
-            self._insist(
-                lambda: self._store.plans.change(
-                    {job.problem_hash: lambda now: found.record if now == record else None}
-                )
-            )
-        return self._ended(found.answer, found.was_cancelled, found.facts)
+    def _answer(self) -> WorkAnswer:
+        job, limit_s = self._claim.job, self._claim.job.time_limit_s
+        plans, name = self._store.plans, job.problem_hash
+        record = self._insist(lambda: plans.find(name)) if job.kind == PLAN else None
+        if job.deadline_at is not None:
+            limit_s = min(limit_s, max(_LEAST_S, job.deadline_at - time.time()))
+        grace_s = _GRACE_S * 2 ** (job.attempts - 1)
+        task = Task(do_job, (self._claim, record), job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
+        answer: WorkAnswer = self._pool.run(task, self._report, self.cancelled)
+        if answer.known is not None:
+            self._insist(lambda: plans.change({name: lambda now: answer.known if now == record else None}))
+        return answer
 
-    def _answer(self) -> JobOutcome | None:
-        job = self._claim.job
-        head, body = unpack_request(self._claim.problem)
-        answer = self._run(perform, job.kind, head, body)
-        return self._ended(pack_answer(answer), self.cancelled.is_set(), None)
-
-    @property
-    def _limit_s(self) -> float:
-        limit_s, at = self._claim.time_limit_s, self._claim.job.deadline_at
-        return limit_s if at is None else min(limit_s, max(_LEAST_S, at - time.time()))
-
-    def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        grace_s = _GRACE_S * 2 ** (self._claim.job.attempts - 1)
-        kind, limit_s = self._claim.job.kind, self._limit_s
-        task = Task(function, arguments, kind, NEVER, limit_s=limit_s, grace_s=grace_s)
-        return self._pool.run(task, self._report, self.cancelled)
-
-    def _ended(self, answer: PackedPlan | None, was_cancelled: bool, facts: Any) -> JobOutcome | None:
-        """Say how a job ended that has an answer, or the best one until it was cancelled; None: it has not ended."""
-        if not was_cancelled:
-            return JobOutcome("succeeded", facts, answer)
-        if self._stopping.is_set():
-            return self._leave(_STOPPED, answer)
-        return JobOutcome("cancelled", facts, answer)
-
-    def _leave(self, reason: str, plan: PackedPlan | None = None, *, counts: bool = False) -> JobOutcome | None:
-        """Let the job wait again, with the best plan known: it has no outcome yet."""
+    def _leave(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> JobOutcome | None:
+        """Let the job wait again, with the best answer known: it has no outcome yet."""
         if not self._is_lost:
-            self._insist(lambda: self._store.leases.release(self.lease, reason, plan, counts=counts))
+            self._insist(lambda: self._store.leases.release(self.lease, reason, best, counts=counts))
         return None
 
-    def _report(self, reports: list[dict[str, Any]], plan: PackedPlan | None) -> None:
+    def _report(self, reports: list[dict[str, Any]], best: WorkAnswer | None) -> None:
         """Write what is new; where the lease is over, the work ends."""
-        told: list[JobProgress] = []
-        for content in reports:
-            elapsed_s = content.pop("elapsed_s", time.monotonic() - self._began)
-            if content != self._progress:
-                self._progress = content
-                told.append(JobProgress(content, elapsed_s))
-        if (told or plan is not None) and not self._insist(lambda: self._store.leases.report(self.lease, told, plan)):
+        progress: list[tuple[dict[str, Any], float]] = []
+        for facts in reports:
+            elapsed_s = facts.pop("elapsed_s", time.monotonic() - self._began)
+            if facts != self._progress:
+                self._progress = facts
+                progress.append((facts, elapsed_s))
+        if not (progress or best is not None):
+            return
+        if not self._insist(lambda: self._store.leases.report(self.lease, progress, best)):
             self.lose()
 
     def _insist(self, write: Callable[[], T]) -> T:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from memplan.api.store.job import NewJob, StoredJob
+from memplan.api.store.job import Job, NewJob
 from memplan.api.store.store import Store
-from memplan.api.store.tables.arrivals import JobLimits
 
 _AT_ONCE = 200
 
@@ -15,8 +14,7 @@ _AT_ONCE = 200
 @dataclass(eq=False)
 class _Arrival:
     new: NewJob
-    limits: JobLimits
-    kept: asyncio.Future[StoredJob] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    kept: asyncio.Future[Job] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Intake:
@@ -30,9 +28,9 @@ class Intake:
         self._arrivals: list[_Arrival] = []
         self._writing: asyncio.Task[None] | None = None
 
-    async def add(self, new: NewJob, limits: JobLimits) -> StoredJob:
+    async def add(self, new: NewJob) -> Job:
         """Return the job once it is on disk; raises FullError, RepeatedKeyError or StoreError."""
-        arrival = _Arrival(new, limits)
+        arrival = _Arrival(new)
         self._arrivals.append(arrival)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
@@ -48,16 +46,14 @@ class Intake:
 
     async def _write(self, arrivals: list[_Arrival]) -> None:
         try:
-            wanted = [(arrival.new, arrival.limits) for arrival in arrivals]
-            results: list[StoredJob | Exception] = [
-                *await self._store.briefly(lambda: self._store.arrivals.add_all(wanted))
-            ]
+            wanted = [arrival.new for arrival in arrivals]
+            results: list[Job | Exception] = [*await self._store.briefly(lambda: self._store.arrivals.add_all(wanted))]
         except Exception as error:  # noqa: BLE001  whatever it is, each waiting caller hears of it
             results = [error for _ in arrivals]
         for arrival, result in zip(arrivals, results, strict=True):
             if arrival.kept.cancelled():
                 continue
-            if isinstance(result, StoredJob):
+            if isinstance(result, Job):
                 arrival.kept.set_result(result)
             else:
                 arrival.kept.set_exception(result)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.answering import perform
-from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, WorkAnswer
+from memplan.api.store.job import WorkAnswer
+from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task
 from memplan.api.workers.workers import Workers
 from memplan.solvers.search.deadline import Deadline
 

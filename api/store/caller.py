@@ -23,9 +23,14 @@ class Caller:
     scopes: frozenset[str]
     max_jobs: int | None = None
 
+    @property
+    def sees_all(self) -> bool:
+        """True where the jobs of all keys are seen, and not only one's own."""
+        return "admin" in self.scopes
+
     def sees(self, key_id: str | None) -> bool:
-        """Return True if the caller may see a key's jobs: its own, or with `admin` all."""
-        return self.key_id == key_id or "admin" in self.scopes
+        """Return True if the caller may see a key's jobs."""
+        return self.sees_all or self.key_id == key_id
 
     @classmethod
     def of(cls, request: Request) -> Caller:

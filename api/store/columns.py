@@ -1,11 +1,15 @@
-"""JSON as both databases take it."""
+"""Values as both databases take them."""
 
 from __future__ import annotations
 
 import json
+import zlib
 from typing import Any
 
-from sqlalchemy import Dialect, Text, TypeDecorator
+from sqlalchemy import Dialect, LargeBinary, Text, TypeDecorator
+
+_LEVEL = 1
+"""Compression that costs little: most of what can be saved is saved at once."""
 
 
 class Json(TypeDecorator[Any]):
@@ -21,3 +25,18 @@ class Json(TypeDecorator[Any]):
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """Read a value."""
         return None if value is None else json.loads(value)
+
+
+class Packed(TypeDecorator[bytes]):
+    """Bytes, compressed."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes:
+        """Compress a value, which is never none."""
+        return zlib.compress(value or b"", _LEVEL)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes:
+        """Read a value."""
+        return zlib.decompress(value or b"")

@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from memplan.api.store.job_states import State
@@ -20,12 +21,16 @@ def new_id() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobTerms:
-    """The part of a job that its submission says. Times are seconds since 1970."""
+class Job:
+    """A job, without its request and its answer; the defaults are those of a new one.
+
+    Times are seconds since 1970; `time_limit_s` counts from its start. It ended `late_s` too late.
+    """
 
     problem_hash: str
     n_buffers: int
     options: Mapping[str, Any]
+    time_limit_s: float
     id: str = field(default_factory=new_id)
     kind: str = "plan"
     key_id: str | None = None
@@ -33,26 +38,6 @@ class JobTerms:
     priority: int = 0
     deadline_at: float | None = None
     created_at: float = field(default_factory=time.time)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewJob(JobTerms):
-    """A job that is submitted: `problem` is packed, what it is about; the time limit counts from its start.
-
-    `idempotency_key` makes one job of equal submissions with the same key (`key_id`); `request_digest` tells if they
-    are equal.
-    """
-
-    problem: bytes
-    time_limit_s: float
-    idempotency_key: str | None = None
-    request_digest: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredJob(JobTerms):
-    """A job, without its problem and its plan; the defaults are those of a new one. It ended `late_s` too late."""
-
     state: State = "queued"
     started_at: float | None = None
     finished_at: float | None = None
@@ -66,6 +51,48 @@ class StoredJob(JobTerms):
     late_s: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class NewJob(Job):
+    """A job that is submitted.
+
+    head, body: its request.
+    most: how many may wait or run at a time, of all.
+    most_of_key: the same of its key.
+    idempotency_key: makes one job of equal submissions of a key.
+    request_digest: tells whether they are equal.
+    """
+
+    head: str
+    body: bytes
+    most: int
+    most_of_key: int | None = None
+    idempotency_key: str | None = None
+    request_digest: str | None = None
+
+
+@dataclass(frozen=True)
+class WorkAnswer:
+    """The answer to a request.
+
+    content: its bytes, as they go to the caller.
+    status: that of the plan or of the answer, where it has one.
+    is_plan: it is a plan, which is known by its hash.
+    facts: how good it is, where a job says so at its end.
+    known: what is known of the problem from now on, where a job found that out.
+    """
+
+    content: bytes
+    status: str | None = None
+    is_plan: bool = False
+    facts: Mapping[str, Any] | None = None
+    known: Any = None
+
+    @property
+    def hash(self) -> str | None:
+        """The hash of a plan's JSON."""
+        return f"sha256:{sha256(self.content).hexdigest()}" if self.is_plan else None
+
+
 @dataclass(frozen=True)
 class Lease:
     """The right of a worker to run a job: void once another has it. `number` counts the leases of a job."""
@@ -77,35 +104,13 @@ class Lease:
 
 @dataclass(frozen=True)
 class Claim:
-    """A job that a worker has taken: its problem or request, and its best plan so far, both packed."""
+    """A job that a worker has taken: its request, and the bytes of its best answer so far."""
 
     lease: Lease
-    job: StoredJob
-    time_limit_s: float
-    problem: bytes
-    plan: bytes | None
-
-
-@dataclass(frozen=True)
-class PackedPlan:
-    """A packed plan, or the answer of another kind of job, its status, and the hash of a plan's JSON."""
-
-    data: bytes
-    status: str | None
-    hash: str | None = None
-
-
-@dataclass(frozen=True)
-class JobProgress:
-    """The progress of a job, as JSON has it, and the seconds since its work began."""
-
-    facts: Mapping[str, Any]
-    elapsed_s: float
-
-    @property
-    def is_of_plan(self) -> bool:
-        """True for a better plan or bound; else it is what the work on another question reports."""
-        return "gap" in self.facts
+    job: Job
+    head: str
+    body: bytes
+    answer: bytes | None
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,5 @@ class JobOutcome:
     """The end of a job."""
 
     state: State
-    progress: Mapping[str, Any] | None = None
-    plan: PackedPlan | None = None
+    answer: WorkAnswer | None = None
     error: str | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text
 
-from memplan.api.store.columns import Json
+from memplan.api.store.columns import Json, Packed
 
 VERSION = 1
 """The version of the tables; a database of another one is refused."""
@@ -62,11 +62,13 @@ jobs = Table(
     Index("jobs_by_plan", "plan_hash"),
 )
 
-submissions = Table("submissions", METADATA, _job_id(), Column("problem", LargeBinary, nullable=False))
-"""The problems of jobs, as zlib of their JSON; of other kinds than plans, zlib of the request's media type and body."""
+submissions = Table(
+    "submissions", METADATA, _job_id(), Column("head", Text, nullable=False), Column("body", Packed, nullable=False)
+)
+"""The requests of jobs: media type and query, and the body as it came."""
 
-answers = Table("answers", METADATA, _job_id(), Column("plan", LargeBinary, nullable=False))
-"""The best plans of jobs so far, or their answers, as zlib of their JSON."""
+answers = Table("answers", METADATA, _job_id(), Column("content", Packed, nullable=False))
+"""The best answers of jobs so far."""
 
 job_events = Table(
     "job_events",

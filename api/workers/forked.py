@@ -15,7 +15,8 @@ from typing import NoReturn
 
 from pydantic_core import from_json, to_json
 
-from memplan.api.workers.task import NoAnswerError, WorkAnswer
+from memplan.api.store.job import WorkAnswer
+from memplan.api.workers.task import NoAnswerError
 from memplan.planner.errors import FormatError, InputError, ReaderFaultError
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file

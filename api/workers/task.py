@@ -60,12 +60,3 @@ class Task:
     def due(self) -> Deadline:
         """Return when the answer is due of a child that begins now."""
         return self.deadline if self.limit_s is None else Deadline.after(min(self.limit_s, self.deadline.left_s))
-
-
-@dataclass(frozen=True)
-class WorkAnswer:
-    """The bytes of an answer, as they go to the caller, its status where it has one, and whether it is a plan."""
-
-    content: bytes
-    status: str | None = None
-    is_plan: bool = False

@@ -6,23 +6,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from memplan.api.http.job_requests import new_job
-from memplan.api.jobs.planning import JobPlan
-from memplan.api.jobs.serialization import pack_plan
+from memplan.api.http.job_requests import read_new_job
 from memplan.api.jobs.workers import JobWorkers, LeaseTimes
 from memplan.api.metrics import Metrics
-from memplan.api.options import Options
 from memplan.api.settings import Settings
-from memplan.api.store.job import StoredJob
+from memplan.api.store.job import Job, NewJob, WorkAnswer
 from memplan.api.store.store import Store
-from memplan.api.store.tables.arrivals import JobLimits
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import Task, TaskControl
+from memplan.capabilities.plan.answers import write_plan
+from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from tests.support.made_jobs import kept
 
 PROBLEM = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 10, "start": 0, "end": 3}, {"id": "b", "size": 20, "start": 2, "end": 5}]}
@@ -37,6 +36,7 @@ LOOSE = Plan.model_validate(
 )
 """A plan of it that is not the best."""
 LOOSELY = {"peak": 40, "lower_bound": 30, "gap": 1 / 3, "solver": "test"}
+LOOSE_ANSWER = WorkAnswer(write_plan(LOOSE), "feasible", is_plan=True, facts=LOOSELY)
 PATIENCE_S = 20.0
 
 
@@ -56,13 +56,13 @@ class Pool:
 
     def run(self, task: Task, report: Callable[[list[Any], Any], None], cancelled: threading.Event) -> Any:
         self.tasks.append(task)
-        report([dict(LOOSELY) | {"elapsed_s": 0.1}] * 2, pack_plan(LOOSE))
+        report([dict(LOOSELY) | {"elapsed_s": 0.1} for _ in range(2)], LOOSE_ANSWER)
         self.in_work += 1
         self.most_at_once = max(self.most_at_once, self.in_work)
         try:
             while not self.may_run.wait(0.01):
                 if cancelled.is_set():
-                    return JobPlan(pack_plan(LOOSE), was_cancelled=True, facts=LOOSELY, record=None)
+                    return LOOSE_ANSWER
         finally:
             self.in_work -= 1
         if self.error is not None:
@@ -84,11 +84,17 @@ def job_workers(store: Store, pool: Pool, workers: int = 1, lease_s: float = PAT
 
 def submit(store: Store, deterministic: bool = False, **said: object) -> str:
     """Submit the problem; return the job's id."""
-    options = Options.model_validate({"time_limit_s": 5.0, "deterministic": deterministic})
-    return store.arrivals.add(new_job(PROBLEM, options, **said), JobLimits(jobs=100)).id
+    return kept(store, new_job(deterministic, **said)).id
 
 
-def job(store: Store, job_id: str) -> StoredJob:
+def new_job(deterministic: bool = False, **said: object) -> NewJob:
+    """Return the problem as a job that is submitted."""
+    query = f"time_limit_s=5&deterministic={str(deterministic).lower()}"
+    body = write_problem(PROBLEM)
+    return replace(read_new_job("application/json", query, body, Settings(), {"most": 100}), **said)  # type: ignore[arg-type]
+
+
+def job(store: Store, job_id: str) -> Job:
     """Return a job, which is there."""
     found = store.jobs.find(job_id)
     assert found is not None
@@ -108,7 +114,7 @@ def soon(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def ended(store: Store, job_id: str) -> StoredJob:
+def ended(store: Store, job_id: str) -> Job:
     """Return a job once it has ended."""
     soon(lambda: job(store, job_id).finished_at is not None)
     return job(store, job_id)

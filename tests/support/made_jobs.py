@@ -4,27 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.api.store.job import Claim, NewJob, PackedPlan
+from memplan.api.store.caller import ANY_CALLER, Caller
+from memplan.api.store.job import Claim, Job, NewJob, WorkAnswer
 from memplan.api.store.store import Store
-from memplan.api.store.tables.arrivals import JobLimits
-from memplan.api.store.tables.jobs import JobsWanted
+from memplan.api.store.tables.jobs import JobQuery
 from memplan.solvers.search.result import Progress
 
-ROOM = JobLimits(jobs=1000)
-EVERYBODY = JobsWanted(of_all_keys=True)
 FOUND = Progress(0.1, 30, 20, "greedy").facts()
 BETTER = Progress(0.25, 2**70, 2**70, "exact").facts()
 REASON = "its worker stopped"
-PLAN = PackedPlan(b"plan", "feasible")
+PLAN = WorkAnswer(b"plan", "feasible", facts=FOUND)
 
 
 def new(**said: Any) -> NewJob:
-    usual: dict[str, Any] = {"problem": b"problem", "problem_hash": "sha256:0", "n_buffers": 2, "time_limit_s": 10.0}
-    return NewJob(**usual | {"options": {"seed": 3}} | said)
+    usual: dict[str, Any] = {"problem_hash": "sha256:0", "n_buffers": 2, "time_limit_s": 10.0}
+    sent = {"head": "application/json\t", "body": b"problem", "most": 1000}
+    return NewJob(**usual | sent | {"options": {"seed": 3}} | said)
 
 
 def add(store: Store, **said: Any) -> str:
-    return store.arrivals.add(new(**said), ROOM).id
+    return kept(store, new(**said)).id
+
+
+def kept(store: Store, job: NewJob) -> Job:
+    """Return what the store made of a job; raises what it says of it."""
+    (admitted,) = store.arrivals.add_all([job])
+    if isinstance(admitted, Exception):
+        raise admitted
+    return admitted
+
+
+def listed(store: Store, **wanted: Any) -> list[Job]:
+    """Return the jobs that are wanted, of a key or of all."""
+    key_id = wanted.pop("key_id", "")
+    caller = ANY_CALLER if key_id == "" else Caller(key_id, None, frozenset({"read"}))
+    return store.jobs.page(JobQuery(**wanted), caller)
 
 
 def claim(store: Store, holder: str = "here", lease_s: float = 60.0) -> Claim:

@@ -6,8 +6,9 @@ import os
 import time
 from typing import Any
 
+from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.forked import run_forked
-from memplan.api.workers.task import TaskControl, WorkAnswer
+from memplan.api.workers.task import TaskControl
 from memplan.planner.errors import OptionError
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 
 from memplan.api.http.answers import Wanted, format_accepted, plan_response
@@ -14,21 +16,14 @@ from memplan.api.http.job_models import PATH
 from memplan.api.http.openapi import PLAN_ANSWER, PROBLEM_ANSWER, REQUEST_ANSWER, RESULT_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.routes.jobs import job_of_caller
-from memplan.api.jobs.serialization import (
-    answer_bytes,
-    answer_lines,
-    is_request,
-    plan_json,
-    problem_json,
-    unpack_plan,
-    unpack_problem,
-    unpack_request,
-)
-from memplan.api.options import Options
-from memplan.api.requests import JSON, PLAN, TEXT, write_in
-from memplan.api.store.job import StoredJob
+from memplan.api.requests import JSON, PLAN, TEXT, parse_request, write_in
+from memplan.api.store.job import Job
 from memplan.api.store.job_states import OPEN
+from memplan.capabilities.capability import Capability
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 router = APIRouter()
 _ERRORS = error_answers(401, 403, 404, 429, 503)
@@ -81,12 +76,11 @@ async def result(request: Request, job_id: str) -> Response:
 async def problem(request: Request, job_id: str) -> Response:
     """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
-    if job.kind != PLAN:
-        return problem_details(404, (f"problem: a job of the kind {job.kind} keeps none",))
-    packed = await _packed_problem(request, job)
-    if is_request(packed):
-        return problem_details(404, ("problem: it is a part of the job's request, as this plan is of more than one",))
-    return Response(await Service.of(request).run(partial(problem_json, packed), len(packed)), media_type=JSON)
+    head, body = await _request_of(request, job)
+    read = partial(_problem, job.kind, head, body)
+    if (found := await Service.of(request).run(read, len(body))) is None:
+        return problem_details(404, ("problem: this job has none but what is in its request",))
+    return Response(memplan_json.write_problem(found), media_type=JSON)
 
 
 @router.get(
@@ -97,52 +91,60 @@ async def problem(request: Request, job_id: str) -> Response:
     dependencies=_READ,
 )
 async def sent(request: Request, job_id: str) -> Response:
-    """Answer with the body that was submitted, which the call of the job's kind takes; of a plan, the problem alone."""
-    job = await job_of_caller(request, job_id)
-    packed = await _packed_problem(request, job)
-    read = partial(unpack_request, packed) if is_request(packed) else lambda: (JSON, problem_json(packed))
-    head, body = await Service.of(request).run(read, len(packed))
+    """Answer with the body that was submitted, which the call of the job's kind takes."""
+    head, body = await _request_of(request, await job_of_caller(request, job_id))
     return Response(body, media_type=head.partition("\t")[0])
 
 
-async def _shaped(request: Request, job: StoredJob) -> Response:
+async def _shaped(request: Request, job: Job) -> Response:
     """Answer with the best answer so far of a job, in the shape that is wanted."""
     service, capability = Service.of(request), CAPABILITIES[job.kind]
     wanted = Wanted.of(request, capability.answer)
-    packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
-    if packed is None:
+    content = await service.store.briefly(partial(service.store.jobs.answer, job.id))
+    if content is None:
         waits = {"Retry-After": "1"} if job.state in OPEN else {}
         return problem_details(404, (f"{capability.name}: the job has no answer; it is {job.state}",), waits)
+    response = Response(content, media_type=JSON)
     if job.kind == PLAN:
-        response = await _plan(request, job, packed)
+        response = await _plan(request, job, content)
     elif TEXT in request.headers.get("accept", ""):
-        lines = await service.run(partial(answer_lines, capability, packed), len(packed), is_short=False)
+        lines = await service.run(partial(_lines, capability, content), len(content), is_short=False)
         response = Response(lines, media_type=TEXT)
-    else:
-        response = Response(await service.run(partial(answer_bytes, packed), len(packed)), media_type=JSON)
     return await wanted.shape(request, capability, response)
 
 
-async def _plan(request: Request, job: StoredJob, packed: bytes) -> Response:
-    service = Service.of(request)
-    plan_format = Options.model_validate(dict(job.options)).format or format_accepted(request)
-    if plan_format == "json":
-        content = await service.run(partial(plan_json, packed), len(packed))
-    else:
-        problem = await _packed_problem(request, job)
-        write = answer_bytes if is_request(problem) else partial(_written, problem=problem, plan_format=plan_format)
-        content = await service.run(partial(write, packed), len(problem), is_short=False)
+async def _plan(request: Request, job: Job, content: bytes) -> Response:
+    plan_format = job.options.get("format") or format_accepted(request)
+    if plan_format != "json":
+        head, body = await _request_of(request, job)
+        write = partial(_written, head, body, content, plan_format)
+        content = await Service.of(request).run(write, len(body), is_short=False)
     return plan_response(content, job.plan_status, plan_format)
 
 
-def _written(packed: bytes, problem: bytes, plan_format: str) -> bytes:
-    return write_in(plan_format, unpack_plan(packed), unpack_problem(problem))
+def _written(head: str, body: bytes, content: bytes, plan_format: str) -> bytes:
+    """Write the plan of a job in a format; one of more than a problem was written so when it was made."""
+    found = _problem(PLAN, head, body)
+    return content if found is None else write_in(plan_format, Plan.model_validate_json(content), found)
 
 
-async def _packed_problem(request: Request, job: StoredJob) -> bytes:
-    """Return what a job keeps of its request; raises HTTPException where it was forgotten meanwhile."""
+def _problem(kind: str, head: str, body: bytes) -> Problem | None:
+    """Return the problem of a plan's request, which was checked; None where it is about more, or another question."""
+    asked = parse_request(kind, head, body)
+    found: Problem | None = asked.question()["problem"] if asked.is_plain_plan else None
+    return found
+
+
+def _lines(capability: Capability[Any], content: bytes) -> str:
+    """Return an answer as the command prints it for people."""
+    answer = TypeAdapter(capability.answer).validate_json(content)
+    return "".join(f"{line}\n" for line in capability.lines(answer))
+
+
+async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
+    """Return the head and the body of a job's request; raises HTTPException where it was forgotten meanwhile."""
     store = Service.of(request).store
-    packed = await store.briefly(partial(store.jobs.problem, job.id))
-    if packed is None:
+    found = await store.briefly(partial(store.jobs.request, job.id))
+    if found is None:
         raise HTTPException(404)
-    return packed
+    return found

@@ -7,7 +7,6 @@ from contextlib import aclosing
 from functools import partial
 
 from fastapi import APIRouter, Request, Response
-from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
@@ -16,37 +15,29 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
 from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.job_models import (
-    JOB_ID,
     PATH,
+    Forget,
+    IdempotencyKey,
     JobAnswer,
     JobChange,
-    JobEnd,
     JobList,
-    JobQuery,
+    JobQueryParameters,
+    LastEventId,
     job_answer,
     job_list,
     server_sent,
 )
-from memplan.api.http.job_requests import idempotency_key, last_event_id, read_new_job, read_query
+from memplan.api.http.job_requests import read_new_job
 from memplan.api.http.middleware import Streams
-from memplan.api.http.openapi import (
-    CHANGE_REQUEST,
-    END_REQUEST,
-    EVENTS_ANSWER,
-    EVENTS_REQUEST,
-    JOB_REQUEST,
-    LIST_REQUEST,
-)
+from memplan.api.http.openapi import CHANGE_REQUEST, EVENTS_ANSWER, JOB_REQUEST
 from memplan.api.http.problem_details import error_answers
 from memplan.api.refusals import ConflictError
 from memplan.api.requests import most_bytes
 from memplan.api.store.caller import Caller
-from memplan.api.store.job import StoredJob
+from memplan.api.store.job import Job
 from memplan.api.store.job_states import OPEN
-from memplan.api.store.tables.arrivals import JobLimits
-from memplan.api.store.tables.jobs import JobsWanted
+from memplan.api.store.tables.jobs import JOB_ID
 from memplan.capabilities.bodies import read_object
-from memplan.planner.errors import InputError, sentences
 
 router = APIRouter()
 
@@ -65,7 +56,7 @@ _UNREAD_S = 30.0
     openapi_extra=JOB_REQUEST,
     dependencies=[may("plan")],
 )
-async def submit(request: Request, response: Response) -> JobAnswer:
+async def submit(request: Request, response: Response, idempotency_key: IdempotencyKey = None) -> JobAnswer:
     """Accept a problem to be planned later, or a request of another `kind`, once it is on disk; it is not lost then.
 
     The time limit counts from the start of the search, the deadline from now. The same request with the same
@@ -73,11 +64,15 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     """
     service, caller = Service.of(request), Caller.of(request)
     media, query = media_type(request), request.scope["query_string"].decode("latin-1")
-    key = idempotency_key(request.headers.get("idempotency-key"))
-    body = await read_body(request, most_bytes(media, service.settings))
-    said = {"key_id": caller.key_id, "idempotency_key": key}
-    new = await service.run(partial(read_new_job, media, query, body, service.settings, said), len(body))
-    job = await service.jobs.intake.add(new, JobLimits(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
+    settings, body = service.settings, await read_body(request, most_bytes(media, service.settings))
+    said = {
+        "key_id": caller.key_id,
+        "idempotency_key": idempotency_key,
+        "most": settings.max_jobs,
+        "most_of_key": caller.max_jobs,
+    }
+    new = await service.run(partial(read_new_job, media, query, body, settings, said), len(body))
+    job = await service.jobs.intake.add(new)
     response.headers["Location"] = f"{PATH}/{job.id}"
     return job_answer(job)
 
@@ -86,15 +81,12 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     PATH,
     summary="List jobs",
     responses=error_answers(401, 403, 422, 429, 503),
-    openapi_extra=LIST_REQUEST,
     dependencies=[may("read")],
 )
-async def listed(request: Request) -> JobList:
+async def listed(request: Request, query: JobQueryParameters) -> JobList:
     """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
-    service, caller = Service.of(request), Caller.of(request)
-    query = read_query(JobQuery, request.query_params.multi_items())
-    wanted = JobsWanted(of_all_keys="admin" in caller.scopes, key_id=caller.key_id, **dict(query))
-    return job_list(await service.store.briefly(partial(service.store.jobs.page, wanted)), query)
+    store = Service.of(request).store
+    return job_list(await store.briefly(partial(store.jobs.page, query, Caller.of(request))), query)
 
 
 @router.get(
@@ -117,17 +109,16 @@ async def look(request: Request, job_id: str) -> JobAnswer:
         204: {"description": "It has ended."},
         **error_answers(401, 403, 404, 422, 429, 503),
     },
-    openapi_extra=EVENTS_REQUEST,
     dependencies=[may("read")],
 )
-async def events(request: Request, job_id: str) -> Response:
+async def events(request: Request, job_id: str, last_event_id: LastEventId = None) -> Response:
     """Send what happened to the job and what happens, as server-sent events, until it has ended.
 
     Who comes back with `Last-Event-ID` hears what came after that; there is no content where nothing can.
     """
     service = Service.of(request)
     job = await job_of_caller(request, job_id)
-    after = last_event_id(request.headers.get("last-event-id"))
+    after = int(last_event_id or 0)
     if job.state not in OPEN and after >= job.last_event:
         return Response(status_code=204)
     seen = min(after, job.last_event)  # a number that is yet to come would never be passed
@@ -144,10 +135,7 @@ async def events(request: Request, job_id: str) -> Response:
 async def rename(request: Request, job_id: str) -> JobAnswer:
     """Give the job another name, by which it is listed and found; its problem keeps its own."""
     store, content = Service.of(request).store, read_object(await read_body(request, _CHANGE_BYTES))
-    try:
-        change = JobChange.model_validate(content)
-    except ValidationError as error:
-        raise InputError(*sentences(error)) from error
+    change = JobChange.model_validate(content)
     await job_of_caller(request, job_id)
     await store.briefly(partial(store.jobs.rename, job_id, change.name))
     return job_answer(await job_of_caller(request, job_id))
@@ -157,18 +145,17 @@ async def rename(request: Request, job_id: str) -> JobAnswer:
     f"{PATH}/{{job_id}}",
     summary="Cancel or forget a job",
     responses=error_answers(401, 403, 404, 409, 422, 429, 503),
-    openapi_extra=END_REQUEST,
     dependencies=[may("plan")],
 )
-async def cancel(request: Request, job_id: str) -> JobAnswer:
+async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAnswer:
     """End the job, if it has not ended yet, and keep its best plan so far; a search ends a moment later.
 
     With `forget` a job that has ended is removed with its problem, its answer and its events; one that goes on is a
     conflict.
     """
-    service, end = Service.of(request), read_query(JobEnd, request.query_params.multi_items())
+    service = Service.of(request)
     found = await job_of_caller(request, job_id)
-    if end.forget:
+    if forget:
         if not await service.store.briefly(partial(service.store.jobs.forget, job_id)):
             raise ConflictError(f"forget: must be of a job that has ended, and this one is {found.state}")
         return job_answer(found)
@@ -179,7 +166,7 @@ async def cancel(request: Request, job_id: str) -> JobAnswer:
     return job_answer(job)
 
 
-async def job_of_caller(request: Request, job_id: str) -> StoredJob:
+async def job_of_caller(request: Request, job_id: str) -> Job:
     """Return a job that the caller may see; those of others are not there, for all that they are told."""
     store = Service.of(request).store
     job = await store.briefly(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None

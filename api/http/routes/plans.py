@@ -12,12 +12,12 @@ from fastapi import APIRouter, Path, Request, Response
 from memplan.api.http.answers import Wanted
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
-from memplan.api.http.job_models import HASH
 from memplan.api.http.openapi import KNOWN_PLAN_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.requests import JSON, PLAN
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
+from memplan.api.store.tables.jobs import HASH
 from memplan.capabilities.registry import CAPABILITIES
 
 router = APIRouter()

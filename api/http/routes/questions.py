@@ -17,10 +17,8 @@ from memplan.api.http.answers import Wanted, format_accepted, plan_response
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
 from memplan.api.http.bodies import media_type, read_body
-from memplan.api.http.job_models import HASH
 from memplan.api.http.openapi import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
-from memplan.api.jobs.serialization import plan_json
 from memplan.api.metrics import LOOKUP
 from memplan.api.options import Options
 from memplan.api.refusals import NotInTimeError
@@ -40,6 +38,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller
+from memplan.api.store.tables.jobs import HASH
 from memplan.capabilities.capability import Capability, Control, due
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner import __version__
@@ -175,13 +174,13 @@ async def _with_old_plan(call: _Call, plan_format: str) -> _Call:
     caller, store, known = Caller.of(call.request), call.service.store, keep[_PLAN_HASH]
     if not (isinstance(known, str) and HASH.fullmatch(known)):
         raise OptionError(f"keep.{_PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {shown(known)}")
-    packed = await store.briefly(partial(store.jobs.plan_of_hash, known, caller.key_id, "admin" in caller.scopes))
-    if packed is None:
+    old = await store.briefly(partial(store.jobs.plan_of_hash, known, caller))
+    if old is None:
         raise OptionError(f"keep.{_PLAN_HASH}: must be that of a plan of a job that is kept, got {shown(known)}")
-    asked, old = call.asked, plan_json(packed).strip()
+    asked = call.asked
     reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
     options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
-    body = b'{"problem":%b,"options":%b,"keep":%b}' % (to_json(asked.fields["problem"]), to_json(options), old)
+    body = b'{"problem":%b,"options":%b,"keep":%b}' % (to_json(asked.fields["problem"]), to_json(options), old.strip())
     return replace(call, head=head_of(JSON, ""), body=body)
 
 

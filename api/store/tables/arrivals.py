@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
@@ -12,23 +11,15 @@ from memplan.api.refusals import FullError
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.errors import RepeatedKeyError
-from memplan.api.store.job import JobTerms, NewJob, StoredJob
+from memplan.api.store.job import Job, NewJob
 from memplan.api.store.job_states import OPEN
 from memplan.api.store.tables.jobs import COLUMNS, job_of
 from memplan.api.store.writing import insert_new
 
 _JOBS = schema.jobs.c
-_Kept = tuple[StoredJob, str | None]
+_Kept = tuple[Job, str | None]
 """A job, and the digest of its request."""
-Admitted = StoredJob | FullError | RepeatedKeyError
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobLimits:
-    """The number of jobs that may be open (queued or running) at a time: of all callers, and of one key."""
-
-    jobs: int
-    jobs_of_key: int | None = None
+Admitted = Job | FullError | RepeatedKeyError
 
 
 class Arrivals:
@@ -37,48 +28,41 @@ class Arrivals:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, new: NewJob, limits: JobLimits) -> StoredJob:
-        """Keep a job, or return the one that the same request made before.
+    def add_all(self, submitted: Sequence[NewJob]) -> list[Admitted]:
+        """Keep many jobs; return for each the job, or the one that the same request made before, or an error.
 
-        Raises FullError where there are too many; RepeatedKeyError where another request had its idempotency key.
+        It is a FullError where there are too many; RepeatedKeyError where another request had its idempotency key.
         """
-        (admitted,) = self.add_all([(new, limits)])
-        if not isinstance(admitted, StoredJob):
-            raise admitted
-        return admitted
-
-    def add_all(self, submitted: Sequence[tuple[NewJob, JobLimits]]) -> list[Admitted]:
-        """Keep many jobs; return for each the job or the error that `add` would return or raise."""
         with self._database.writing() as connection:
-            known = _known(connection, [new for new, _ in submitted])
+            known = _known(connection, submitted)
             counts = _Counts(connection, submitted)
             fresh: dict[str, NewJob] = {}
-            for new, limits in submitted:
+            for new in submitted:
                 name = scoped(new)
-                if (name is None or name not in known) and counts.admits(new, limits):
+                if (name is None or name not in known) and counts.admits(new):
                     fresh[new.id] = new
                     if name is not None:
-                        known[name] = _job(new), new.request_digest
+                        known[name] = new, new.request_digest
             inserted = _insert(connection, list(fresh.values()))
             # Where another server was a moment quicker with the same request, its job counts.
             known |= _known(connection, [new for new in fresh.values() if new.id not in inserted])
-            return [_admitted(new, limits, known, inserted) for new, limits in submitted]
+            return [_admitted(new, known, inserted) for new in submitted]
 
 
 class _Counts:
     """The numbers of open jobs, counted on while more are admitted."""
 
-    def __init__(self, connection: Connection, submitted: Sequence[tuple[NewJob, JobLimits]]) -> None:
+    def __init__(self, connection: Connection, submitted: Sequence[NewJob]) -> None:
         is_open = _JOBS.state.in_(OPEN)
         self._open = connection.execute(select(func.count()).select_from(schema.jobs).where(is_open)).scalar_one()
-        keys = {new.key_id for new, limits in submitted if limits.jobs_of_key is not None}
+        keys = {new.key_id for new in submitted if new.most_of_key is not None}
         counted = select(_JOBS.key_id, func.count()).where(is_open, _JOBS.key_id.in_(keys)).group_by(_JOBS.key_id)
         self._of_key = {key: int(count) for key, count in connection.execute(counted)} if keys else {}
 
-    def admits(self, new: NewJob, limits: JobLimits) -> bool:
+    def admits(self, new: NewJob) -> bool:
         """Return True if one more job may be admitted, and count it."""
         of_key = self._of_key.get(new.key_id, 0)
-        if self._open >= limits.jobs or (limits.jobs_of_key is not None and of_key >= limits.jobs_of_key):
+        if self._open >= new.most or (new.most_of_key is not None and of_key >= new.most_of_key):
             return False
         self._open += 1
         self._of_key[new.key_id] = of_key + 1
@@ -105,7 +89,7 @@ def _known(connection: Connection, jobs: Sequence[NewJob]) -> dict[str, _Kept]:
     return known
 
 
-def _admitted(new: NewJob, limits: JobLimits, known: dict[str, _Kept], inserted: frozenset[str]) -> Admitted:
+def _admitted(new: NewJob, known: dict[str, _Kept], inserted: frozenset[str]) -> Admitted:
     name = scoped(new)
     if name is not None and name in known:
         job, digest = known[name]
@@ -113,32 +97,24 @@ def _admitted(new: NewJob, limits: JobLimits, known: dict[str, _Kept], inserted:
             return job
         return RepeatedKeyError(f"Idempotency-Key: must be new for a new request, this one made job {job.id}")
     if new.id in inserted:
-        return _job(new)
-    if limits.jobs_of_key is not None:
-        rule = f"at most {limits.jobs_of_key} of one key, and {limits.jobs} of all, may wait or run at a time"
-    else:
-        rule = f"at most {limits.jobs} may wait or run at a time"
-    return FullError(f"jobs: {rule}")
+        return new
+    of_key = "" if new.most_of_key is None else f"{new.most_of_key} of one key, and "
+    return FullError(f"jobs: at most {of_key}{new.most}{' of all,' if of_key else ''} may wait or run at a time")
 
 
 def _insert(connection: Connection, fresh: Sequence[NewJob]) -> frozenset[str]:
-    """Write jobs, each with its problem and its first event; return the ids of those that were not there yet."""
+    """Write jobs, each with its request and its first event; return the ids of those that were not there yet."""
     if not fresh:
         return frozenset()
     rows = [
-        {
-            **{name: value for name, value in asdict(_job(new)).items() if name in schema.jobs.c},
-            "time_limit_s": new.time_limit_s,
-            "idempotency_key": scoped(new),
-            "request_digest": new.request_digest,
-            "lease": 0,
-        }
+        {column.name: getattr(new, column.name) for column in COLUMNS}
+        | {"idempotency_key": scoped(new), "request_digest": new.request_digest, "lease": 0}
         for new in fresh
     ]
     inserted = frozenset(insert_new(connection, schema.jobs, rows, _JOBS.id))
-    kept = [new for new in fresh if new.id in inserted]
-    if kept:
-        connection.execute(insert(schema.submissions), [{"job_id": new.id, "problem": new.problem} for new in kept])
+    if kept := [new for new in fresh if new.id in inserted]:
+        requests = [{"job_id": new.id, "head": new.head, "body": new.body} for new in kept]
+        connection.execute(insert(schema.submissions), requests)
         connection.execute(insert(schema.job_events), [_queued(new) for new in kept])
     return inserted
 
@@ -146,8 +122,3 @@ def _insert(connection: Connection, fresh: Sequence[NewJob]) -> frozenset[str]:
 def _queued(new: NewJob) -> dict[str, Any]:
     data = {"state": "queued", "priority": new.priority}
     return {"job_id": new.id, "seq": 1, "kind": "queued", "at": new.created_at, "data": data}
-
-
-def _job(new: NewJob) -> StoredJob:
-    """Return a new job as it stands in the store."""
-    return StoredJob(**{name: getattr(new, name) for name in JobTerms.__dataclass_fields__})

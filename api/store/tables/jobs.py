@@ -3,39 +3,62 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 from sqlalchemy import Select, Text, delete, func, select, type_coerce, update
 
 from memplan.api.store import schema
+from memplan.api.store.caller import Caller
 from memplan.api.store.database import Database
-from memplan.api.store.job import StoredJob
+from memplan.api.store.job import Job
 from memplan.api.store.job_states import ENDED, MEANINGS, State, check_change
 from memplan.api.store.tables.events import tell
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import shown
 
-COLUMNS = [schema.jobs.c[name] for name in StoredJob.__dataclass_fields__]
-"""The columns of a StoredJob."""
+COLUMNS = [schema.jobs.c[name] for name in Job.__dataclass_fields__]
+"""The columns of a Job."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobsWanted:
-    """The filters of a list of jobs, newest first: of one key unless `of_all_keys`, older than the job `after`.
+MOST_LISTED, NAME_CHARACTERS = 1000, 200
+"""The most jobs of a page, and the characters of a problem's name that are kept as the job's."""
+HASH = re.compile(r"sha256:[0-9a-f]{64}")
+JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+KINDS = tuple(CAPABILITIES)
+if TYPE_CHECKING:
+    JobKindName = str
+else:
+    JobKindName = Literal[KINDS]
 
-    `search` is a part of the name, in upper or lower case.
-    """
 
-    of_all_keys: bool
-    key_id: str | None = None
-    kind: str | None = None
+def matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
+    """Return the validator of a text, where there is one, that must be all of a pattern."""
+
+    def check(text: str | None) -> str | None:
+        if text is not None and not pattern.fullmatch(text):
+            raise PydanticCustomError("rule", "{rule}, got {shown}", {"rule": rule, "shown": shown(text)})
+        return text
+
+    return AfterValidator(check)
+
+
+class JobQuery(BaseModel):
+    """A query of jobs, newest first: `after` is the last one of the page before, `search` a part of a name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: JobKindName | None = None
     state: State | None = None
     name: str | None = None
-    search: str | None = None
-    problem_hash: str | None = None
-    after: str | None = None
-    limit: int = 100
+    search: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)] | None = None
+    problem_hash: Annotated[str, matching(HASH, "must be sha256: and 64 hexadecimal digits")] | None = None
+    limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 100
+    after: Annotated[str, matching(JOB_ID, "must be the id of a job")] | None = None
 
 
 class Jobs:
@@ -44,17 +67,17 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, job_id: str) -> StoredJob | None:
+    def find(self, job_id: str) -> Job | None:
         """Return a job."""
         with self._database.reading() as connection:
             row = connection.execute(_job(job_id)).one_or_none()
             return None if row is None else job_of(row._mapping)
 
-    def page(self, wanted: JobsWanted) -> list[StoredJob]:
-        """Return one page of the jobs that are wanted, newest first."""
+    def page(self, wanted: JobQuery, caller: Caller) -> list[Job]:
+        """Return one page of the jobs of a caller that are wanted, newest first."""
         rows, query = schema.jobs.c, select(*COLUMNS)
-        if not wanted.of_all_keys:
-            query = query.where(rows.key_id == wanted.key_id)
+        if not caller.sees_all:
+            query = query.where(rows.key_id == caller.key_id)
         for column, value in (
             (rows.kind, wanted.kind),
             (rows.state, wanted.state),
@@ -72,29 +95,30 @@ class Jobs:
                 job_of(row._mapping) for row in connection.execute(query.order_by(rows.id.desc()).limit(wanted.limit))
             ]
 
-    def problem(self, job_id: str) -> bytes | None:
-        """Return the packed problem of a job."""
-        wanted = select(schema.submissions.c.problem).where(schema.submissions.c.job_id == job_id)
+    def request(self, job_id: str) -> tuple[str, bytes] | None:
+        """Return the head and the body of a job's request."""
+        rows = schema.submissions.c
+        with self._database.reading() as connection:
+            row = connection.execute(select(rows.head, rows.body).where(rows.job_id == job_id)).one_or_none()
+            return None if row is None else (row.head, row.body)
+
+    def answer(self, job_id: str) -> bytes | None:
+        """Return the best answer of a job, if there is one so far."""
+        wanted = select(schema.answers.c.content).where(schema.answers.c.job_id == job_id)
         with self._database.reading() as connection:
             return connection.execute(wanted).scalar_one_or_none()
 
-    def plan(self, job_id: str) -> bytes | None:
-        """Return the packed best plan of a job, if there is one so far."""
-        wanted = select(schema.answers.c.plan).where(schema.answers.c.job_id == job_id)
-        with self._database.reading() as connection:
-            return connection.execute(wanted).scalar_one_or_none()
-
-    def plan_of_hash(self, plan_hash: str, key_id: str | None, of_all_keys: bool = False) -> bytes | None:
-        """Return the packed plan with a hash, of a job of one key."""
+    def plan_of_hash(self, plan_hash: str, caller: Caller) -> bytes | None:
+        """Return the JSON of the plan with a hash, of a job of a caller."""
         rows = schema.jobs.c
-        wanted = select(schema.answers.c.plan).join(schema.jobs, schema.answers.c.job_id == rows.id)
+        wanted = select(schema.answers.c.content).join(schema.jobs, schema.answers.c.job_id == rows.id)
         wanted = wanted.where(rows.plan_hash == plan_hash)
-        if not of_all_keys:
-            wanted = wanted.where(rows.key_id == key_id)
+        if not caller.sees_all:
+            wanted = wanted.where(rows.key_id == caller.key_id)
         with self._database.reading() as connection:
             return connection.execute(wanted.limit(1)).scalar_one_or_none()
 
-    def ask_to_cancel(self, job_id: str) -> StoredJob | None:
+    def ask_to_cancel(self, job_id: str) -> Job | None:
         """End a job that waits; ask the server of one that runs to end it. Return its new state."""
         rows = schema.jobs.c
         check_change("queued", "cancelled")
@@ -132,9 +156,9 @@ class Jobs:
             return {state: int(count) for state, count in connection.execute(counted)}
 
 
-def job_of(columns: Mapping[Any, Any]) -> StoredJob:
+def job_of(columns: Mapping[Any, Any]) -> Job:
     """Make a Job of its COLUMNS."""
-    return StoredJob(**columns)
+    return Job(**columns)
 
 
 def _job(job_id: str) -> Select[Any]:

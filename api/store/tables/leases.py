@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
-from memplan.api.store.job import Claim, JobOutcome, JobProgress, Lease, PackedPlan, StoredJob
+from memplan.api.store.job import Claim, Job, JobOutcome, Lease, WorkAnswer
 from memplan.api.store.job_states import ENDED, MEANINGS, State, check_change
 from memplan.api.store.tables.events import Kind, tell
 from memplan.api.store.tables.jobs import COLUMNS, job_of
@@ -75,15 +75,17 @@ class Leases:
         with self._database.reading() as connection:
             return set(connection.execute(select(_JOBS.id).where(asked)).scalars())
 
-    def report(self, lease: Lease, progress: Sequence[JobProgress], plan: PackedPlan | None = None) -> bool:
-        """Tell of better plans and bounds, the best last, with a plan; return False where the lease is void."""
-        values = {"progress": progress[-1].facts} if progress else {}
-        told: list[tuple[Kind, Mapping[str, Any]]] = []
-        for one in progress:
-            kind: Kind = "better" if one.is_of_plan else "progress"
-            told.append((kind, {**one.facts, "elapsed_s": round(one.elapsed_s, 3)}))
+    def report(
+        self, lease: Lease, progress: Sequence[tuple[Mapping[str, Any], float]], best: WorkAnswer | None = None
+    ) -> bool:
+        """Tell of better plans and bounds, and after how many seconds, the best last; False where the lease is void."""
+        values = {"progress": progress[-1][0]} if progress else {}
+        told: list[tuple[Kind, Mapping[str, Any]]] = [
+            ("better" if "gap" in facts else "progress", {**facts, "elapsed_s": round(elapsed_s, 3)})
+            for facts, elapsed_s in progress
+        ]
         with self._database.writing() as connection:
-            last = _written(connection, lease, values, plan, events=len(told))
+            last = _written(connection, lease, values, best, events=len(told))
             if last is not None and told:
                 tell(connection, lease.job_id, last, *told)
             return last is not None
@@ -94,27 +96,27 @@ class Leases:
         now = time.time()
         late = _JOBS.deadline_at
         values: dict[str, Any] = {"state": outcome.state, "finished_at": now, "error": outcome.error}
-        if outcome.progress is not None:
-            values["progress"] = outcome.progress
+        if (answer := outcome.answer) is not None and answer.facts is not None:
+            values["progress"] = answer.facts
         with self._database.writing() as connection:
             deadline = connection.execute(select(late).where(_JOBS.id == lease.job_id)).scalar_one_or_none()
             if deadline is not None and now > deadline:
                 values["late_s"] = round(now - deadline, 3)
-            last = _written(connection, lease, values, outcome.plan)
+            last = _written(connection, lease, values, answer)
             if last is None:
                 return False
             tell(connection, lease.job_id, last, ("finished", _end(outcome, values.get("late_s"))))
             return True
 
-    def release(self, lease: Lease, reason: str, plan: PackedPlan | None = None, *, counts: bool = False) -> bool:
-        """Let a job wait again, with its best plan; unless it `counts`, the attempt is none. False: the lease is void.
+    def release(self, lease: Lease, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> bool:
+        """Let a job wait again, with its best answer; unless it `counts`, it was no attempt. False: the lease is void.
 
         A job with a request to cancel it is cancelled.
         """
         check_change("running", "queued")
         values = {"state": "queued", "lease_holder": None, "attempts": _JOBS.attempts - int(not counts)}
         with self._database.writing() as connection:
-            last = _written(connection, lease, values, plan)
+            last = _written(connection, lease, values, best)
             if last is None:
                 return False
             tell(connection, lease.job_id, last, ("retried", {"state": "queued", "reason": reason}))
@@ -141,16 +143,9 @@ class Leases:
             again = _moved(connection, "running", "queued", is_over, reason="its worker ended", lease_holder=None)
             return expired, [*cancelled, *failed, *again]
 
-    def remove_ended(self, before: float, certificates_before: float | None = None) -> int:
-        """Remove jobs that ended before a time, some hundreds at once; return how many.
-
-        Those of the kind `certify` are removed if they ended before a time of their own, where there is one.
-        """
-        is_old = _JOBS.finished_at < before
-        if certificates_before is not None:
-            is_certificate = _JOBS.kind == "certify"
-            is_old = or_(and_(~is_certificate, is_old), and_(is_certificate, _JOBS.finished_at < certificates_before))
-        old = select(_JOBS.id).where(is_old).order_by(_JOBS.finished_at).limit(_AT_ONCE)
+    def remove_ended(self, before: float) -> int:
+        """Remove jobs that ended before a time, some hundreds at once; return how many."""
+        old = select(_JOBS.id).where(_JOBS.finished_at < before).order_by(_JOBS.finished_at).limit(_AT_ONCE)
         with self._database.writing() as connection:
             return connection.execute(delete(schema.jobs).where(_JOBS.id.in_(old))).rowcount
 
@@ -182,23 +177,23 @@ def _claimed(connection: Connection, holder: str, of_key: int, lease_s: float) -
         started_at=time.time(),
         last_event=_JOBS.last_event + 1,
     )
-    row = connection.execute(start.returning(*COLUMNS, _JOBS.lease, _JOBS.time_limit_s)).one_or_none()
+    row = connection.execute(start.returning(*COLUMNS, _JOBS.lease)).one_or_none()
     if row is None:
         return None
-    job = job_of({name: getattr(row, name) for name in StoredJob.__dataclass_fields__})
+    job = job_of({name: getattr(row, name) for name in Job.__dataclass_fields__})
     tell(connection, job.id, job.last_event, ("started", {"state": "running", "attempt": job.attempts}))
-    problem = connection.execute(select(schema.submissions.c.problem).where(schema.submissions.c.job_id == job.id))
-    plan = connection.execute(select(schema.answers.c.plan).where(schema.answers.c.job_id == job.id))
-    lease = Lease(job.id, holder, row.lease)
-    return Claim(lease, job, row.time_limit_s, problem.scalar_one(), plan.scalar_one_or_none())
+    sent, best = schema.submissions.c, schema.answers.c
+    head, body = connection.execute(select(sent.head, sent.body).where(sent.job_id == job.id)).one()
+    answer = connection.execute(select(best.content).where(best.job_id == job.id)).scalar_one_or_none()
+    return Claim(Lease(job.id, holder, row.lease), job, head, body, answer)
 
 
 def _written(
-    connection: Connection, lease: Lease, values: Mapping[str, Any], plan: PackedPlan | None, events: int = 1
+    connection: Connection, lease: Lease, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
     """Change a running job if the lease holds; return the number of the last of its new events, None if it is void."""
-    if plan is not None:
-        values = {**values, "plan_status": plan.status, "plan_hash": plan.hash}
+    if answer is not None:
+        values = {**values, "plan_status": answer.status, "plan_hash": answer.hash}
     holds = and_(
         _JOBS.id == lease.job_id,
         _JOBS.state == "running",
@@ -207,8 +202,8 @@ def _written(
     )
     change = update(schema.jobs).where(holds).values(**values, last_event=_JOBS.last_event + events)
     last = connection.execute(change.returning(_JOBS.last_event)).scalar_one_or_none()
-    if last is not None and plan is not None:
-        put(connection, schema.answers, {"job_id": lease.job_id, "plan": plan.data})
+    if last is not None and answer is not None:
+        put(connection, schema.answers, {"job_id": lease.job_id, "content": answer.content})
     return last
 
 
@@ -236,10 +231,8 @@ def _moved(
 
 def _end(outcome: JobOutcome, late_s: float | None = None) -> dict[str, Any]:
     told: dict[str, Any] = {"state": outcome.state, "meaning": MEANINGS[outcome.state]}
-    if outcome.plan is not None:
-        told["plan_status"] = outcome.plan.status
-    if outcome.progress is not None:
-        told = {**told, **outcome.progress}
+    if outcome.answer is not None:
+        told = {**told, "plan_status": outcome.answer.status, **(outcome.answer.facts or {})}
     if outcome.error is not None:
         told["error"] = outcome.error
     return told if late_s is None else told | {"late_s": late_s}

@@ -11,7 +11,6 @@ import pytest
 
 from memplan.api.client.http import Client
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
-from memplan.api.service.answering import QUESTIONS
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import request_model
 from memplan.capabilities.order.options import OrderOptions
@@ -35,6 +34,7 @@ GRAPH: dict[str, Any] = {
         {"in": [2, 3], "out": [5]},
     ],
 }
+QUESTIONS = tuple(name for name in CAPABILITIES if name != "plan")
 BOTH = "time_limit_s: must be given once, got it in the body and in the query"
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from memplan.api.jobs.event_feed import Following
-from memplan.api.store.job import JobOutcome, JobProgress
+from memplan.api.store.job import JobOutcome
 from memplan.api.store.store import Store
 from tests.support.job_workers import submit
 
-BETTER = JobProgress({"peak": 30, "lower_bound": 20, "gap": 0.5, "solver": "exact"}, 0.1)
+BETTER = {"peak": 30, "lower_bound": 20, "gap": 0.5, "solver": "exact"}, 0.1
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.jobs.serialization import pack_plan, unpack_plan
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from memplan.api.workers.task import LostWorkersError, NoAnswerError
 from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan
 from memplan.planner.verify.verifier import verify
-from tests.support.job_workers import LOOSE, PROBLEM, Pool, ended, job, job_workers, kinds, soon, submit
+from tests.support.job_workers import LOOSE, LOOSE_ANSWER, PROBLEM, Pool, ended, job, job_workers, kinds, soon, submit
 from tests.support.postgresql import PostgreSQL, postgresql, why_not
 
 
@@ -34,20 +34,23 @@ def ready() -> Pool:
     return pool
 
 
+def plan_of(store: Store, job_id: str) -> Plan:
+    """Return the best plan of a job."""
+    return Plan.model_validate_json(store.jobs.answer(job_id) or b"")
+
+
 def test_a_job_is_planned_and_told_of(store: Store) -> None:
     job_id, pool = submit(store), Pool()
     with job_workers(store, pool):
         soon(lambda: "better" in kinds(store, job_id))
-        packed = store.jobs.plan(job_id)
-        assert packed is not None
-        assert unpack_plan(packed).peak == 40
+        assert plan_of(store, job_id).peak == 40
         pool.may_run.set()
         found = ended(store, job_id)
     assert (found.state, found.attempts, found.plan_status, found.error) == ("succeeded", 1, "optimal", None)
     assert found.progress is not None
     assert (found.progress["peak"], found.progress["gap"]) == (30, 0.0)
     assert kinds(store, job_id) == ["queued", "started", "better", "finished"]
-    plan = unpack_plan(store.jobs.plan(job_id) or b"")
+    plan = plan_of(store, job_id)
     assert (plan.peak, plan.status, verify(PROBLEM, plan)) == (30, "optimal", ())
     assert store.plans.find(found.problem_hash) is not None
 
@@ -71,7 +74,7 @@ def test_a_job_that_is_cancelled_keeps_its_best_plan(store: Store) -> None:
         store.jobs.ask_to_cancel(job_id)
         found = ended(store, job_id)
     assert (found.state, found.plan_status) == ("cancelled", "feasible")
-    assert unpack_plan(store.jobs.plan(job_id) or b"").placements == LOOSE.placements
+    assert plan_of(store, job_id).placements == LOOSE.placements
 
 
 def test_workers_that_stop_release_their_jobs_and_others_go_on_from_their_plans(store: Store, ready: Pool) -> None:
@@ -81,7 +84,7 @@ def test_workers_that_stop_release_their_jobs_and_others_go_on_from_their_plans(
     assert (job(store, job_id).state, job(store, job_id).attempts) == ("queued", 0)
     with job_workers(store, ready):
         assert ended(store, job_id).state == "succeeded"
-    assert unpack_plan(ready.tasks[0].arguments[-1]).placements == LOOSE.placements
+    assert Plan.model_validate_json(ready.tasks[0].arguments[0].answer).placements == LOOSE.placements
 
 
 def test_a_job_of_a_worker_that_ended_is_taken_over_once(store: Store, ready: Pool) -> None:
@@ -162,10 +165,10 @@ def test_a_job_without_an_answer_waits_again_with_more_patience_before_it_fails(
 def test_a_deterministic_job_starts_anew(store: Store, ready: Pool) -> None:
     job_id = submit(store, deterministic=True)
     (claim,) = store.leases.claim("before", 1, 1, PATIENCE)
-    store.leases.release(claim.lease, "its worker stopped", pack_plan(LOOSE))
+    store.leases.release(claim.lease, "its worker stopped", LOOSE_ANSWER)
     with job_workers(store, ready):
         assert ended(store, job_id).plan_status == "optimal"
-    plan = unpack_plan(store.jobs.plan(job_id) or b"")
+    plan = plan_of(store, job_id)
     assert (plan.reproducible, plan.wall_time_s) == (True, None)
 
 
@@ -182,7 +185,7 @@ def test_a_known_plan_is_an_answer_and_a_start(store: Store, ready: Pool) -> Non
     with job_workers(store, ready):
         first, again = (ended(store, submit(store)) for _ in range(2))
     assert (first.plan_status, again.plan_status) == ("optimal", "optimal")
-    assert [task.arguments[2] is None for task in ready.tasks] == [True, False]
+    assert [task.arguments[1] is None for task in ready.tasks] == [True, False]
 
 
 @pytest.mark.skipif(why_not() is not None, reason=str(why_not()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from memplan.api.store.job import JobOutcome, JobProgress, PackedPlan
+from memplan.api.store.job import JobOutcome, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
@@ -29,7 +29,12 @@ def test_of_one_key_a_holder_runs_so_many_and_leaves_the_others_to_other_keys(st
 def test_a_claim_brings_all_that_is_needed(store: Store) -> None:
     job_id = add(store, time_limit_s=2.5)
     claimed = claim(store)
-    assert (claimed.problem, claimed.plan, claimed.time_limit_s) == (b"problem", None, 2.5)
+    assert (claimed.head, claimed.body, claimed.answer, claimed.job.time_limit_s) == (
+        "application/json\t",
+        b"problem",
+        None,
+        2.5,
+    )
     assert (claimed.job.state, claimed.job.attempts, claimed.lease.job_id) == ("running", 1, job_id)
     assert store.leases.claim("elsewhere", 1, 1, 60.0) == []
 
@@ -51,32 +56,32 @@ def test_workers_that_claim_at_once_never_get_the_same_job(store: Store) -> None
 def test_what_is_found_is_told_in_order_and_kept(store: Store) -> None:
     job_id = add(store)
     lease = claim(store).lease
-    assert store.leases.report(lease, [JobProgress(FOUND, 0.1), JobProgress(BETTER, 0.25)], PLAN)
+    assert store.leases.report(lease, [(FOUND, 0.1), (BETTER, 0.25)], PLAN)
     job = store.jobs.find(job_id)
     assert job is not None
-    assert (job.progress, job.plan_status, store.jobs.plan(job_id)) == (BETTER, "feasible", b"plan")
+    assert (job.progress, job.plan_status, store.jobs.answer(job_id)) == (BETTER, "feasible", b"plan")
     events = store.events.after(job_id, 2)
     assert [(event.seq, event.kind, event.data["peak"]) for event in events] == [
         (3, "better", 30),
         (4, "better", 2**70),
     ]
-    assert store.leases.report(lease, [], PackedPlan(b"another", "optimal"))
-    assert store.jobs.plan(job_id) == b"another"
+    assert store.leases.report(lease, [], WorkAnswer(b"another", "optimal"))
+    assert store.jobs.answer(job_id) == b"another"
     assert told(store, job_id) == ["queued", "started", "better", "better"]
 
 
 def test_a_job_ends_once(store: Store) -> None:
     job_id = add(store)
     lease = claim(store).lease
-    assert store.leases.finish(lease, JobOutcome("succeeded", FOUND, PLAN))
+    assert store.leases.finish(lease, JobOutcome("succeeded", PLAN))
     assert not store.leases.finish(lease, JobOutcome("failed", error="no"))
-    assert not store.leases.report(lease, [JobProgress(BETTER, 0.25)], PackedPlan(b"late", "optimal"))
+    assert not store.leases.report(lease, [(BETTER, 0.25)], WorkAnswer(b"late", "optimal"))
     assert not store.leases.release(lease, REASON)
     job = store.jobs.find(job_id)
     assert job is not None
     assert (job.state, job.progress, job.plan_status, job.late_s) == ("succeeded", FOUND, "feasible", None)
     assert job.finished_at is not None
-    assert store.jobs.plan(job_id) == b"plan"
+    assert store.jobs.answer(job_id) == b"plan"
     assert told(store, job_id) == ["queued", "started", "finished"]
 
 
@@ -85,10 +90,10 @@ def test_a_worker_that_lost_its_lease_changes_nothing(store: Store) -> None:
     old = claim(store, lease_s=-1.0).lease
     assert store.leases.tend() == ([], [job_id])
     new_one = claim(store).lease  # the same worker has it again, under another lease
-    assert not store.leases.finish(old, JobOutcome("succeeded", FOUND, PLAN))
-    assert not store.leases.report(old, [JobProgress(FOUND, 0.1)], PLAN)
-    assert store.jobs.plan(job_id) is None
-    assert store.leases.finish(new_one, JobOutcome("succeeded", FOUND, PLAN))
+    assert not store.leases.finish(old, JobOutcome("succeeded", PLAN))
+    assert not store.leases.report(old, [(FOUND, 0.1)], PLAN)
+    assert store.jobs.answer(job_id) is None
+    assert store.leases.finish(new_one, JobOutcome("succeeded", PLAN))
     assert told(store, job_id) == ["queued", "started", "retried", "started", "finished"]
 
 
@@ -104,7 +109,7 @@ def test_a_job_that_is_released_goes_on_from_its_plan(store: Store) -> None:
     job_id = add(store)
     assert store.leases.release(claim(store).lease, REASON, PLAN)
     again = claim(store, "elsewhere")
-    assert (again.job.id, again.job.attempts, again.plan, again.job.plan_status) == (job_id, 1, b"plan", "feasible")
+    assert (again.job.id, again.job.attempts, again.answer, again.job.plan_status) == (job_id, 1, b"plan", "feasible")
     assert told(store, job_id) == ["queued", "started", "retried", "started"]
 
 
@@ -171,7 +176,7 @@ def test_a_job_that_waits_is_cancelled_at_once_and_stays_so(store: Store) -> Non
 
 def test_cancelling_does_nothing_to_what_has_ended(store: Store) -> None:
     job_id = add(store)
-    store.leases.finish(claim(store).lease, JobOutcome("succeeded", FOUND, PLAN))
+    store.leases.finish(claim(store).lease, JobOutcome("succeeded", PLAN))
     job = store.jobs.ask_to_cancel(job_id)
     assert job is not None
     assert (job.state, job.is_cancel_asked) == ("succeeded", False)
@@ -190,7 +195,7 @@ def test_a_deadline_that_passes_in_the_line_ends_a_job(store: Store) -> None:
 
 def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
     job_id = add(store, deadline_at=time.time() - 2.0)
-    store.leases.finish(claim(store).lease, JobOutcome("succeeded", FOUND, PLAN))
+    store.leases.finish(claim(store).lease, JobOutcome("succeeded", PLAN))
     job = store.jobs.find(job_id)
     assert job is not None
     assert job.late_s is not None
@@ -200,20 +205,9 @@ def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
 
 def test_old_jobs_are_removed_with_all_that_is_theirs(store: Store) -> None:
     ended, waiting = add(store), add(store)
-    store.leases.finish(claim(store).lease, JobOutcome("succeeded", FOUND, PLAN))
+    store.leases.finish(claim(store).lease, JobOutcome("succeeded", PLAN))
     assert store.leases.remove_ended(time.time() - 100) == 0
     assert store.leases.remove_ended(time.time() + 1) == 1
     assert store.jobs.find(ended) is None
-    assert (store.jobs.problem(ended), store.jobs.plan(ended), store.events.after(ended, 0)) == (None, None, [])
+    assert (store.jobs.request(ended), store.jobs.answer(ended), store.events.after(ended, 0)) == (None, None, [])
     assert state(store, waiting) == "queued"
-
-
-def test_certificates_are_kept_for_a_time_of_their_own(store: Store) -> None:
-    ended = [add(store, kind=kind) for kind in ("plan", "certify")]
-    for _ in ended:
-        store.leases.finish(claim(store).lease, JobOutcome("succeeded"))
-    later = time.time() + 100
-    assert store.leases.remove_ended(later, certificates_before=0.0) == 1
-    assert [store.jobs.find(job_id) is None for job_id in ended] == [True, False]
-    assert store.leases.remove_ended(0.0, certificates_before=later) == 1
-    assert store.jobs.find(ended[1]) is None

@@ -1,0 +1,77 @@
+"""The answer of a job, made in a child process: a plan from what is known of its problem, and from its best so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from pydantic_core import from_json
+
+from memplan.api.options import Options
+from memplan.api.refusals import UnavailableError
+from memplan.api.requests import parse_request
+from memplan.api.service.answering import answered_apart
+from memplan.api.service.cache.cached_plan import CachedPlan, result_of
+from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.cache.plan_cache import joined
+from memplan.api.service.plan_service import reason_to_answer
+from memplan.api.store.job import Claim, WorkAnswer
+from memplan.api.store.tables.plans import StoredPlan
+from memplan.api.workers.plan_search import search
+from memplan.api.workers.task import TaskControl
+from memplan.capabilities.plan.answers import write_plan
+from memplan.planner.model.plan import Plan
+from memplan.solvers.search.result import Progress, SolveResult
+
+
+def do_job(control: TaskControl, claim: Claim, record: StoredPlan | None) -> WorkAnswer:
+    """Answer the request of a job, in a child; `record` is what is known of a problem. Raises MemplanError."""
+    request = parse_request(claim.job.kind, claim.head, claim.body)
+    if not request.is_plain_plan:
+        return answered_apart(request, control, len(claim.body))
+    compiled, options = CompiledProblem.of(request.question()["problem"]), request.options
+    assert isinstance(options, Options)
+    is_usual = options.is_usual and options.profile_of(compiled.problem) is None
+    known = CachedPlan.read(record) if is_usual else None
+    result = None if known is None else result_of(known, compiled)
+    if (reason := reason_to_answer(known, result, options, compiled.problem)) is not None and result is not None:
+        return _answer(replace(result, stop_reason=reason), compiled, options, control)
+    start = result.plan if result is not None and result.plan.placements else None
+    if claim.answer is not None:
+        start = Plan.model_validate(from_json(claim.answer))
+    # What was found before depends on clocks, which a deterministic plan must not.
+    start = None if options.deterministic else start
+    result = search(_reporting(control), compiled.problem, options, start, compiled.instance)
+    searched_s = options.time_limit_s if result.stop_reason == "work_limit" else result.elapsed_s
+    found = CachedPlan.of(compiled, result, searched_s) if is_usual else None
+    answer = _answer(result, compiled, options, control)
+    return answer if found is None else replace(answer, known=joined(compiled, found, False, record))
+
+
+def _reporting(control: TaskControl) -> TaskControl:
+    """Return the control of a search, whose progress and best results are reported as those of a job."""
+
+    def report(said: Any) -> None:
+        control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
+
+    def watch(best: Callable[[], SolveResult | None]) -> None:
+        control.watch(lambda: None if (found := best()) is None else _written(found.plan))
+
+    return replace(control, report=report, watch=watch)
+
+
+def _answer(result: SolveResult, compiled: CompiledProblem, options: Options, control: TaskControl) -> WorkAnswer:
+    """Return the plan of a result, with what lint finds; raises UnavailableError where it was cancelled before one."""
+    answer = result.answer(options.deterministic, control.deadline.passed_s)
+    if answer.stop_reason == "cancelled" and not answer.placements:
+        raise UnavailableError("plan: was cancelled before there was an answer")
+    more = {"findings": compiled.findings, "options": options.recorded()}
+    return _written(answer.model_copy(update={name: value for name, value in more.items() if value}))
+
+
+def _written(plan: Plan) -> WorkAnswer:
+    facts = None
+    if plan.lower_bound is not None:
+        facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
+    return WorkAnswer(write_plan(plan), plan.status, is_plan=True, facts=facts)
