@@ -17,12 +17,12 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.exact import EXHAUSTED, FOUND
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.exact.components import split
 from memplan.solvers.exact.dummies import DummyRounds
 from memplan.solvers.exact.infeasible_core import InfeasibleCore
 from memplan.solvers.exact.restarts import ENDLESS, ORDERS, RestartSchedule
-from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from memplan.solvers.search.incumbent import Search

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.sections import Sections
 from memplan.solvers.exact.sections import LaidOut, Lives, compile_sections
-from memplan.solvers.kernels.exact.sections import Sections
 
 
 @dataclass(eq=False)

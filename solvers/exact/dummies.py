@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.core.exact import EXHAUSTED, FOUND
 from memplan.solvers.exact.components import Component
 from memplan.solvers.exact.restarts import AT_BOUND, ORDERS, RestartSchedule
 from memplan.solvers.exact.sections import Lives
 from memplan.solvers.formulation.subinstance import with_dummies
-from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND
 
 GUESSES = 30
 """Guesses from which the one with the fewest dummy buffers is taken: the simplest explanation is the likeliest."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.exact import EXHAUSTED, FOUND, STOPPED
 from memplan.solvers.exact.components import Component
 from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, ORDERS, RestartSchedule
-from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND, STOPPED
 
 HEAD_START = 250
 """So many nodes for each buffer of a component are spent on the whole before any on cores; then both have as many."""

@@ -15,13 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.exact import FULL, LEAST, NODES, ExactRun, State, enlarged, no_nogoods, search
+from memplan.solvers.core.sections import Sections
+from memplan.solvers.core.tables import F64, Reference
 from memplan.solvers.exact.components import Component
-from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.exact.nogoods import NOGOOD_COLUMNS, enlarged
-from memplan.solvers.kernels.exact.search import FULL, LEAST, NODES, ExactRun, search
-from memplan.solvers.kernels.exact.sections import Sections
-from memplan.solvers.kernels.exact.state import UNPLACED, State
-from memplan.solvers.kernels.tables import F64
 
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
 """The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Component.traits."""
@@ -87,7 +84,7 @@ class RestartSchedule:
     nogood_bits: int = NOGOOD_BITS
     orders: list[I64 | None] = field(default_factory=lambda: [None] * len(ORDERS))
     weights: list[F64] = field(init=False)
-    nogoods: I64 = field(default_factory=lambda: np.zeros((1, NOGOOD_COLUMNS), dtype=np.int64))
+    nogoods: I64 = field(default_factory=lambda: enlarged(no_nogoods(), 1))
     rounds: list[int] = field(default_factory=lambda: [0] * len(SKIP_WEIGHTS))
     since_found: list[int] = field(default_factory=lambda: [0] * len(SKIP_WEIGHTS))
     nodes: int = 0
@@ -236,7 +233,7 @@ class RestartSchedule:
         self.dive_nodes += int(run.answer[NODES]) if kind in DIVES else 0
         if kind == LEARNT_DIVE and outcome != FULL:
             for learnt, choice in zip(self.learnt, (order, int(from_right)), strict=True):
-                learnt[:, choice] += 1, self.state.table.counter[UNPLACED] / len(self.component.buffers)
+                learnt[:, choice] += 1, self.state.table.unplaced[0] / len(self.component.buffers)
         # Tables grow only where a run has filled them, as most components need small ones (decision 126).
         if outcome == FULL:
             self.scale *= 2

@@ -11,11 +11,11 @@ import numpy as np
 from memplan.planner.instance.instance import I64_MAX, Bool, Instance
 from memplan.planner.model.buffer_table import I64, frozen
 from memplan.planner.model.intervals import merged
+from memplan.solvers.core.exact import NOWHERE
+from memplan.solvers.core.sections import SectionFacts, Sections, lay_out
+from memplan.solvers.core.tables import Reference
 from memplan.solvers.formulation.sharing import ragged_rows
 from memplan.solvers.formulation.subinstance import appearances
-from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.exact.sections import SectionFacts, Sections, lay_out
-from memplan.solvers.kernels.exact.state import NOWHERE
 
 _CODE_SEED = 20261120
 

@@ -30,8 +30,6 @@ class KernelGroup:
 PLANNING = KernelGroup(
     "planning",
     (
-        "solvers.kernels.exact.sections.lay_out",
-        "solvers.kernels.exact.search.search",
         "solvers.kernels.packing.pack.pack",
         "solvers.kernels.packing.quick_orders.pack_in_orders",
         "solvers.kernels.lemmas.search.prove_unfit",

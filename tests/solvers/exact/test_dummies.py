@@ -10,12 +10,12 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
+from memplan.solvers.core.exact import FOUND
 from memplan.solvers.exact import dummies
 from memplan.solvers.exact.branch_and_bound import ComponentStates, SearchThread
 from memplan.solvers.exact.components import Component, split
 from memplan.solvers.exact.dummies import DummyBuffer, dummy_buffers, filled
 from memplan.solvers.exact.restarts import AT_BOUND, RestartSchedule
-from memplan.solvers.kernels.exact.search import FOUND
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle

@@ -7,11 +7,10 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
+from memplan.solvers.core.exact import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, State, search
+from memplan.solvers.core.sections import Sections
+from memplan.solvers.core.tables import Reference
 from memplan.solvers.exact.components import split
-from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, search
-from memplan.solvers.kernels.exact.sections import Sections
-from memplan.solvers.kernels.exact.state import State
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle

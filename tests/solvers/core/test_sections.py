@@ -6,8 +6,8 @@ import numpy as np
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
+from memplan.solvers.core.sections import Sections
 from memplan.solvers.exact.components import Component, split
-from memplan.solvers.kernels.exact.sections import Sections
 
 
 def part(*rows: dict[str, Any], **rest: Any) -> Component:

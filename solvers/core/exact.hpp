@@ -1,0 +1,593 @@
+// Exact search by branching on sections: is there a placement whose largest end is at most a given capacity?
+//
+// Push any placement down in order of offset: each buffer then lies at the lowest offset that it may ever have, or at
+// the lowest one above the end of some neighbour. So, of any section with floor f, either a buffer starts at f, which
+// must be one whose low is f, or none does, and then each buffer whose low is f lies above f, on the end of a neighbour
+// that is not placed yet. These are the branches. A buffer that starts at f lifts all its unplaced neighbours above it,
+// which is right where none of them can lie below it: where all its sections have the floor f, and no buffer that it
+// conflicts with by name has space below f. The argument needs no more of `lifted` than that it is monotone and keeps
+// what it has lifted; so alignments and obstacles are searched completely too.
+//
+// A failure is remembered by its component, between two walls that nothing unplaced crosses. Whether a component fits
+// depends on its unplaced buffers and their lows alone, so a row (key, key, need) holds in every node, restart and
+// order. A key is the sum of c + a * low over the unplaced buffers, modulo 2^64, with random a and c for each: a
+// multilinear hash. Two states that differ agree in one key with probability 2^(z - 64), where 2^z divides all their
+// differences; in both keys, which are compared whole, with the square of that.
+#pragma once
+#include <limits>
+
+#include "sections.hpp"
+
+namespace memplan::exact {
+
+inline constexpr i64 kFar = i64{1} << 62;      // the low of a placed buffer; also a capacity that nothing needs
+inline constexpr i64 kNowhere = i64{1} << 61;  // the low of a buffer that has no legal offset left
+inline constexpr i64 kSkip = -1;               // the option that nothing of the section starts at its floor
+
+// See `State` in exact.py.
+struct State {
+  Array<i64> low;
+  Array<i64> floor;
+  Array<i64> ready;
+  Array<i64> left;
+  Array<i64> slack;
+  Array<i64> crossing;
+  Rows<u64> key;
+  Array<u32> member;
+  Array<u32> member_end;
+  Array<i64> member_slot;
+  Array<i64> seat;
+  Array<i64> queue;
+  Array<bool> is_queued;
+  Array<i64> logged;
+  Array<i64> unplaced;
+  Rows<i64> log;
+  Rows<i64> frame;
+  Array<i64> option;
+  Array<i64> raised;
+  Array<i64> change;
+};
+
+struct ExactRun {
+  Rows<u64> nogoods;
+  Array<i64> rank;
+  Array<i64> guide;
+  Array<double> weight;
+  i64 capacity;
+  double skip_weight;
+  i64 from_right;
+  i64 node_limit;
+  i64 is_thorough;
+  Array<i64> flag;
+  Array<i64> offset;
+  Array<i64> answer;
+};
+
+enum Outcome : i64 { kFound = 1, kExhausted = 0, kStopped = -1, kFull = -2 };
+enum Answer : i64 { kNodes = 0, kLeast = 1 };
+
+inline i64 slot_of(const Rows<u64> &nogoods, u64 key) {
+  // The upper bits are the random ones where all lows are even numbers.
+  return static_cast<i64>((key ^ (key >> 32)) & static_cast<u64>(nogoods.size - 1));
+}
+
+// A row of `frame`: what a node of the search tree keeps.
+struct Frame {
+  i64 section, floor, next, end, need, left, right;
+  u64 key_a, key_b;
+  i64 move, mark, touched_left, touched_right;
+};
+inline constexpr i64 kFrameColumns = sizeof(Frame) / sizeof(i64);
+
+// Where every buffer has one lifetime and no conflict by name, no obstacle and no block, less is read.
+template <bool kIsPlain>
+class Search {
+ public:
+  Search(const Sections &sections, const State &state, const ExactRun &run)
+      : sections_(sections), state_(state), run_(run), n_(sections.size.size), k_(sections.spare.size) {}
+
+  // FOUND: `offset` holds a placement. EXHAUSTED: there is none, nor under any capacity below `answer[kLeast]`.
+  // STOPPED: by the limit or the flag. FULL: `state` has too little room. O(sections + lifetimes and sections of the
+  // buffers that move) a node.
+  template <class IsOver>
+  i64 search(IsOver &&is_over) {
+    // Less work between two questions than a tenth of a millisecond is worth.
+    const i64 poll_every = std::clamp<i64>(kPollWork / (n_ + k_ + 1), 1, 256);
+    const i64 capacity = run_.capacity;
+    begin();
+    run_.answer[kNodes] = run_.answer[kLeast] = 0;
+
+    // 1. The root: what does not fit before any move never will.
+    i64 need = update_sections();
+    for (i64 i = 0; i < n_; ++i)
+      if (state_.low[i] + sections_.size[i] > capacity) need = std::max(need, state_.low[i] + sections_.size[i]);
+    if (need > 0) {
+      run_.answer[kLeast] = need;
+      return kExhausted;
+    }
+    i64 depth = 0, nodes = 0, until_poll = poll_every;
+    bool is_new = true;
+    Span touched{0, k_};
+
+    while (true) {
+      // 2. A new node: look up what the move has touched, then open a frame with the options of one section.
+      Span failed{0, 0};
+      need = 0;
+      if (is_new) {
+        is_new = false;
+        run_.answer[kNodes] = ++nodes;
+        if (unplaced_ == 0) return kFound;
+        if (nodes >= run_.node_limit) return kStopped;
+        if (--until_poll == 0) {
+          until_poll = poll_every;
+          if (is_over()) return kStopped;
+        }
+        need = known_failure(touched, failed);
+        if (need == 0) {
+          const i64 first = depth > 0 ? frame(depth - 1).end : 0;
+          if (depth == state_.frame.size || first + n_ + 1 > state_.option.size) return kFull;
+          open_frame(frame(depth), first);
+        }
+      }
+
+      // 3. No option is left: the component has no placement. Remember that.
+      if (need == 0 && frame(depth).next == frame(depth).end) {
+        const Frame &last = frame(depth);
+        failed = {last.left, last.right}, need = last.need;
+        remember(last);
+      }
+
+      // 4. Step back over all moves that did not touch the component: no other option of theirs can help it.
+      if (need > 0) {
+        while (true) {
+          if (--depth < 0) {
+            run_.answer[kLeast] = need;
+            return kExhausted;
+          }
+          const Frame &last = frame(depth);
+          take_back(last);
+          if (failed.left < last.touched_right && failed.right > last.touched_left) break;
+        }
+        frame(depth).need = std::min(frame(depth).need, need);
+        continue;
+      }
+
+      // 5. Try the next option.
+      if (n_logged_ + n_ + k_ > state_.log.size) return kFull;
+      Frame &now = frame(depth);
+      const i64 move = state_.option[now.next++];
+      now.move = move, now.mark = n_logged_;
+      ++moves_;
+      if (move == kSkip) {
+        need = skip(now.section, now.floor, touched);
+      } else {
+        run_.offset[move] = now.floor;
+        touched = place(move);
+        if (now.floor + sections_.size[move] > capacity) need = now.floor + sections_.size[move];
+      }
+      now.touched_left = touched.left, now.touched_right = touched.right;
+      const i64 enough = update_sections();
+      if (n_lost_ > 0) need = kNowhere, n_lost_ = 0;
+
+      // 6. Sections overflow: they gain weight, unless it was clear beforehand that they would.
+      if (need > 0 || enough > 0) {
+        now.need = std::min(now.need, std::max(need, enough));
+        take_back(now);
+        if (move != kSkip || state_.slack[now.section] >= sections_.granule) {
+          if (need > 0)
+            run_.weight[now.section] += 1.0;
+          else  // all of them: which one is found first depends on the order of the buffers alone
+            for (i64 x = 0; x < n_overfull_; ++x) run_.weight[state_.queue[x]] += 1.0;
+        }
+        continue;
+      }
+      ++depth;
+      is_new = true;
+    }
+  }
+
+  i64 unplaced() const { return unplaced_; }
+
+ private:
+  static constexpr i64 kPollWork = 16'384;
+  struct Span {
+    i64 left, right;
+  };
+  const Sections &sections_;
+  const State &state_;
+  const ExactRun &run_;
+  const i64 n_, k_;
+  i64 unplaced_ = 0, n_logged_ = 0, n_queued_ = 0, moves_ = 0, n_overfull_ = 0, n_lost_ = 0;
+
+  Frame &frame(i64 depth) const { return *reinterpret_cast<Frame *>(state_.frame[depth]); }
+  i64 first_life(i64 i) const { return kIsPlain ? i : sections_.first[i]; }
+  i64 last_life(i64 i) const { return kIsPlain ? i + 1 : sections_.first[i + 1]; }
+  i64 leftmost(i64 i) const { return kIsPlain ? sections_.start[i] : sections_.leftmost[i]; }
+  i64 rightmost(i64 i) const { return kIsPlain ? sections_.end[i] : sections_.rightmost[i]; }
+
+  // The least offset, not below `at`, that is aligned and clear of the buffer's obstacles.
+  i64 lifted(i64 buffer, i64 at) const {
+    const i64 stride = sections_.step[buffer], residue = sections_.residue[buffer];
+    if (stride > 1) at += floor_mod(residue - at, stride);
+    if constexpr (!kIsPlain) {
+      for (i64 r = sections_.obstacle_first[buffer]; r < sections_.obstacle_first[buffer + 1]; ++r) {
+        const i64 *range = sections_.obstacle[r];
+        if (range[0] < at + sections_.size[buffer] && at < range[1])
+          at = range[1] + floor_mod(residue - range[1], stride);
+      }
+    }
+    return at;
+  }
+
+  // ---- What a move changes and cannot recompute is written to a log, which `undo` reads backwards: (buffer, low) or
+  // (~section, floor, ready, slack).
+  void enqueue(i64 section) {
+    if (state_.is_queued[section]) return;
+    state_.is_queued[section] = true;
+    state_.queue[n_queued_++] = section;
+  }
+
+  void log_section(i64 section) {
+    if (state_.logged[section] == moves_) return;
+    state_.logged[section] = moves_;
+    i64 *row = state_.log[n_logged_++];
+    row[0] = ~section, row[1] = state_.floor[section], row[2] = state_.ready[section], row[3] = state_.slack[section];
+  }
+
+  // Add times * code + change * another code to both keys of a buffer's first section; they wrap around.
+  void rekey(i64 buffer, u64 times, i64 change) {
+    u64 *key = state_.key[leftmost(buffer)];
+    const u64 *code = sections_.code[buffer], by = static_cast<u64>(change);
+    key[0] += times * code[0] + by * code[1];
+    key[1] += times * code[2] + by * code[3];
+  }
+
+  // ---- Moves
+  // Everything unplaced and as low as can be, all sections queued.
+  void begin() {
+    unplaced_ = n_logged_ = n_queued_ = moves_ = n_overfull_ = n_lost_ = 0;
+    for (i64 s = 0; s < k_; ++s) {
+      state_.left[s] = state_.ready[s] = state_.logged[s] = 0, state_.is_queued[s] = false;
+      state_.key[s][0] = state_.key[s][1] = 0;
+      state_.member_end[s] = sections_.member_first[s];
+    }
+    state_.crossing.fill(0);
+    state_.change.fill(0);
+    state_.low.fill(kFar);
+    for (i64 i = 0; i < n_; ++i) unplace(i, lifted(i, 0));
+    for (i64 s = 0; s < k_; ++s)
+      if (state_.left[s] > 0) enqueue(s);
+  }
+
+  void take_back(const Frame &last) {
+    undo(last.mark);
+    if (last.move != kSkip) unplace(last.move, last.floor);
+  }
+
+  // Raise the low of an unplaced buffer; sections outside left:right whose last ready buffer it was are queued. What
+  // is inside is counted anew by the caller.
+  void lift(i64 buffer, i64 offset, i64 left, i64 right) {
+    const i64 old = state_.low[buffer];
+    i64 *row = state_.log[n_logged_++];
+    row[0] = buffer, row[1] = old;
+    state_.low[buffer] = offset;
+    if (offset >= kNowhere) ++n_lost_;
+    rekey(buffer, 0, offset - old);
+    for (i64 r = first_life(buffer); r < last_life(buffer); ++r) {
+      leave_floor(sections_.start[r], std::min(sections_.end[r], left), old);
+      leave_floor(std::max(sections_.start[r], right), sections_.end[r], old);
+    }
+  }
+
+  void leave_floor(i64 first, i64 end, i64 old) {
+    for (i64 s = first; s < end; ++s) {
+      if (state_.floor[s] != old || state_.is_queued[s]) continue;
+      log_section(s);
+      if (--state_.ready[s] == 0) enqueue(s);
+    }
+  }
+
+  // Count a buffer, and its named conflicts with unplaced ones, in or out at the borders that they cross.
+  void cross(i64 buffer, i64 change) {
+    const i64 left = leftmost(buffer), right = rightmost(buffer);
+    for (i64 s = left + 1; s < right; ++s) state_.crossing[s] += change;
+    if constexpr (!kIsPlain) {
+      for (i64 x = sections_.link_first[buffer]; x < sections_.link_first[buffer + 1]; ++x) {
+        const i64 other = sections_.link[x];
+        if (state_.low[other] == kFar) continue;
+        const i64 end = std::max(right, sections_.rightmost[other]);
+        for (i64 s = std::min(left, sections_.leftmost[other]) + 1; s < end; ++s) state_.crossing[s] += change;
+      }
+    }
+  }
+
+  // Take a placed buffer back to its low.
+  void unplace(i64 buffer, i64 offset) {
+    cross(buffer, 1);
+    state_.low[buffer] = offset;
+    rekey(buffer, 1, offset);
+    const i64 extent = sections_.extent[buffer];
+    for (i64 r = first_life(buffer); r < last_life(buffer); ++r)
+      for (i64 s = sections_.start[r]; s < sections_.end[r]; ++s) state_.left[s] += extent, ++state_.member_end[s];
+    ++unplaced_;
+  }
+
+  // Move the member in a slot behind the unplaced ones of its section, the next one to come back.
+  void leave(i64 section, i64 slot) {
+    const i64 here = state_.seat[slot], last = --state_.member_end[section];
+    std::swap(state_.member[here], state_.member[last]);
+    state_.member_slot[here] = state_.member_slot[last], state_.member_slot[last] = slot;
+    state_.seat[state_.member_slot[here]] = here, state_.seat[slot] = last;
+  }
+
+  // Place a buffer at its low and lift its neighbours above it. Returns the sections that contain every buffer whose
+  // state changed.
+  Span place(i64 buffer) {
+    const i64 offset = state_.low[buffer], extent = sections_.extent[buffer], top = offset + extent;
+    state_.low[buffer] = kFar;
+    rekey(buffer, ~u64{0}, -offset);
+    cross(buffer, -1);
+    --unplaced_;
+    for (i64 r = first_life(buffer); r < last_life(buffer); ++r)
+      for (i64 s = sections_.start[r]; s < sections_.end[r]; ++s) {
+        leave(s, sections_.slot_first[r] + s - sections_.start[r]);
+        state_.left[s] -= extent;
+        if (state_.left[s] == 0) continue;
+        log_section(s);
+        state_.ready[s] = 0;
+        enqueue(s);
+      }
+    const i64 inner_left = leftmost(buffer);
+    Span touched{inner_left, rightmost(buffer)};
+    // With holes in its life, all sections that it may have touched are updated one by one.
+    const i64 inner_right = last_life(buffer) - first_life(buffer) == 1 ? touched.right : inner_left;
+    for (i64 x = sections_.neighbour_first[buffer]; x < sections_.neighbour_first[buffer + 1]; ++x) {
+      const i64 other = sections_.neighbour[x];
+      i64 low = state_.low[other];
+      if (low > top) continue;
+      if (low < top) {
+        low = lifted(other, top);
+        lift(other, low, inner_left, inner_right);
+        touched.left = std::min(touched.left, leftmost(other));
+        touched.right = std::max(touched.right, rightmost(other));
+      }
+      if (low == top)
+        for (i64 r = first_life(other); r < last_life(other); ++r) {
+          const i64 first = std::max(inner_left, sections_.start[r]), end = std::min(inner_right, sections_.end[r]);
+          if (first < end) ++state_.change[first], --state_.change[end];
+        }
+    }
+    i64 ready = 0;
+    for (i64 s = inner_left; s < inner_right; ++s) {
+      ready += state_.change[s];
+      state_.change[s] = 0;
+      if (ready > 0) state_.floor[s] = top, state_.ready[s] = ready;  // no buffer in the section is lower
+    }
+    state_.change[inner_right] = 0;
+    return touched;
+  }
+
+  // Recompute the queued sections, floors and ready counts only where nothing is known to be ready. Returns 0, or the
+  // least capacity with which every section could hold what is left of it; the queue then begins with those that
+  // cannot.
+  i64 update_sections() {
+    i64 need = 0, overfull = 0;
+    for (i64 x = 0; x < n_queued_; ++x) {
+      const i64 s = state_.queue[x];
+      state_.is_queued[s] = false;
+      log_section(s);
+      if (state_.ready[s] == 0) {
+        i64 floor = kFar, ready = 0;
+        for (i64 y = sections_.member_first[s]; y < state_.member_end[s]; ++y) {
+          const i64 low = state_.low[state_.member[y]];
+          if (low < floor)
+            floor = low, ready = 1;
+          else if (low == floor)
+            ++ready;
+        }
+        state_.floor[s] = floor, state_.ready[s] = ready;
+      }
+      // An extent may stick out of the top by what its buffer does not use.
+      const i64 top = run_.capacity + sections_.spare[s];
+      i64 slack = top - state_.floor[s] - state_.left[s];
+      if constexpr (!kIsPlain)
+        for (i64 r = sections_.block_first[s]; r < sections_.block_first[s + 1]; ++r) {
+          const i64 *block = sections_.block[r];
+          slack -= std::max<i64>(0, std::min(top, block[1]) - std::max(state_.floor[s], block[0]));
+        }
+      state_.slack[s] = slack;
+      if (slack < 0) {
+        need = std::max(need, run_.capacity - slack);
+        state_.queue[overfull++] = s;
+      }
+    }
+    n_queued_ = 0, n_overfull_ = overfull;
+    return need;
+  }
+
+  void undo(i64 mark) {
+    while (n_logged_ > mark) {
+      const i64 *row = state_.log[--n_logged_];
+      const i64 at = row[0];
+      if (at >= 0) {
+        rekey(at, 0, row[1] - state_.low[at]);
+        state_.low[at] = row[1];
+      } else {
+        state_.floor[~at] = row[1], state_.ready[~at] = row[2], state_.slack[~at] = row[3];
+      }
+    }
+  }
+
+  // ---- Branches
+  void open_frame(Frame &now, i64 first) {
+    const i64 section = chosen_section();
+    now.section = section, now.floor = state_.floor[section];
+    now.next = first, now.need = kFar;
+    now.end = list_options(section, first);
+    if (state_.slack[section] >= sections_.granule || run_.is_thorough)
+      state_.option[now.end++] = kSkip;
+    else
+      now.need = run_.capacity - state_.slack[section] + sections_.granule;
+    i64 left = section, right = section + 1;
+    while (left > 0 && state_.crossing[left] > 0) --left;
+    while (right < k_ && state_.crossing[right] > 0) ++right;
+    now.left = left, now.right = right, now.key_a = now.key_b = 0;
+    for (i64 s = left; s < right; ++s) now.key_a += state_.key[s][0], now.key_b += state_.key[s][1];
+  }
+
+  bool is_wall(i64 border, i64 beyond) const {
+    return beyond < 0 || beyond == k_ || state_.left[beyond] == 0 || state_.crossing[border] == 0;
+  }
+
+  // Whether a plateau ends at a border: at a wall, or because the section beyond is higher.
+  bool ends_plateau(i64 border, i64 beyond, i64 floor) const {
+    return is_wall(border, beyond) || state_.floor[beyond] > floor;
+  }
+
+  // The section with the fewest options for its failures; among equals, one with the lowest floor, the first from the
+  // left or from the right. Only plateaus count: runs of sections with one floor between higher ones, or walls. A
+  // buffer that starts at the floor of a plateau has nothing below it, nor leaves a hole. The section with the lowest
+  // floor of all can always be chosen.
+  i64 chosen_section() const {
+    i64 best = kAbsent, best_floor = kFar, left = 0;
+    double best_cost = std::numeric_limits<double>::infinity();
+    while (left < k_) {
+      if (state_.left[left] == 0) {
+        ++left;
+        continue;
+      }
+      const i64 floor = state_.floor[left];
+      i64 right = left + 1;
+      while (right < k_ && state_.left[right] > 0 && state_.floor[right] == floor && state_.crossing[right] > 0)
+        ++right;
+      if (ends_plateau(left, left - 1, floor) && ends_plateau(right, right, floor))
+        for (i64 s = left; s < right; ++s) {
+          const double skips = state_.slack[s] >= sections_.granule ? run_.skip_weight : 0.0;
+          const double cost = (static_cast<double>(state_.ready[s]) + skips) / run_.weight[s];
+          const bool is_less = cost < best_cost || (cost == best_cost && floor < best_floor);
+          const bool is_last = run_.from_right && cost == best_cost && floor == best_floor;
+          if ((is_less || is_last) && (kIsPlain || nothing_lies_below(s)))
+            best = s, best_cost = cost, best_floor = floor;
+        }
+      left = right;
+    }
+    return best;
+  }
+
+  // Whether no unplaced neighbour of a buffer that may start at a section's floor can lie below it; on a plateau that
+  // is so where all is plain.
+  bool nothing_lies_below(i64 section) const {
+    if (sections_.is_plain) return true;
+    const i64 floor = state_.floor[section];
+    for (i64 x = sections_.member_first[section]; x < state_.member_end[section]; ++x) {
+      const i64 i = state_.member[x];
+      if (state_.low[i] != floor) continue;
+      for (i64 r = sections_.first[i]; r < sections_.first[i + 1]; ++r)
+        for (i64 s = sections_.start[r]; s < sections_.end[r]; ++s)
+          if (state_.floor[s] < floor) return false;
+      for (i64 y = sections_.link_first[i]; y < sections_.link_first[i + 1]; ++y)
+        if (state_.low[sections_.link[y]] + sections_.size[sections_.link[y]] <= floor) return false;
+    }
+    return true;
+  }
+
+  // Write the buffers that may start at a section's floor to option[first:]; return where they end. Those that the
+  // guide has there come first, then those that end level with what is beside the plateau, on both sides before on
+  // one, the others by rank. Of twins only the first is an option, for exchanging them changes nothing.
+  i64 list_options(i64 section, i64 first) const {
+    const i64 floor = state_.floor[section];
+    i64 end = first, left = section, right = section + 1;
+    while (!ends_plateau(left, left - 1, floor)) --left;
+    while (!ends_plateau(right, right, floor)) ++right;
+    const i64 above_left = is_wall(left, left - 1) ? kAbsent : state_.floor[left - 1];
+    const i64 above_right = is_wall(right, right) ? kAbsent : state_.floor[right];
+    for (i64 x = sections_.member_first[section]; x < state_.member_end[section]; ++x) {
+      const i64 i = state_.member[x], twin = sections_.twin[i];
+      if (state_.low[i] != floor || (twin >= 0 && state_.low[twin] != kFar)) continue;
+      const i64 top = floor + sections_.extent[i];
+      const i64 level = (top == above_left && leftmost(i) == left) + (top == above_right && rightmost(i) == right);
+      const i64 key = (4 * (run_.guide[i] == floor) + level) * n_ - run_.rank[i];
+      state_.raised[i] = key;
+      i64 at = end++;
+      for (; at > first && state_.raised[state_.option[at - 1]] < key; --at) state_.option[at] = state_.option[at - 1];
+      state_.option[at] = i;
+    }
+    return end;
+  }
+
+  // Decide that nothing of a section starts at its floor. Whoever could have now lies on the end of an unplaced
+  // neighbour. Returns what one of them needs that then ends above the capacity, FAR where there is no such neighbour,
+  // so that nothing is lost; else 0.
+  i64 skip(i64 section, i64 floor, Span &touched) {
+    touched = {section, section + 1};
+    const i64 first = sections_.member_first[section];
+    for (i64 x = first; x < state_.member_end[section]; ++x) {
+      const i64 i = state_.member[x];
+      if (state_.low[i] != floor) continue;
+      i64 least = kFar;
+      for (i64 y = sections_.neighbour_first[i]; y < sections_.neighbour_first[i + 1]; ++y) {
+        const i64 other = sections_.neighbour[y];
+        if (state_.low[other] != kFar) least = std::min(least, state_.low[other] + sections_.extent[other]);
+      }
+      if (least == kFar) return kFar;
+      state_.raised[i] = lifted(i, std::max(least, floor + 1));
+      if (state_.raised[i] + sections_.size[i] > run_.capacity) return state_.raised[i] + sections_.size[i];
+    }
+    // Only now, so that twins see each other's old lows and stay equal.
+    for (i64 x = first; x < state_.member_end[section]; ++x) {
+      const i64 i = state_.member[x];
+      if (state_.low[i] != floor) continue;
+      lift(i, state_.raised[i], 0, 0);
+      touched = {std::min(touched.left, leftmost(i)), std::max(touched.right, rightmost(i))};
+    }
+    return 0;
+  }
+
+  // ---- Nogoods
+  void remember(const Frame &last) const {
+    if (run_.nogoods.size == 0) return;
+    u64 *row = run_.nogoods[slot_of(run_.nogoods, last.key_a)];
+    row[0] = last.key_a, row[1] = last.key_b, row[2] = static_cast<u64>(last.need);
+  }
+
+  // What a component among the touched sections is known to need, above the capacity; 0 for none.
+  i64 known_failure(Span touched, Span &failed) const {
+    if (run_.nogoods.size == 0) return 0;
+    i64 left = touched.left;
+    while (left > 0 && state_.crossing[left] > 0) --left;
+    while (left < touched.right) {
+      u64 key_a = state_.key[left][0], key_b = state_.key[left][1];
+      i64 right = left + 1;
+      for (; right < k_ && state_.crossing[right] > 0; ++right)
+        key_a += state_.key[right][0], key_b += state_.key[right][1];
+      const u64 *row = run_.nogoods[slot_of(run_.nogoods, key_a)];
+      if (row[0] == key_a && row[1] == key_b && static_cast<i64>(row[2]) > run_.capacity) {
+        failed = {left, right};
+        return static_cast<i64>(row[2]);
+      }
+      left = right;
+    }
+    return 0;
+  }
+};
+
+// Whether nothing but lifetimes, sizes and alignments is to be read.
+inline bool is_bare(const Sections &sections) {
+  return sections.is_plain && sections.obstacle.size == 0 && sections.block.size == 0;
+}
+
+template <class IsOver>
+i64 search(const Sections &sections, const State &state, const ExactRun &run, IsOver &&is_over) {
+  if (is_bare(sections)) {
+    Search<true> bare(sections, state, run);
+    const i64 outcome = bare.search(is_over);
+    state.unplaced[0] = bare.unplaced();
+    return outcome;
+  }
+  Search<false> whole(sections, state, run);
+  const i64 outcome = whole.search(is_over);
+  state.unplaced[0] = whole.unplaced();
+  return outcome;
+}
+
+}  // namespace memplan::exact

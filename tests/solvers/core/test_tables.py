@@ -1,0 +1,113 @@
+"""Tables as kernels see them: what is laid out, what is refused, and that both sides name the same fields."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.build import HERE, folders
+from memplan.solvers.core.tables import F64, U32, Flags, Reference, Rows, fields
+
+ROOT = HERE.parents[1]
+STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
+KINDS = {I64: "Array<i64>", U32: "Array<u32>", Flags: "Array<bool>", F64: "Array<double>", Rows: "Rows<i64>"}
+NUMBERS = {int: "i64", bool: "i64", float: "double"}
+
+
+def tables() -> dict[str, type[NamedTuple]]:
+    """Return the tables of all folders with C++, by their names."""
+    found = {}
+    for folder in folders(ROOT):
+        for file in folder.glob("*.py"):
+            module = import_module(".".join(("memplan", *file.relative_to(ROOT).with_suffix("").parts)))
+            own = (value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__)
+            found |= {value.__name__: value for value in own if hasattr(value, "_fields")}
+    return found
+
+
+def structs() -> dict[str, list[tuple[str, str]]]:
+    """Return the fields (type, name) of the structs in all headers, by their names."""
+    text = "\n".join(path.read_text() for folder in folders(ROOT) for path in sorted(Path(folder).glob("*.hpp")))
+    return {name: re.findall(r"^  ([\w<>]+) (\w+);", body, re.MULTILINE) for name, body in STRUCT.findall(text)}
+
+
+@pytest.mark.parametrize("name", sorted(tables()))
+def test_a_table_has_the_fields_of_its_struct_in_their_order(name: str) -> None:
+    mine = [((KINDS | NUMBERS)[hint], field) for field, hint in fields(tables()[name]).items()]
+    others = [(kind.replace("u64", "i64"), field) for kind, field in structs()[name]]  # hashes are unsigned there
+    assert mine == others
+
+
+class Everything(NamedTuple):
+    """A field of each kind that a table may have."""
+
+    column: I64
+    number: int
+    rows: Rows
+    factor: float
+    marks: Flags
+    is_on: bool
+    weights: F64
+    small: U32
+
+
+def everything(**changed: Any) -> Everything:
+    table = Everything(
+        column=np.array([3, 2**61]),
+        number=-7,
+        rows=np.arange(6).reshape(2, 3),
+        factor=1.25,
+        marks=np.array([True, False]),
+        is_on=True,
+        weights=np.array([0.0, 0.0, -0.125]),
+        small=np.array([1, 2**32 - 1], dtype=np.uint32),
+    )
+    return table._replace(**changed)
+
+
+def words_of(laid_out: Reference[Everything]) -> list[int]:
+    return ctypes.cast(laid_out.address, ctypes.POINTER(ctypes.c_int64))[:14]
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_an_array_is_its_address_and_shape_and_a_number_one_word(is_frozen: bool) -> None:
+    table = everything()
+    table.rows.setflags(write=not is_frozen)
+    words = words_of(Reference(table))
+    assert words[:3] == [table.column.ctypes.data, 2, -7]
+    assert words[3:6] == [table.rows.ctypes.data, 2, 3]
+    assert np.array(words[6:7]).view(np.float64)[0] == 1.25
+    assert words[7:11] == [table.marks.ctypes.data, 2, 1, table.weights.ctypes.data]
+
+
+def test_an_empty_array_has_no_rows() -> None:
+    assert words_of(Reference(everything(column=np.zeros(0, dtype=np.int64))))[1] == 0
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"column": np.zeros(2, dtype=np.int32)},
+        {"column": np.zeros((2, 2), dtype=np.int64)},
+        {"column": np.zeros(4, dtype=np.int64)[::2]},
+        {"rows": np.zeros((2, 2), dtype=np.int64).T[:1]},
+        {"weights": np.zeros(2, dtype=np.int64)},
+    ],
+    ids=["narrow", "an axis too many", "gaps", "other order", "no floats"],
+)
+def test_an_array_that_a_kernel_would_misread_is_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="Everything: an array is"):
+        Reference(everything(**changed))
+
+
+@pytest.mark.parametrize("number", [2**63, 7.0], ids=["too large", "no int"])
+def test_a_number_that_a_kernel_would_misread_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="Everything: a number is"):
+        Reference(everything(number=number))
