@@ -31,7 +31,6 @@ PLANNING = KernelGroup(
     "planning",
     (
         "solvers.kernels.packing.pack.pack",
-        "solvers.kernels.packing.quick_orders.pack_in_orders",
         "solvers.kernels.lemmas.search.prove_unfit",
     ),
 )

@@ -1,0 +1,86 @@
+// All memory of a call, taken from malloc or from the caller's allocator, and given back at its end.
+#pragma once
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+
+#include "tables.hpp"
+
+namespace memplan {
+
+struct Allocator {
+  void *(*allocate)(void *context, std::size_t bytes) = nullptr;
+  void (*release)(void *context, void *block, std::size_t bytes) = nullptr;
+  void *context = nullptr;
+};
+
+class Arena {
+ public:
+  explicit Arena(Allocator allocator = {}) : allocator_(allocator) {}
+  Arena(const Arena &) = delete;
+  Arena &operator=(const Arena &) = delete;
+  ~Arena() { release_to(nullptr); }
+
+  // So many zeros, or an empty array where there is no more memory; then `has_failed`, once and for all.
+  template <class T>
+  Array<T> array(i64 count) {
+    const Array<T> made = uncleared<T>(count);
+    if (made.size > 0) std::memset(static_cast<void *>(made.data), 0, static_cast<std::size_t>(made.size) * sizeof(T));
+    return made;
+  }
+
+  template <class T>
+  Array<T> uncleared(i64 count) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(Block));
+    Block *block = nullptr;
+    if (count >= 0 && static_cast<u64>(count) < (u64{1} << 60) / sizeof(T)) {
+      const std::size_t bytes = sizeof(Block) + static_cast<std::size_t>(count) * sizeof(T);
+      block = static_cast<Block *>(allocator_.allocate ? allocator_.allocate(allocator_.context, bytes)
+                                                       : std::malloc(bytes));
+      if (block != nullptr) *block = {last_, bytes};
+    }
+    if (block == nullptr) {
+      has_failed = true;
+      return {nullptr, 0};
+    }
+    last_ = block;
+    taken_ += block->bytes;
+    return {reinterpret_cast<T *>(block + 1), count};
+  }
+
+  template <class T>
+  Rows<T> rows(i64 count, i64 columns) {
+    if (count > kMost / 16 / columns) has_failed = true;
+    const Array<T> made = has_failed ? Array<T>{nullptr, 0} : array<T>(count * columns);
+    return {made.data, has_failed ? 0 : count, columns};
+  }
+
+  // A place to which all that is taken later can be given back.
+  void *mark() const { return last_; }
+  void release_to(void *mark) {
+    while (last_ != mark) {
+      Block *block = last_;
+      last_ = block->before;
+      taken_ -= block->bytes;
+      if (allocator_.release)
+        allocator_.release(allocator_.context, block, block->bytes);
+      else
+        std::free(block);
+    }
+  }
+
+  std::size_t taken() const { return taken_; }
+  bool has_failed = false;
+
+ private:
+  struct alignas(16) Block {
+    Block *before;
+    std::size_t bytes;
+  };
+  Allocator allocator_;
+  Block *last_ = nullptr;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace memplan

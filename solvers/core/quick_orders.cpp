@@ -1,0 +1,9 @@
+#include "quick_orders.hpp"
+
+using namespace memplan;
+
+MEMPLAN_KERNEL memplan_pack_in_orders(const quick::OrderTask *task) {
+  Arena arena;
+  quick::QuickOrders orders(arena, *task);
+  return arena.has_failed ? kAbsent : orders.pack([task] { return is_set(task->flag); });
+}

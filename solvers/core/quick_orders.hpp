@@ -1,0 +1,284 @@
+// Quick orders of a plain problem: traits, order after order, packed, until one meets a bound.
+//
+// Plain are buffers of one pool, with one lifetime each and no rule but capacity and alignment. It comes to the same as
+// `packing.orders.Rule.order` and what `packing.packer.Packer` makes of it, number for number.
+#pragma once
+#include <cmath>
+
+#include "arena.hpp"
+
+namespace memplan::quick {
+
+enum Trait : int { kNoTrait, kSize, kLife, kArea, kConflicts, kPressure, kTraits };
+enum Within : int { kByStart, kByEnd, kByLife, kBySize, kWithins };
+
+// The largest product of two traits first, the first one to a power, the second one as it is or its root, in bands
+// where there is a base; then by another trait. See `Rule` in orders.py.
+struct Rule {
+  Trait one;
+  int power;
+  Trait two;
+  bool is_root;
+  Within within;
+  double base;
+  bool is_peak_first;
+  bool is_best_fit;
+};
+
+// Those of `RULES` in orders.py.
+inline constexpr Rule kRules[] = {
+    {kPressure, 16, kSize, false, kByStart, 2, false, false},
+    {kPressure, 16, kArea, false, kByStart, 1.5, false, false},
+    {kSize, 1, kNoTrait, false, kByLife, 0, true, false},
+    {kSize, 1, kConflicts, true, kByEnd, 2, false, false},
+    {kSize, 1, kNoTrait, false, kByLife, 4, true, true},
+    {kSize, 1, kConflicts, true, kByLife, 2, true, false},
+    {kSize, 1, kLife, true, kByLife, 1.5, true, false},
+    {kSize, 1, kNoTrait, false, kByStart, 8, false, false},
+    {kNoTrait, 0, kNoTrait, false, kByEnd, 0, false, false},
+    {kArea, 1, kNoTrait, false, kBySize, 2, true, false},
+    {kSize, 1, kConflicts, false, kByStart, 8, true, false},
+    {kSize, 1, kConflicts, false, kByEnd, 8, true, false},
+    {kNoTrait, 0, kNoTrait, false, kByStart, 0, false, false},
+    {kConflicts, 1, kNoTrait, false, kByEnd, 8, true, true},
+    {kConflicts, 1, kNoTrait, false, kByStart, 8, true, false},
+    {kPressure, 16, kSize, false, kByEnd, 2, false, false},
+    {kSize, 1, kNoTrait, false, kByStart, 0, true, false},
+    {kSize, 1, kNoTrait, false, kByEnd, 0, false, false},
+    {kArea, 1, kNoTrait, false, kBySize, 0, false, false},
+    {kArea, 1, kNoTrait, false, kByLife, 8, true, true},
+    {kConflicts, 1, kNoTrait, false, kBySize, 0, false, false},
+    {kSize, 1, kConflicts, false, kByEnd, 1.25, false, false},
+    {kLife, 1, kNoTrait, false, kBySize, 0, false, true},
+    {kSize, 1, kNoTrait, false, kByStart, 8, false, true},
+};
+inline constexpr int kRuleCount = sizeof kRules / sizeof kRules[0];
+
+// See `OrderTask` in quick_orders.py.
+struct OrderTask {
+  Array<i64> size;
+  Array<i64> start;
+  Array<i64> end;
+  Array<i64> stride;
+  i64 n_live_sets;
+  i64 capacity;
+  i64 target;
+  i64 first;
+  double near;
+  Array<i64> offset;
+  Array<i64> tried;
+  Array<i64> flag;
+};
+
+class QuickOrders {
+ public:
+  // Memory is taken from the arena, which may fail: then nothing may be called.
+  QuickOrders(Arena &arena, const OrderTask &task) : task_(task), n_(task.size.size), sets_(task.n_live_sets) {
+    load_ = arena.array<i64>(sets_ + 1).data;
+    begun_ = arena.array<i64>(sets_ + 1).data;
+    over_ = arena.array<i64>(sets_ + 1).data;
+    traits_ = arena.uncleared<double>(kTraits * n_).data;
+    key_ = arena.uncleared<double>(n_).data;
+    edges_ = arena.uncleared<double>(kEdges).data;
+    order_ = arena.uncleared<u32>((2 + kWithins) * n_).data;
+    at_ = arena.uncleared<i64>(n_).data;
+    placed_ = arena.uncleared<Placed>(n_).data;
+    spare_ = order_ + n_, within_ = order_ + 2 * n_;
+  }
+
+  // Fill in the offsets of the best order; return its rule, or ABSENT where nothing fits. The search ends with a peak
+  // of at most the target, and after `first` orders where the best is more than `near` times the target, or nothing
+  // fits; and once it is over. Sums of sizes and waste are below 2^62.
+  template <class IsOver>
+  i64 pack(IsOver &&is_over) {
+    i64 best = kAbsent;
+    find_traits();
+    for (int r = 0; r < kRuleCount && !is_over(); ++r) {
+      const Rule &rule = kRules[r];
+      sort_by_rule(rule);
+      const i64 limit = std::min(task_.capacity, peak_ - 1);
+      const i64 peak = is_aligned_ ? fit<true>(limit, rule.is_best_fit, is_over)
+                                   : fit<false>(limit, rule.is_best_fit, is_over);
+      if (peak != kAbsent) {
+        best = r, peak_ = peak;
+        std::copy(at_, at_ + n_, task_.offset.data);
+      }
+      task_.tried[0] = r + 1;
+      if (peak_ <= task_.target) break;
+      if (r + 1 >= task_.first && best != kAbsent &&
+          static_cast<double>(peak_) > task_.near * static_cast<double>(task_.target))
+        break;
+    }
+    return best;
+  }
+
+  i64 peak() const { return peak_; }
+
+ private:
+  static constexpr i64 kEdges = 8192;  // more borders of bands than there can be between two numbers
+  static constexpr i64 kPollWork = 1 << 17;
+  struct Placed {
+    i64 low, high, start, end;
+  };
+  const OrderTask &task_;
+  const i64 n_, sets_;
+  i64 *load_, *begun_, *over_, *at_;
+  double *traits_, *key_, *edges_;
+  u32 *order_, *spare_, *within_;
+  Placed *placed_;  // by offset
+  bool has_within_[kWithins] = {};
+  bool is_aligned_ = false;
+  i64 peak_set_ = 0, peak_ = kMost;
+
+  double &trait(Trait which, i64 i) const { return traits_[which * n_ + i]; }
+
+  void find_traits() {
+    const i64 *size = task_.size.data, *start = task_.start.data, *end = task_.end.data;
+    for (i64 i = 0; i < n_; ++i) {
+      load_[start[i]] += size[i], load_[end[i]] -= size[i];
+      if (start[i] < sets_) ++begun_[start[i] + 1];
+      ++over_[end[i]];
+      is_aligned_ |= task_.stride[i] > 1;
+    }
+    for (i64 t = 1; t <= sets_; ++t) {
+      load_[t] += load_[t - 1], begun_[t] += begun_[t - 1], over_[t] += over_[t - 1];
+      if (t < sets_ && load_[t] > load_[peak_set_]) peak_set_ = t;
+    }
+    const double largest = std::max(1.0, static_cast<double>(load_[peak_set_]));
+    for (i64 i = 0; i < n_; ++i) {
+      const double life = static_cast<double>(end[i] - start[i]);
+      const i64 height = *std::max_element(load_ + start[i], load_ + end[i]);
+      trait(kSize, i) = static_cast<double>(size[i]), trait(kLife, i) = life;
+      trait(kArea, i) = static_cast<double>(size[i]) * life;
+      trait(kConflicts, i) = static_cast<double>(begun_[end[i]] - over_[start[i]] - 1);
+      trait(kPressure, i) = static_cast<double>(height) / largest;
+    }
+  }
+
+  void sort_by_rule(const Rule &rule) {
+    if (!has_within_[rule.within]) order_within(rule.within);
+    std::copy(within_ + rule.within * n_, within_ + (rule.within + 1) * n_, order_);
+    if (rule.one != kNoTrait) {
+      find_keys(rule);
+      sort();
+    }
+    if (rule.is_peak_first) {
+      for (i64 i = 0; i < n_; ++i)
+        key_[i] = task_.start[i] <= peak_set_ && peak_set_ < task_.end[i] ? 0.0 : 1.0;
+      sort();
+    }
+  }
+
+  // By start, else by end, life or size, the largest first. Of those that start or end together the shortest lives come
+  // first, else the first ones.
+  void order_within(Within within) {
+    for (i64 i = 0; i < n_; ++i) order_[i] = static_cast<u32>(i);
+    if (within == kByStart || within == kByEnd) {
+      std::copy(traits_ + kLife * n_, traits_ + (kLife + 1) * n_, key_);
+      sort();
+    }
+    for (i64 i = 0; i < n_; ++i) {
+      if (within == kByStart)
+        key_[i] = static_cast<double>(task_.start[i]);
+      else if (within == kByEnd)
+        key_[i] = -static_cast<double>(task_.end[i]);
+      else
+        key_[i] = -trait(within == kByLife ? kLife : kSize, i);
+    }
+    sort();
+    std::copy(order_, order_ + n_, within_ + within * n_);
+    has_within_[within] = true;
+  }
+
+  // What a rule sorts by: the product of its traits, the largest first, or the number of its band.
+  void find_keys(const Rule &rule) {
+    double largest = 0.0, lowest = -1.0;
+    for (i64 i = 0; i < n_; ++i) {
+      double value = 1.0;
+      for (int k = 0; k < rule.power; ++k) value = value * trait(rule.one, i);
+      if (rule.two != kNoTrait) value = value * (rule.is_root ? std::sqrt(trait(rule.two, i)) : trait(rule.two, i));
+      key_[i] = -value;
+      largest = std::max(largest, value);
+      if (value > 0 && (lowest < 0 || value < lowest)) lowest = value;
+    }
+    if (rule.base == 0) return;
+    i64 count = 1;
+    edges_[0] = largest;
+    for (; lowest > 0 && edges_[count - 1] > lowest && count < kEdges; ++count)
+      edges_[count] = edges_[count - 1] / rule.base;
+    for (i64 i = 0; i < n_; ++i) {
+      const double value = -key_[i];
+      i64 low = 0, high = count;  // how many edges are not below the value
+      while (low < high) {
+        const i64 middle = (low + high) >> 1;
+        if (edges_[middle] >= value)
+          low = middle + 1;
+        else
+          high = middle;
+      }
+      key_[i] = static_cast<double>(low);
+    }
+  }
+
+  // Sort buffers by their keys, the least first, those with equal keys as they were: short runs, then merged.
+  void sort() {
+    i64 run = 8;
+    for (i64 low = 0; low < n_; low += run)
+      for (i64 k = low + 1; k < std::min(low + run, n_); ++k) {
+        const u32 i = order_[k];
+        const double key = key_[i];
+        i64 j = k;
+        for (; j > low && key_[order_[j - 1]] > key; --j) order_[j] = order_[j - 1];
+        order_[j] = i;
+      }
+    for (; run < n_; run *= 2) {
+      for (i64 low = 0; low < n_; low += 2 * run) {
+        const i64 middle = std::min(low + run, n_), high = std::min(low + 2 * run, n_);
+        if (middle == high || key_[order_[middle - 1]] <= key_[order_[middle]]) {  // in order already
+          std::copy(order_ + low, order_ + high, spare_ + low);
+          continue;
+        }
+        i64 a = low, b = middle;
+        for (i64 k = low; k < high; ++k)
+          spare_[k] = b >= high || (a < middle && key_[order_[a]] <= key_[order_[b]]) ? order_[a++] : order_[b++];
+      }
+      std::copy(spare_, spare_ + n_, order_);
+    }
+  }
+
+  // Place the buffers of the order, first fit or best fit; return the largest end, ABSENT where one would pass the
+  // limit, or where it is over.
+  template <bool kIsAligned, class IsOver>
+  i64 fit(i64 limit, bool is_best_fit, IsOver &&is_over) {
+    i64 peak = 0, work = 0;
+    for (i64 count = 0; count < n_; ++count) {
+      const i64 i = order_[count], size = task_.size[i], start = task_.start[i], end = task_.end[i];
+      const i64 stride = kIsAligned ? task_.stride[i] : 1;
+      i64 here = 0, best = kAbsent, least = kMost;
+      for (i64 k = 0; k < count; ++k) {
+        const Placed &other = placed_[k];
+        if (other.end <= start || other.start >= end || other.high <= here) continue;
+        if (other.low >= here + size && other.low - here < least) {
+          best = here, least = other.low - here;
+          if (!is_best_fit) break;
+        }
+        here = other.high;
+        if (kIsAligned && stride > 1) here += floor_mod(-here, stride);
+      }
+      if (best == kAbsent) best = here;
+      if (best > limit - size) return kAbsent;
+      at_[i] = best;
+      peak = std::max(peak, best + size);
+      i64 space = count;
+      for (; space > 0 && placed_[space - 1].low > best; --space) placed_[space] = placed_[space - 1];
+      placed_[space] = {best, best + size, start, end};
+      if ((work += count) > kPollWork) {
+        work = 0;
+        if (is_over()) return kAbsent;
+      }
+    }
+    return peak;
+  }
+};
+
+}  // namespace memplan::quick
