@@ -29,10 +29,7 @@ class KernelGroup:
 
 PLANNING = KernelGroup(
     "planning",
-    (
-        "solvers.kernels.packing.pack.pack",
-        "solvers.kernels.lemmas.search.prove_unfit",
-    ),
+    ("solvers.kernels.lemmas.search.prove_unfit",),
 )
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.core.pack import BODY, DONE, NEEDED, TOP, PackOrder, PackRules, PackWorkspace, pack
+from memplan.solvers.core.tables import Reference
 from memplan.solvers.formulation.pair_rules import PairRules
-from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.packing.pack import BODY, DONE, NEEDED, TOP, PackOrder, PackRules, PackWorkspace, pack
 from memplan.solvers.packing.rigid_bodies import Bodies
 
 _FLAT_ALIVE = 16_000
@@ -153,9 +153,7 @@ def _new_workspace(rules: PackRules, lead: I64, block_lists: I64) -> PackWorkspa
         files=_rows(n_files, 4),
         covers=_rows(n_nodes, 2),
         above=_rows(n_nodes, 2),
-        cursor=np.empty(n_lists, np.int64),
-        stop=np.empty(n_lists, np.int64),
-        part=_rows(n_lists, 2),
+        walks=_rows(n_lists, 4),
         alive=_rows(n_files, 2),
         pages=_rows(n_members + len(rules.border), 4),
         levels=_rows(64, 3),

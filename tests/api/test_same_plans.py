@@ -10,7 +10,6 @@ import pytest
 from memplan.api.cli.main import main
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
-from memplan.solvers.kernels.packing.pack import pack
 from memplan.solvers.portfolio.solve import solve
 from tests.support.feature_pairs import Case
 from tests.support.server import Running
@@ -25,7 +24,6 @@ PAIRS = [
 def test_every_entrance_gives_the_same_plan(
     pair: tuple[str, str], server: Running, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    pack.load()  # which then packs: 24 buffers are more than plain Python takes
     case = Case(frozenset(pair), 24, seed=1)
     problem, options = case.problem(), {"solver": "greedy", "deterministic": True}
     if "profile" in pair:

@@ -76,7 +76,7 @@ def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
     assert {name.partition("/")[0] for name in names} == {"memplan", ABOUT}
     assert {
         "memplan/py.typed",
-        "memplan/solvers/kernels/packing/pack.py",
+        "memplan/solvers/core/pack.hpp",
         "memplan/api/cli/main.py",
         "memplan/api/store/schema.py",
     } <= set(names)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
-from memplan.solvers.kernels.packing.pack import PackRules
+from memplan.solvers.core.pack import PackRules
 from memplan.solvers.packing.packer import Packer
 
 

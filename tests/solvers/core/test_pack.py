@@ -7,9 +7,10 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.kernels.packing.offsets import first_multiple
-from memplan.solvers.packing import rigid_bodies
+from memplan.solvers.core.pack import PackOrder, PackRules, PackWorkspace, pack
+from memplan.solvers.core.tables import Reference
 from memplan.solvers.packing.packer import Packer
+from memplan.solvers.packing.rigid_bodies import Body, Page
 from tests.support.packers import PackerOfBlocks
 from tests.support.plain_packer import PlainPacker
 from tests.support.random_problems import random_problem
@@ -125,13 +126,45 @@ def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
     assert [packer.pack(0, order).tolist() for _ in range(2)] == [expected] * 2
 
 
-def test_the_kernel_reckons_multiples_as_bodies_do() -> None:
-    rng, levels = np.random.default_rng(0), np.zeros((64, 3), dtype=np.int64)
-    for k in range(4000):
-        modulus = int(rng.integers(2, 2 ** (4 + k % 58)))
-        step, low = int(rng.integers(1, 2 * modulus)), int(rng.integers(1, modulus))
-        high = int(rng.integers(low, modulus))
-        expected = rigid_bodies.first_multiple(step, modulus, low, high)
-        is_reached = expected is not None and expected * step <= I64_MAX
-        found = first_multiple(step, modulus, low, high, levels)
-        assert found == expected if is_reached else found in (ABSENT, expected)
+def alone(body: Body, size: int) -> int:
+    """Return the offset that the kernel gives one buffer by itself."""
+    (page,) = body.pages
+    given = {"distance": 0, "size": size, "start": 0, "end": 1, "lowest": body.lowest, "highest": body.highest}
+    given |= {"step": body.step, "page": page.length, "page_shift": page.shift}
+    columns = {name: column([value]) for name, value in given.items()}
+    none = {name: column([]) for name in ("pair", "clearance", "grid", "share", "border")}
+    firsts = {f"{name}_first": column([0, 0]) for name in ("pair", "share", "border")}
+    room = {name: np.zeros((8, 4), dtype=np.int64) for name in ("files", "covers", "above", "walks", "alive", "pages")}
+    room |= {"block_lists": np.array([[0, 0, 1]]), "node_lists": np.zeros((4, 3), dtype=np.int64)}
+    room |= {"items": np.zeros((1, 4), dtype=np.int64), "runs": np.zeros((64, 2), dtype=np.int64)}
+    words = {name: np.zeros(4, dtype=np.int64) for name in ("placed_at", "stamp", "lows", "highs", "stands")}
+    rules = PackRules(
+        **columns,
+        **none,
+        **firsts,
+        first=column([0, 1]),
+        reserved=np.zeros((0, 2), dtype=np.int64),
+        capacity=2**62,
+        bank=0,
+        bank_shift=0,
+        width=1,
+        is_flat=True,
+    )
+    order = PackOrder(column([0]), column([0, 1]), False, RUNNING, np.full(1, ABSENT))
+    workspace = PackWorkspace(**room, **words, levels=np.zeros((64, 3), dtype=np.int64))
+    pack(Reference(rules), Reference(workspace), Reference(order))
+    return int(order.offsets[0])
+
+
+def test_the_kernel_reckons_pages_as_bodies_do() -> None:
+    rng = np.random.default_rng(0)
+    placed = 0
+    for k in range(2000):
+        length = int(rng.integers(2, 2 ** (4 + k % 54)))
+        size, shift = int(rng.integers(1, length + 1)), int(rng.integers(length))
+        lowest, step = int(rng.integers(2**40)), int(rng.integers(1, 2 * length))
+        body = Body((0,), (0,), lowest, step, 2**61, (Page(length, shift, size),))
+        expected = body.next(lowest)
+        assert alone(body, size) == (ABSENT if expected is None else expected)
+        placed += expected is not None
+    assert 0 < placed < 2000

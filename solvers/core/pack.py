@@ -1,0 +1,99 @@
+"""The tables by which one pool is packed in a given order; see pack.hpp."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.library import CORE
+from memplan.solvers.core.tables import Rows
+
+DONE, FULL = 1, 0
+
+
+class PackRules(NamedTuple):
+    """The facts of one pool and of `n` buffers; all lengths and offsets in units.
+
+    A body may lie where `lowest` and every `step` above it up to `highest` of its first buffer says, if none of its
+    buffers ends above `capacity` and each of them, at offset o, has page 0 or (o + page_shift) % page + size <= page. A
+    bank begins at each offset o with (o + bank_shift) % bank == 0; bank 0 says that there are none. Buffers that a row
+    of pairs names keep so much clearance, with a border of its grid between them, which begins as banks do; grid 1
+    requires none. `width` is the number of live sets in a block; a flat pack has no tree, but an item in each block
+    that a buffer touches.
+    """
+
+    distance: I64  # (n,): how far above its body's offset a buffer lies
+    size: I64  # (n,)
+    first: I64  # (n + 1,): the lifetimes of each buffer, in live sets
+    start: I64
+    end: I64
+    lowest: I64  # (n,)
+    highest: I64  # (n,)
+    step: I64  # (n,)
+    page: I64  # (n,)
+    page_shift: I64  # (n,)
+    pair_first: I64  # (n + 1,): the rules of pairs that name it, symmetric
+    pair: I64
+    clearance: I64
+    grid: I64
+    share_first: I64  # (n + 1,): the buffers that it may share an offset with, symmetric
+    share: I64
+    border_first: I64  # (n + 1,): bytes of a bank that must be left where it begins, because of others of its body
+    border: I64
+    reserved: Rows  # (r, 2): disjoint ascending address ranges
+    capacity: int
+    bank: int
+    bank_shift: int
+    width: int
+    is_flat: bool
+
+
+class PackWorkspace(NamedTuple):
+    """The arrays that a pack works in.
+
+    Rows of lists say where a list begins in `items` or `runs`, how long it is, how long it may grow there. Of the
+    nodes of the tree, numbered from 1 as in a heap, the list at row v is of what covers node v's span, that at row
+    2 * leaves + v of whatever touches it. `runs` begins with the reserved ranges, and has rows left for the
+    neighbours of one body.
+    """
+
+    block_lists: Rows  # (blocks, 3): empty, with rows for all that can be filed there
+    node_lists: Rows  # (4 leaves, 3), zeros
+    items: Rows  # (rows, 4): low, high, start, end
+    runs: Rows  # (rows, 2): low, high
+    placed_at: I64  # (n,), ABSENT; or none, where no rule names another buffer
+    stamp: I64  # (2 leaves,), ABSENT
+    lows: I64  # (neighbours,)
+    highs: I64  # (neighbours,)
+    files: Rows  # (files, 4)
+    covers: Rows  # (nodes, 2)
+    above: Rows  # (nodes, 2)
+    walks: Rows  # (lists, 4)
+    alive: Rows  # (files, 2)
+    pages: Rows  # (members and their borders, 4)
+    levels: Rows  # (64, 3)
+    stands: I64  # (4,): see below
+
+
+BODY, TOP, NEEDED, NOW = range(4)
+"""The fields of `stands`: the next body, how full `runs` is, which length of it is wanted, and the last stamp."""
+
+
+class PackOrder(NamedTuple):
+    """The `k` buffers to place, body by body, and their offsets."""
+
+    order: I64  # (k,): buffers
+    body_first: I64  # (bodies + 1,): where each body begins in it
+    best_fit: bool
+    flag: I64  # (1,)
+    offsets: I64  # (k,), ABSENT
+
+
+pack = CORE.kernel("pack", tables=3)
+"""`pack(rules, workspace, wanted)`: place the buffers of an order, each once; return DONE, or FULL: to be called again
+with more rows for runs.
+
+Each gets an offset, ABSENT where none is free. First fit takes the lowest, best fit the lowest of those which are
+shared, or else from where the body could be moved up least. Once flag[0] is not 0, the rest is ABSENT. No sum passes
+2^63 - 1, whatever the sizes.
+"""
