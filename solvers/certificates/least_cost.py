@@ -19,7 +19,7 @@ from memplan.solvers.certificates.goals import Prices, Worth
 from memplan.solvers.certificates.lemma_problem import LemmaInput, lemma_input
 from memplan.solvers.certificates.lemma_search import EXHAUSTED, FOUND, LemmaSearch
 from memplan.solvers.certificates.text import ClaimText, SetNumbers, lines_of_lemmas
-from memplan.solvers.kernels.lemmas.tables import FAR
+from memplan.solvers.core.lemmas import FAR
 
 _SCALES = (1, 2**6, 2**12, 2**20, 2**30)
 _STEPS, _STEPS_BELOW = 400, 60

@@ -14,8 +14,8 @@ import numpy as np
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.intervals import merged
+from memplan.solvers.core.lemmas import FAR, LemmaProblem
 from memplan.solvers.formulation.sharing import conflict_matrix, pairs_among, ragged_rows
-from memplan.solvers.kernels.lemmas.tables import FAR, LemmaProblem
 
 _GRANULES = 3
 """The most alignments with granules of their own, beside what divides them all."""

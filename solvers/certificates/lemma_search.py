@@ -10,9 +10,7 @@ import numpy.typing as npt
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.certificates.lemma_problem import LemmaInput, lemma_input
-from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.lemmas.search import prove_unfit
-from memplan.solvers.kernels.lemmas.tables import (
+from memplan.solvers.core.lemmas import (
     ALONE,
     EXHAUSTED,
     FOUND,
@@ -25,7 +23,9 @@ from memplan.solvers.kernels.lemmas.tables import (
     LemmaStore,
     new_state,
     new_store,
+    prove_unfit,
 )
+from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.incumbent import Search
 
 _SHORTEST = 8

@@ -20,7 +20,7 @@ from memplan.solvers.certificates.lemma_problem import lemma_input, parts_of, wi
 from memplan.solvers.certificates.lemma_search import EXHAUSTED, STOPPED, LemmaSearch
 from memplan.solvers.certificates.simple import simple_claim
 from memplan.solvers.certificates.text import ClaimText, alone_claim, lemma_lines
-from memplan.solvers.kernels.lemmas.tables import FAR
+from memplan.solvers.core.lemmas import FAR
 from memplan.solvers.search.control import Control
 
 _CHECKER: Any = checker

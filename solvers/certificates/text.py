@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from memplan.solvers.certificates.lemma_problem import ConflictSet, LemmaInput
-from memplan.solvers.kernels.lemmas.tables import ALONE, FAR, NOTHING, LemmaStore, read_leaf
+from memplan.solvers.core.lemmas import ALONE, FAR, NOTHING, LemmaStore, read_leaf
 
 FORMAT = "memplan-lemmas/1"
 

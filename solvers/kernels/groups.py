@@ -29,7 +29,6 @@ class KernelGroup:
 
 PLANNING = KernelGroup(
     "planning",
-    ("solvers.kernels.lemmas.search.prove_unfit",),
 )
 
 

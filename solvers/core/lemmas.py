@@ -1,4 +1,4 @@
-"""The tables of the lemma search: the question, the state, the lemmas, one run.
+"""The tables of the lemma search: the question, the state, the lemmas, one run; see lemmas.hpp.
 
 A state says of n buffers in p pools where each may still lie: the entry of buffer i and pool q, number i * p + q, is
 the least offset that it may have there, FAR where it may not be there, and GONE once it lies somewhere. It claims that
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.tables import F64, Flags, Rows, step
+from memplan.solvers.core.library import CORE
+from memplan.solvers.core.tables import F64, Flags, Rows
 
 FAR = 2**62
 GONE = -1
@@ -66,15 +67,8 @@ class LemmaState(NamedTuple):
     stamp: I64  # (k,): the number of the check in which a set was looked at last
     suspect: I64  # (k,): the sets that a check looks at
     log: Rows  # (rows, 2): (entry, low) before a move
-    frame: Rows  # (depth, 6 + p)
+    frame: Rows  # (depth, 5 + p)
     kept: Rows  # (depth, n * p): what the branches of a frame so far have required
-    counter: I64  # (6,)
-
-
-UNPLACED, LOGGED, CHANGED, CHECKS, OPEN = 0, 1, 2, 3, 4
-"""Counters: buffers left, rows of the log, changed entries, checks, buffers with a choice of pools."""
-ENTRY, PHASE, MARK, FIRST_REF = 0, 1, 2, 3
-"""The columns of a frame: the entry it is about, the branch it is in, the log before."""
 
 
 class LemmaStore(NamedTuple):
@@ -118,13 +112,7 @@ class LemmaRun(NamedTuple):
 NODES, ROOT = 0, 1
 FOUND, EXHAUSTED, STOPPED, FULL = 1, 0, -1, -2
 NOTHING, ALONE = -1, -2
-"""References: nothing can lift the buffer; a buffer has no offset left. Those below are live sets, see leaf_ref."""
-
-
-@step
-def leaf_ref(problem: LemmaProblem, t: int, g: int, group: int) -> int:
-    """Return the reference to a set by a granule and some pools, as bits."""
-    return -3 - ((t * len(problem.granule) + g) * (1 << problem.pools) + group)
+"""References: nothing can lift the buffer; a buffer has no offset left. Those below are live sets, see read_leaf."""
 
 
 def read_leaf(problem: LemmaProblem, ref: int) -> tuple[int, int, int]:
@@ -132,43 +120,6 @@ def read_leaf(problem: LemmaProblem, ref: int) -> tuple[int, int, int]:
     rest, group = divmod(-3 - ref, 1 << problem.pools)
     t, g = divmod(rest, len(problem.granule))
     return t, g, group
-
-
-@step
-def legal(problem: LemmaProblem, capacity: I64, entry: int, at: int) -> int:
-    """Return the first offset of an entry, not below `at`; FAR where it would end above the capacity."""
-    buffer = entry // problem.pools
-    size, last = problem.size[buffer], capacity[entry - buffer * problem.pools]
-    if problem.least[entry] >= FAR or at > last - size:
-        return FAR
-    at = max(at, problem.least[entry])
-    stride, page = problem.step[entry], problem.page[entry]
-    turns, is_moved = 0, True
-    while is_moved and turns < 64 and at <= last:
-        is_moved = False
-        turns += 1
-        at += (problem.residue[entry] - at) % stride
-        for r in range(problem.obstacle_first[entry], problem.obstacle_first[entry + 1]):
-            if problem.obstacle[r, 0] < at + size and at < problem.obstacle[r, 1]:
-                at = problem.obstacle[r, 1]
-                at += (problem.residue[entry] - at) % stride
-        if page > 0:
-            over = (at + problem.page_shift[entry]) % page
-            if over + size > page:
-                at += page - over
-                is_moved = True
-    return at if at <= last - size else FAR
-
-
-@step
-def wanted(problem: LemmaProblem, capacity: I64, entry: int, want: int) -> int:
-    """Return a number from which on the first legal offset of an entry is at least `want`, a legal one or FAR."""
-    if want >= FAR:
-        buffer = entry // problem.pools
-        last: int = capacity[entry - buffer * problem.pools] - problem.size[buffer]
-        return last + 1
-    stride: int = problem.step[entry]
-    return want - stride + 1
 
 
 def _zeros(length: int) -> I64:
@@ -192,9 +143,8 @@ def new_state(problem: LemmaProblem, depth: int) -> LemmaState:
         stamp=_zeros(k),
         suspect=_zeros(k),
         log=np.zeros((depth * min(longest, 64) + n * p + longest, 2), dtype=np.int64),
-        frame=np.zeros((depth, FIRST_REF + 2 + p), dtype=np.int64),
+        frame=np.zeros((depth, 5 + p), dtype=np.int64),
         kept=np.zeros((depth, n * p), dtype=np.int64),
-        counter=_zeros(6),
     )
 
 
@@ -211,3 +161,11 @@ def new_store(problem: LemmaProblem, lemmas: int, entries: int) -> LemmaStore:
         head=np.full(len(problem.least), -1, dtype=np.int64),
         counts=_zeros(2),
     )
+
+
+prove_unfit = CORE.kernel("prove_unfit", tables=4)
+"""`prove_unfit(problem, state, store, run)`: search for offsets under the capacities; return the outcome.
+
+FOUND: `run.offset` holds them. EXHAUSTED: there are none, and `answer[ROOT]` refers to why. STOPPED: by the limit or
+the flag; the lemmas are kept. FULL: there is too little room.
+"""

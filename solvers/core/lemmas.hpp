@@ -1,0 +1,759 @@
+// The lemma search: proves that buffers cannot be placed under some capacities, and keeps why, as lemmas.
+//
+// Push any placement down: each buffer then lies at the least offset that it may have, or on the end of another one
+// that it conflicts with. So a buffer rests at its low, which raises all that conflicts with it, or it is lifted to the
+// least end of one of those. What both branches need, taken back over the move, is a lemma; it names few buffers, at
+// lows that are often lower than those of the state, and refutes all states that require no less.
+// `docs/certificates.md` proves the rules. Where a buffer has a choice of pools, it is in one of them.
+//
+// The entry of buffer i and pool q, number i * p + q, is the least offset that it may still have there, FAR where it
+// may not be there, and GONE once it lies somewhere.
+#pragma once
+#include <limits>
+
+#include "tables.hpp"
+
+namespace memplan::lemmas {
+
+inline constexpr i64 kFar = i64{1} << 62;
+inline constexpr i64 kGone = -1;
+
+// See `LemmaProblem`, `LemmaState`, `LemmaStore` and `LemmaRun` in lemmas.py.
+struct LemmaProblem {
+  i64 pools;
+  Array<i64> size;
+  Array<i64> step;
+  Array<i64> residue;
+  Array<i64> least;
+  Array<i64> page;
+  Array<i64> page_shift;
+  Array<i64> obstacle_first;
+  Rows<i64> obstacle;
+  Array<i64> near_first;
+  Array<i64> near;
+  Array<i64> set_first;
+  Array<i64> set_of;
+  Array<i64> member_first;
+  Array<i64> member;
+  Array<i64> block_first;
+  Rows<i64> block;
+  Array<i64> granule;
+  Array<i64> remainder;
+  Array<bool> fits;
+  Array<i64> group;
+};
+
+struct LemmaState {
+  Array<i64> low;
+  Array<i64> only;
+  Array<i64> member;
+  Array<i64> floor;
+  Array<i64> ready;
+  Array<i64> left;
+  Array<bool> is_dirty;
+  Array<i64> need;
+  Array<i64> changed;
+  Array<i64> stamp;
+  Array<i64> suspect;
+  Rows<i64> log;
+  Rows<i64> frame;
+  Rows<i64> kept;
+};
+
+struct LemmaStore {
+  Array<i64> first;
+  Array<i64> branch;
+  Rows<i64> refs;
+  Array<i64> entry;
+  Array<i64> value;
+  Array<i64> excess;
+  Array<i64> next;
+  Array<i64> head;
+  Array<i64> counts;
+};
+
+struct LemmaRun {
+  Array<i64> capacity;
+  Array<i64> free;
+  Array<double> weight;
+  Array<double> rank;
+  double lift_weight;
+  i64 is_slim;
+  i64 node_limit;
+  Array<i64> flag;
+  Array<i64> offset;
+  Array<i64> answer;
+};
+
+enum Outcome : i64 { kFound = 1, kExhausted = 0, kStopped = -1, kFull = -2 };
+enum Answer : i64 { kNodes = 0, kRoot = 1 };
+// References: nothing can lift the buffer; a buffer has no offset left. Those below are live sets, see leaf_ref.
+enum Reference : i64 { kNothing = -1, kAlone = -2 };
+// The columns of a frame: the entry it is about, the branch it is in, the log before, what refutes each branch.
+enum Column : i64 { kEntry = 0, kPhase = 1, kMark = 2, kFirstRef = 3 };
+// The branches of a frame; from kPools on, the pools of a buffer with a choice.
+enum Phase : i64 { kRest = 0, kLifted = 1, kPools = 2 };
+
+class Search {
+ public:
+  Search(const LemmaProblem &problem, const LemmaState &state, const LemmaStore &store, const LemmaRun &run)
+      : problem_(problem),
+        state_(state),
+        store_(store),
+        run_(run),
+        n_(problem.size.size),
+        p_(problem.pools),
+        sets_(state.stamp.size) {}
+
+  // FOUND: `offset` holds a placement. EXHAUSTED: there is none, and answer[kRoot] refers to why. STOPPED: by the limit
+  // or the flag; the lemmas are kept. FULL: there is too little room. O(n p + lemmas that name what moved) a node.
+  template <class IsOver>
+  i64 prove(IsOver &&is_over) {
+    const i64 poll_every = std::clamp<i64>(kPollWork / (n_ * p_ + sets_ + 1), 1, 256);
+    i64 nodes = 0, depth = 0, until_poll = poll_every;
+    begin();
+    i64 ref = failure(true);
+    while (true) {
+      // 1. A new node: look for a lemma, then branch.
+      if (ref == kNothing) {
+        run_.answer[kNodes] = ++nodes;
+        if (nodes > run_.node_limit) return kStopped;
+        if (--until_poll == 0) {
+          until_poll = poll_every;
+          if (is_over()) return kStopped;
+        }
+        ref = known();
+      }
+      if (ref == kNothing) {
+        if (unplaced_ == 0) return kFound;
+        if (depth == state_.frame.size || n_logged_ + state_.changed.size + p_ > state_.log.size) return kFull;
+        if (n_open_ > 0) {
+          open_frame(depth, chosen_with_pools() * p_, kPools);
+          std::fill(state_.kept[depth], state_.kept[depth] + n_ * p_, kGone);
+          to_next_pool(depth);
+        } else {
+          const i64 entry = chosen();
+          open_frame(depth, entry, kRest);
+          rest(entry);
+        }
+        ++depth;
+        ref = failure(false);
+        continue;
+      }
+
+      // 2. The state fails, and `need` says why: step back over all moves that this does not need.
+      if (depth == 0) {
+        run_.answer[kRoot] = ref;
+        return kExhausted;
+      }
+      i64 *frame = state_.frame[depth - 1];
+      take_back(frame[kMark]);
+      if (has_all_that_is_needed()) {
+        --depth;
+        continue;
+      }
+      if (ref >= store_.counts[1]) list_lemma(ref);
+
+      // 3. Try the other branch.
+      if (frame[kPhase] == kRest) {
+        std::copy(state_.need.begin(), state_.need.end(), state_.kept[depth - 1]);
+        frame[kFirstRef] = ref;
+        const i64 raised = lifted_low(frame[kEntry]);
+        if (raised >= 0) {
+          frame[kPhase] = kLifted;
+          n_changed_ = 0;
+          raise_low(frame[kEntry], raised);
+          ref = failure(false);
+          continue;
+        }
+        state_.need.fill(kGone);
+        frame[kFirstRef + 1] = kNothing;
+        combine(depth - 1, false);
+      } else if (frame[kPhase] == kLifted) {
+        frame[kFirstRef + 1] = ref;
+        combine(depth - 1, true);
+      } else {
+        const i64 q = frame[kPhase] - kPools - 1;
+        frame[kFirstRef + q] = ref;
+        gather(depth - 1, q);
+        if (to_next_pool(depth - 1)) {
+          ref = failure(false);
+          continue;
+        }
+        std::copy(state_.kept[depth - 1], state_.kept[depth - 1] + n_ * p_, state_.need.begin());
+      }
+
+      // 4. All branches fail: a lemma.
+      --depth;
+      ref = learn(depth, frame[kPhase] >= kPools);
+      if (ref < 0) return kFull;
+    }
+  }
+
+ private:
+  static constexpr i64 kPollWork = 16'384;
+  const LemmaProblem &problem_;
+  const LemmaState &state_;
+  const LemmaStore &store_;
+  const LemmaRun &run_;
+  const i64 n_, p_, sets_;
+  // Buffers left, rows of the log, changed entries, checks, buffers with a choice of pools.
+  i64 unplaced_ = 0, n_logged_ = 0, n_changed_ = 0, n_checks_ = 0, n_open_ = 0;
+
+  i64 buffer_of(i64 entry) const { return p_ == 1 ? entry : entry / p_; }
+  i64 pool_of(i64 entry) const { return p_ == 1 ? 0 : entry % p_; }
+  bool has(i64 granule, i64 entry) const { return problem_.fits[granule * problem_.least.size + entry]; }
+  i64 leaf_ref(i64 t, i64 g, i64 group) const {
+    return -3 - ((t * problem_.granule.size + g) * (i64{1} << p_) + group);
+  }
+
+  // The first offset of an entry, not below `at`; FAR where it would end above the capacity.
+  i64 legal(i64 entry, i64 at) const {
+    const i64 size = problem_.size[buffer_of(entry)], last = run_.capacity[pool_of(entry)];
+    if (problem_.least[entry] >= kFar || at > last - size) return kFar;
+    at = std::max(at, problem_.least[entry]);
+    const i64 stride = problem_.step[entry], residue = problem_.residue[entry], page = problem_.page[entry];
+    bool is_moved = true;
+    for (int turns = 0; is_moved && turns < 64 && at <= last; ++turns) {
+      is_moved = false;
+      at += floor_mod(residue - at, stride);
+      for (i64 r = problem_.obstacle_first[entry]; r < problem_.obstacle_first[entry + 1]; ++r) {
+        const i64 *range = problem_.obstacle[r];
+        if (range[0] < at + size && at < range[1]) at = range[1] + floor_mod(residue - range[1], stride);
+      }
+      if (page > 0) {
+        const i64 over = floor_mod(at + problem_.page_shift[entry], page);
+        if (over + size > page) at += page - over, is_moved = true;
+      }
+    }
+    return at <= last - size ? at : kFar;
+  }
+
+  // A number from which on the first legal offset of an entry is at least `want`, a legal one or FAR.
+  i64 wanted(i64 entry, i64 want) const {
+    if (want >= kFar) return run_.capacity[pool_of(entry)] - problem_.size[buffer_of(entry)] + 1;
+    return want - problem_.step[entry] + 1;
+  }
+
+  // ---- Moves
+  // Nothing is placed, and everything counts as changed.
+  void begin() {
+    unplaced_ = n_changed_ = n_, n_logged_ = n_open_ = n_checks_ = 0;
+    state_.is_dirty.fill(true);
+    state_.stamp.fill(0);
+    for (i64 i = 0; i < n_; ++i) {
+      state_.changed[i] = i * p_;
+      for (i64 e = i * p_; e < i * p_ + p_; ++e) state_.low[e] = legal(e, problem_.least[e]);
+      state_.only[i] = only_pool(i);
+      n_open_ += state_.only[i] < 0;
+    }
+  }
+
+  // The one pool that a buffer may be in; the first where there is none; -1 where it has a choice.
+  i64 only_pool(i64 i) const {
+    i64 found = kAbsent;
+    for (i64 q = 0; q < p_; ++q) {
+      const i64 low = state_.low[i * p_ + q];
+      if (low == kGone || low >= kFar) continue;
+      if (found >= 0) return kAbsent;
+      found = q;
+    }
+    return std::max<i64>(found, 0);
+  }
+
+  // Change a low, and write down what it was.
+  void put(i64 entry, i64 low) {
+    i64 *row = state_.log[n_logged_++];
+    row[0] = entry, row[1] = state_.low[entry];
+    state_.low[entry] = low;
+    refresh(buffer_of(entry));
+  }
+
+  // Bring up to date what follows from the lows of a buffer.
+  void refresh(i64 i) {
+    if (p_ > 1) {
+      n_open_ -= state_.only[i] < 0;
+      state_.only[i] = only_pool(i);
+      n_open_ += state_.only[i] < 0;
+    }
+    for (i64 r = problem_.set_first[i]; r < problem_.set_first[i + 1]; ++r) state_.is_dirty[problem_.set_of[r]] = true;
+  }
+
+  void raise_low(i64 entry, i64 low) {
+    state_.changed[n_changed_++] = entry;
+    put(entry, low);
+  }
+
+  // Lay a buffer at its low: it is gone, and what conflicts with it, and cannot lie below, lies above it.
+  void rest(i64 entry) {
+    const i64 i = buffer_of(entry), q = pool_of(entry), at = state_.low[entry], end = at + problem_.size[i];
+    n_changed_ = 0;
+    for (i64 r = problem_.near_first[i]; r < problem_.near_first[i + 1]; ++r) {
+      const i64 j = problem_.near[r], other = j * p_ + q, low = state_.low[other];
+      if (low == kGone || low >= kFar || low + problem_.size[j] <= at) continue;
+      const i64 raised = legal(other, end);
+      if (raised > low) raise_low(other, raised);
+    }
+    for (i64 e = i * p_; e < i * p_ + p_; ++e) put(e, kGone);
+    --unplaced_;
+    run_.offset[i] = at;
+  }
+
+  // The least offset of a buffer on the end of another one; -1 where there is none that it conflicts with.
+  i64 lifted_low(i64 entry) const {
+    const i64 i = buffer_of(entry), q = pool_of(entry);
+    i64 least = kFar;
+    for (i64 r = problem_.near_first[i]; r < problem_.near_first[i + 1]; ++r) {
+      const i64 low = state_.low[problem_.near[r] * p_ + q];
+      if (low != kGone && low < kFar) least = std::min(least, low + problem_.size[problem_.near[r]]);
+    }
+    return least == kFar ? kAbsent : legal(entry, std::max(least, state_.low[entry]));
+  }
+
+  // Confine a buffer to the pool of an entry.
+  void move_to_pool(i64 entry) {
+    const i64 i = buffer_of(entry);
+    n_changed_ = 0;
+    for (i64 e = i * p_; e < i * p_ + p_; ++e)
+      if (e != entry && state_.low[e] < kFar) raise_low(e, kFar);
+  }
+
+  // Confine the buffer of a frame to the next pool that it may be in; false where there is none.
+  bool to_next_pool(i64 depth) {
+    i64 *frame = state_.frame[depth];
+    while (frame[kPhase] - kPools < p_) {
+      const i64 q = frame[kPhase]++ - kPools;
+      if (state_.low[frame[kEntry] + q] < kFar) {
+        move_to_pool(frame[kEntry] + q);
+        return true;
+      }
+      frame[kFirstRef + q] = kNothing;
+      state_.kept[depth][frame[kEntry] + q] = kFar;
+    }
+    return false;
+  }
+
+  void take_back(i64 mark) {
+    while (n_logged_ > mark) {
+      const i64 *row = state_.log[--n_logged_];
+      const i64 entry = row[0], i = buffer_of(entry);
+      if (state_.low[entry] == kGone && entry - i * p_ == p_ - 1) ++unplaced_;
+      state_.low[entry] = row[1];
+      refresh(i);
+    }
+  }
+
+  void open_frame(i64 depth, i64 entry, i64 phase) {
+    i64 *frame = state_.frame[depth];
+    frame[kEntry] = entry, frame[kPhase] = phase, frame[kMark] = n_logged_;
+  }
+
+  // ---- Branches
+  // Find the floor of a set in each pool, how many are there, and how much is left.
+  void measure(i64 t) {
+    state_.is_dirty[t] = false;
+    for (i64 u = t * p_; u < t * p_ + p_; ++u) state_.floor[u] = kFar, state_.ready[u] = state_.left[u] = 0;
+    for (i64 a = problem_.member_first[t]; a < problem_.member_first[t + 1]; ++a) {
+      const i64 i = problem_.member[a], q = state_.only[i];
+      if (q < 0) continue;
+      const i64 low = state_.low[i * p_ + q], u = t * p_ + q;
+      if (low == kGone) continue;
+      state_.left[u] += problem_.size[i];
+      if (low < state_.floor[u])
+        state_.floor[u] = low, state_.ready[u] = 1;
+      else if (low == state_.floor[u])
+        ++state_.ready[u];
+    }
+  }
+
+  // The entry to branch on: of the set with the fewest options for its failures, at its floor; -1: none.
+  i64 chosen() {
+    i64 best = kAbsent;
+    double least = std::numeric_limits<double>::infinity();
+    for (i64 t = 0; t < sets_; ++t) {
+      if (state_.is_dirty[t]) measure(t);
+      for (i64 q = 0; q < p_; ++q) {
+        const i64 u = t * p_ + q;
+        if (state_.left[u] == 0) continue;
+        const bool may_lift = run_.capacity[q] - state_.floor[u] - state_.left[u] > 0;
+        const double options = static_cast<double>(state_.ready[u]) + (may_lift ? run_.lift_weight : 0.0);
+        if (options / run_.weight[t] < least) best = u, least = options / run_.weight[t];
+      }
+    }
+    if (best < 0) return kAbsent;
+    const i64 t = best / p_, q = best % p_;
+    i64 entry = kAbsent;
+    for (i64 a = problem_.member_first[t]; a < problem_.member_first[t + 1]; ++a) {
+      const i64 i = problem_.member[a];
+      if (state_.only[i] != q || state_.low[i * p_ + q] != state_.floor[best]) continue;
+      if (entry < 0 || run_.rank[i] > run_.rank[buffer_of(entry)]) entry = i * p_ + q;
+    }
+    return lowest_near(entry);
+  }
+
+  // An entry from which no buffer that conflicts with it has a lower low: go down while there is one.
+  i64 lowest_near(i64 entry) const {
+    while (true) {
+      const i64 i = buffer_of(entry), q = pool_of(entry);
+      i64 lower = entry;
+      for (i64 r = problem_.near_first[i]; r < problem_.near_first[i + 1]; ++r) {
+        const i64 other = problem_.near[r] * p_ + q;
+        if (state_.only[problem_.near[r]] == q && state_.low[other] != kGone && state_.low[other] < state_.low[lower])
+          lower = other;
+      }
+      if (lower == entry) return entry;
+      entry = lower;
+    }
+  }
+
+  // The largest buffer with a choice of pools in the set that is fullest for its failures.
+  i64 chosen_with_pools() const {
+    i64 found = kAbsent;
+    double most = -1.0;
+    for (i64 t = 0; t < sets_; ++t) {
+      double amount = 0.0;
+      i64 largest = kAbsent;
+      for (i64 a = problem_.member_first[t]; a < problem_.member_first[t + 1]; ++a) {
+        const i64 i = problem_.member[a];
+        if (state_.low[i * p_] == kGone) continue;
+        amount += static_cast<double>(problem_.size[i]);
+        if (state_.only[i] < 0 && (largest < 0 || run_.rank[i] > run_.rank[largest])) largest = i;
+      }
+      if (largest >= 0 && amount * run_.weight[t] > most) most = amount * run_.weight[t], found = largest;
+    }
+    return found;
+  }
+
+  // ---- Failures that need no branch: sets that are too long, known lemmas, buffers without a place.
+  // Why the state fails after the last move, and what that needs; NOTHING where no reason is seen.
+  i64 failure(bool is_root) {
+    for (i64 c = 0; c < n_changed_; ++c) {
+      const i64 i = buffer_of(state_.changed[c]);
+      if (!is_without_place(i)) continue;
+      state_.need.fill(kGone);
+      for (i64 e = i * p_; e < i * p_ + p_; ++e) state_.need[e] = kFar;
+      return kAlone;
+    }
+    Length best{kAbsent, n_ + 1, 0, 0, 0};
+    const i64 suspects = list_suspects(is_root);
+    for (i64 s = 0; s < suspects; ++s) longest(state_.suspect[s], best);
+    if (best.set >= 0) {
+      run_.weight[best.set] += 1.0;
+      write_need(best);
+      return leaf_ref(best.set, best.granule, i64{1} << best.pool);
+    }
+    for (i64 s = 0; s < suspects && problem_.group.size > 0; ++s) {
+      const i64 ref = overfull(state_.suspect[s]);
+      if (ref != kNothing) return ref;
+    }
+    return kNothing;
+  }
+
+  bool is_without_place(i64 i) const {
+    for (i64 e = i * p_; e < i * p_ + p_; ++e)
+      if (state_.low[e] < kFar) return false;
+    return true;
+  }
+
+  // Write the sets that may have come to fail: all at the root, else those with what changed; return their number.
+  i64 list_suspects(bool is_root) {
+    i64 count = 0;
+    if (is_root) {
+      for (; count < sets_; ++count) state_.suspect[count] = count;
+      return count;
+    }
+    ++n_checks_;
+    for (i64 c = 0; c < n_changed_; ++c) {
+      const i64 i = buffer_of(state_.changed[c]);
+      for (i64 r = problem_.set_first[i]; r < problem_.set_first[i + 1]; ++r) {
+        const i64 t = problem_.set_of[r];
+        if (state_.stamp[t] == n_checks_) continue;
+        state_.stamp[t] = n_checks_;
+        state_.suspect[count++] = t;
+      }
+    }
+    return count;
+  }
+
+  // The members of a set by their lows, the highest first; those with a choice of pools, or placed, last.
+  void sort_members(i64 t) const {
+    const auto low_of = [this](i64 i) { return state_.only[i] < 0 ? kGone : state_.low[i * p_ + state_.only[i]]; };
+    const i64 first = problem_.member_first[t];
+    for (i64 a = first + 1; a < problem_.member_first[t + 1]; ++a) {
+      const i64 i = state_.member[a], low = low_of(i);
+      i64 b = a;
+      for (; b > first; --b) {
+        const i64 j = state_.member[b - 1], other = low_of(j);
+        if (other > low || (other == low && problem_.size[j] >= problem_.size[i])) break;
+        state_.member[b] = j;
+      }
+      state_.member[b] = i;
+    }
+  }
+
+  // The first number of a granule's grid in a pool that is not below `at`.
+  i64 rounded(i64 g, i64 q, i64 at) const {
+    return at + floor_mod(problem_.remainder[g * p_ + q] - at, problem_.granule[g]);
+  }
+
+  // The least end with so much free between `at` and it, outside of the blocks of a set in a pool.
+  i64 reach(i64 t, i64 g, i64 q, i64 at, i64 amount) const {
+    const i64 section = t * p_ + q;
+    for (i64 r = problem_.block_first[section]; r < problem_.block_first[section + 1]; ++r) {
+      const i64 low = rounded(g, q, problem_.block[r][0]), high = rounded(g, q, problem_.block[r][1]);
+      if (high <= at) continue;
+      if (low > at) {
+        if (amount <= low - at) return at + amount;
+        amount -= low - at;
+      }
+      at = high;
+    }
+    return at + amount;
+  }
+
+  // The least number from which on less than `amount` is free up to `end`; 0 where that is everywhere.
+  i64 highest_start(i64 t, i64 g, i64 q, i64 end, i64 amount) const {
+    const i64 section = t * p_ + q;
+    --amount;
+    for (i64 r = problem_.block_first[section + 1] - 1; r >= problem_.block_first[section]; --r) {
+      const i64 low = rounded(g, q, problem_.block[r][0]), high = rounded(g, q, problem_.block[r][1]);
+      if (low >= end) continue;
+      if (high < end) {
+        if (amount <= end - high) return std::max<i64>(0, end - amount);
+        amount -= end - high;
+      }
+      end = low;
+    }
+    return std::max<i64>(0, end - amount);
+  }
+
+  // Those of a set with the highest lows end above the capacity: how many, by how much, by which granule and pool.
+  struct Length {
+    i64 set, count, excess, granule, pool;
+  };
+
+  // Look for a better reason than the last. A slim run wants few, others much.
+  void longest(i64 t, Length &best) const {
+    sort_members(t);
+    for (i64 q = 0; q < p_; ++q)
+      for (i64 g = 0; g < problem_.granule.size; ++g) {
+        const i64 grain = problem_.granule[g];
+        i64 amount = 0, waste = 0, count = 0;
+        for (i64 a = problem_.member_first[t]; a < problem_.member_first[t + 1]; ++a) {
+          const i64 i = state_.member[a], entry = i * p_ + q;
+          if (state_.only[i] < 0 || state_.low[i * p_ + state_.only[i]] < 0) break;
+          if (state_.only[i] != q || !has(g, entry)) continue;
+          const i64 more = floor_mod(-problem_.size[i], grain);
+          amount += problem_.size[i] + more;
+          waste = std::max(waste, more);
+          ++count;
+          const i64 excess = reach(t, g, q, state_.low[entry], amount) - waste - run_.capacity[q];
+          if (excess <= 0) continue;
+          if (run_.is_slim) {
+            if (count < best.count) best.set = t, best.count = count, best.granule = g, best.pool = q;
+            break;
+          }
+          if (excess > best.excess) best = {t, count, excess, g, q};
+        }
+      }
+  }
+
+  // Write what the highest of a set must be, so that they still end above the capacity.
+  void write_need(const Length &reason) const {
+    const i64 t = reason.set, g = reason.granule, q = reason.pool, grain = problem_.granule[g];
+    state_.need.fill(kGone);
+    i64 amount = 0, waste = 0, count = 0, last = problem_.member_first[t];
+    for (i64 a = problem_.member_first[t]; a < problem_.member_first[t + 1] && count < reason.count; ++a) {
+      const i64 i = state_.member[a];
+      if (state_.only[i] != q || !has(g, i * p_ + q)) continue;
+      const i64 more = floor_mod(-problem_.size[i], grain);
+      amount += problem_.size[i] + more;
+      waste = std::max(waste, more);
+      ++count;
+      last = a;
+    }
+    const i64 start = highest_start(t, g, q, run_.capacity[q] + waste, amount);
+    for (i64 a = problem_.member_first[t]; a <= last; ++a) {
+      const i64 i = state_.member[a], entry = i * p_ + q;
+      if (state_.only[i] != q || !has(g, entry)) continue;
+      for (i64 e = i * p_; e < i * p_ + p_; ++e) state_.need[e] = kFar;
+      state_.need[entry] = std::min(state_.low[entry], legal(entry, start));
+    }
+  }
+
+  // The reference to a set that is too large for some pools, and what that needs; else NOTHING.
+  i64 overfull(i64 t) const {
+    const i64 m = problem_.group.size;
+    for (i64 k = 0; k < m; ++k) {
+      const i64 group = problem_.group[k];
+      i64 amount = 0;
+      for (i64 a = problem_.member_first[t]; a < problem_.member_first[t + 1]; ++a)
+        if (is_confined(state_.member[a], group)) amount += problem_.size[state_.member[a]];
+      if (amount <= run_.free[t * m + k]) continue;
+      run_.weight[t] += 1.0;
+      state_.need.fill(kGone);
+      i64 spare = amount - run_.free[t * m + k] - 1;
+      for (i64 a = problem_.member_first[t]; a < problem_.member_first[t + 1]; ++a) {
+        const i64 i = state_.member[a];
+        if (!is_confined(i, group)) continue;
+        if (problem_.size[i] <= spare) {
+          spare -= problem_.size[i];
+          continue;
+        }
+        for (i64 q = 0; q < p_; ++q) state_.need[i * p_ + q] = (group >> q) & 1 ? problem_.least[i * p_ + q] : kFar;
+      }
+      return leaf_ref(t, 0, group);
+    }
+    return kNothing;
+  }
+
+  // Whether a buffer is still to be placed, and may be in the pools of a group only.
+  bool is_confined(i64 i, i64 group) const {
+    if (state_.low[i * p_] == kGone) return false;
+    for (i64 q = 0; q < p_; ++q)
+      if (state_.low[i * p_ + q] < kFar && ((group >> q) & 1) == 0) return false;
+    return true;
+  }
+
+  // ---- Lemmas
+  // A lemma that refutes the state because of what the last move raised, and what it needs.
+  i64 known() const {
+    for (i64 c = 0; c < n_changed_; ++c) {
+      const i64 changed = state_.changed[c];
+      i64 last = kAbsent;
+      for (i64 k = store_.head[changed], following; k >= 0; k = following) {
+        following = store_.next[k];
+        if (store_.excess[k] > state_.low[changed]) {
+          last = k;
+          continue;
+        }
+        const i64 r = open_entry(k);
+        if (r < 0) {
+          state_.need.fill(kGone);
+          for (i64 x = store_.first[k]; x < store_.first[k + 1]; ++x) state_.need[store_.entry[x]] = store_.value[x];
+          return k;
+        }
+        if (store_.entry[r] == changed) {
+          last = k;
+          continue;
+        }
+        if (last < 0)
+          store_.head[changed] = following;
+        else
+          store_.next[last] = following;
+        list_at(k, r);
+      }
+    }
+    return kNothing;
+  }
+
+  // Where a lemma requires more than the state does, of a buffer that still is to be placed if it can be; -1 where it
+  // refutes the state.
+  i64 open_entry(i64 k) const {
+    i64 found = kAbsent;
+    for (i64 r = store_.first[k]; r < store_.first[k + 1]; ++r) {
+      const i64 low = state_.low[store_.entry[r]];
+      if (store_.value[r] <= low) continue;
+      found = r;
+      if (low != kGone) break;
+    }
+    return found;
+  }
+
+  // Put a lemma into the list of one of its entries, which from now on is its first: it is looked at first.
+  void list_at(i64 k, i64 r) const {
+    const i64 first = store_.first[k];
+    std::swap(store_.entry[r], store_.entry[first]);
+    std::swap(store_.value[r], store_.value[first]);
+    const i64 entry = store_.entry[first];
+    store_.excess[k] = store_.value[first];
+    store_.next[k] = store_.head[entry];
+    store_.head[entry] = k;
+  }
+
+  // Put a new lemma into a list, now that it does not refute the state any more.
+  void list_lemma(i64 k) const {
+    list_at(k, open_entry(k));
+    store_.counts[1] = k + 1;
+  }
+
+  bool has_all_that_is_needed() const {
+    for (i64 e = 0; e < state_.low.size; ++e)
+      if (state_.need[e] > state_.low[e]) return false;
+    return true;
+  }
+
+  // Add what the branch of a pool needs to what the others do.
+  void gather(i64 depth, i64 q) const {
+    const i64 own = state_.frame[depth][kEntry];
+    i64 *kept = state_.kept[depth];
+    for (i64 e = 0; e < state_.need.size; ++e)
+      if (e < own || e >= own + p_) kept[e] = std::max(kept[e], state_.need[e]);
+    kept[own + q] = state_.need[own + q];
+  }
+
+  // Write what a state needs so that a buffer can neither rest nor be lifted: both branches' needs, before the move.
+  // `kept` of the frame is what the first branch needs, `need` what the second one does.
+  void combine(i64 depth, bool can_lift) const {
+    const i64 entry = state_.frame[depth][kEntry], i = buffer_of(entry), q = pool_of(entry);
+    const i64 size = problem_.size[i], low = state_.low[entry];
+    i64 *kept = state_.kept[depth];
+
+    // 1. Its own low: the least from which those above it are as high as the first branch needs.
+    i64 least = problem_.least[entry];
+    for (i64 r = problem_.near_first[i]; r < problem_.near_first[i + 1]; ++r) {
+      const i64 other = problem_.near[r] * p_ + q;
+      if (kept[other] > state_.low[other]) least = std::max(least, wanted(other, kept[other]) - size);
+    }
+    least = std::min(low, legal(entry, least));
+    const i64 enough = can_lift ? wanted(entry, state_.need[entry]) : kFar;
+
+    // 2. Those that conflict with it: as high as must be, so that they are raised, or cannot carry it too low.
+    for (i64 r = problem_.near_first[i]; r < problem_.near_first[i + 1]; ++r) {
+      const i64 j = problem_.near[r], other = j * p_ + q, first = kept[other], second = state_.need[other];
+      if (first == kGone && second == kGone) continue;
+      i64 want = second;
+      if (first != kGone) {
+        if (legal(other, least + size) >= first) {
+          const i64 above = legal(other, std::max<i64>(0, least - problem_.size[j] + 1));
+          want = std::max(want, std::min(first, std::min(state_.low[other], above)));
+        } else {
+          want = std::max(want, first);
+        }
+      }
+      if (can_lift) {
+        const i64 above = legal(other, std::max<i64>(0, enough - problem_.size[j]));
+        want = std::max(want, std::min(state_.low[other], above));
+      } else {
+        want = state_.low[other];
+      }
+      kept[other] = state_.need[other] = want;
+    }
+
+    // 3. All others need what they need in either branch.
+    for (i64 e = 0; e < state_.need.size; ++e) state_.need[e] = std::max(state_.need[e], kept[e]);
+    for (i64 e = i * p_; e < i * p_ + p_; ++e) state_.need[e] = kFar;
+    state_.need[entry] = least;
+  }
+
+  // Keep what the last failure needs as a lemma, and return its number; -1 where there is no room.
+  i64 learn(i64 depth, bool is_about_pools) const {
+    const i64 k = store_.counts[0];
+    if (k >= store_.branch.size) return kAbsent;
+    i64 at = store_.first[k];
+    for (i64 e = 0; e < state_.need.size; ++e) {
+      if (state_.need[e] == kGone) continue;
+      if (at == store_.entry.size) return kAbsent;
+      store_.entry[at] = e, store_.value[at] = state_.need[e];
+      ++at;
+    }
+    store_.first[k + 1] = at;
+    const i64 *frame = state_.frame[depth];
+    store_.branch[k] = is_about_pools ? -1 - buffer_of(frame[kEntry]) : frame[kEntry];
+    std::copy(frame + kFirstRef, frame + kFirstRef + store_.refs.columns, store_.refs[k]);
+    store_.counts[0] = k + 1;
+    return k;
+  }
+};
+
+}  // namespace memplan::lemmas

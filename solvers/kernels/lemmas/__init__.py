@@ -1,1 +1,0 @@
-"""The kernel that proves by lemmas that buffers do not fit, and keeps why."""
