@@ -15,7 +15,7 @@ COPY docker/build.lock docker/
 RUN python3 -m venv /build/hatch \
  && /build/hatch/bin/pip install --require-hashes --only-binary :all: --requirement docker/build.lock
 
-# The kernels are compiled with the wheel, for any processor of the last ten years; numba stays in this stage.
+# The core is compiled with the wheel, by the compiler of a package.
 COPY . .
 RUN /build/hatch/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /build/wheel . \
  && /opt/memplan/bin/pip install --no-deps /build/wheel/*.whl

@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN = $(abspath $(VENV))/bin
 # Not compiled: of what is installed, little is imported.
 INSTALL = $(BIN)/pip install -qq --disable-pip-version-check --no-compile
-BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/kernels capabilities/*/kernels -name '*.py')
+BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/core capabilities/*/core -name '*.[ch]pp' -o -name 'build.py')
 
 .PHONY: demo serve test deep environment
 demo: $(VENV)/service.ready
@@ -28,7 +28,7 @@ environment: $(VENV)/tests.ready
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
 
-# The kernels are compiled while packages are downloaded: each takes some half a minute.
+# The core is compiled while packages are downloaded.
 $(VENV)/service.ready: requirements.lock $(BUILT_FROM) | $(BIN)/pip
 	@echo "installing memplan with engines and service into $(VENV)"
 	@$(INSTALL) --no-deps --editable . & compiled=$$!; \

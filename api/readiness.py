@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.problem import Problem
-from memplan.solvers.kernels.kernel import load_kernels
+from memplan.solvers.core.library import CORE
 from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.solvers.portfolio.solve import solve
 
@@ -75,7 +75,7 @@ def _solve_a_tiny_problem() -> bool:
 
 def warm_up() -> None:
     """Load all that solving needs."""
-    load_kernels()
+    _ = CORE.loaded
     np.random.default_rng()  # imported by numpy on first use
     for row in SOLVERS:
         if not row.is_isolated:

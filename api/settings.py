@@ -19,7 +19,7 @@ _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")
 _LEAST_SECRET = 32
 _LEAST_WORKER_BYTES = 384 * 2**20
 """The memory with which a worker starts, and has some left for a problem."""
-_OTHERS = ("KERNELS_FOLDER", "SERVER", "KEY", "BUILD_KERNELS")
+_OTHERS = ("SERVER", "KEY")
 _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
 """The beginnings of what Kubernetes tells of a service that is named memplan."""
 

@@ -30,13 +30,11 @@ ROOT = Path(__file__).parents[1]
 STATES: Mapping[str, Mapping[str, str]] = {
     "warm": {"PYTHONHASHSEED": "0"},
     "other hash seed": {"PYTHONHASHSEED": "4242"},
-    "other thread count": dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+    "other thread count": dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
     "three busy loops": {},
-    "kernels as Python": {"MEMPLAN_KERNELS_FOLDER": "{empty}"},
 }
-"""From a state of the machine to what is set in the environment for it; `{empty}` is a new folder."""
+"""From a state of the machine to what is set in the environment for it."""
 _BUSY = "three busy loops"
-_UNSET = ("MEMPLAN_KERNELS_FOLDER",)
 
 
 @dataclass(frozen=True)
@@ -87,9 +85,7 @@ def answers_in(state: str, problems: Path, time_limit: str) -> dict[str, bytes]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="memplan-")))
         (folder / "answers").mkdir()
-        (folder / "empty").mkdir()
-        environment = {name: value for name, value in os.environ.items() if name not in _UNSET}
-        environment |= {name: value.format(empty=folder / "empty") for name, value in STATES[state].items()}
+        environment = os.environ | STATES[state]
         if state == _BUSY:
             stack.enter_context(_busy_loops(3))
         arguments = ["--child", str(problems), str(folder / "answers"), time_limit]

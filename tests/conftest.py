@@ -5,8 +5,6 @@ from __future__ import annotations
 import fcntl
 import functools
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,6 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from memplan.solvers.core import build as core
-from memplan.solvers.kernels import built
-from memplan.solvers.kernels.groups import kernel_groups
 from tests.support.depth import DEPTH
 
 _EXAMPLES = 50
@@ -34,25 +30,11 @@ settings.load_profile("gate")
 
 
 def pytest_sessionstart() -> None:
-    """Have the kernels built of these sources, by one process, so that no test runs them as Python by chance.
+    """Have the core built of these sources, by one process.
 
     A fault of a solver is an error in all processes that tests start, as it is in theirs (`filterwarnings`).
     """
     os.environ.setdefault("PYTHONWARNINGS", "error:a fault of solver")
-    _build_core()
-    if built.folder() != built.OF_PACKAGE or all(map(built.find, kernel_groups())):
-        return
-    folder = os.open(built.OF_PACKAGE.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        subprocess.run([sys.executable, "-m", "memplan.solvers.kernels.build"], check=True)
-    finally:
-        os.close(folder)
-    built.look.cache_clear()
-
-
-def _build_core() -> None:
-    """Have the libraries of C++ built of these sources, by one process."""
     package = core.HERE.parents[1]
     if all(map(core.is_built, core.folders(package))):
         return

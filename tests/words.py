@@ -170,22 +170,17 @@ def _questions(trees: dict[str, ast.Module]) -> list[str]:
 
 
 def _sizes(trees: dict[str, ast.Module]) -> Iterator[str]:
-    """Yield the functions that are too long (kernels may be) or take too many parameters (commands may)."""
+    """Yield the functions that are too long or take too many parameters (commands may)."""
     for name, tree in trees.items():
         for node in ast.walk(tree):
             if not isinstance(node, Definition):
                 continue
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            if lines > MOST_LINES and "/kernels/" not in name:
+            if lines > MOST_LINES:
                 yield f"{name}:{node.lineno}: {node.name} has {lines} lines, {MOST_LINES} are allowed"
             taken = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             count = len([parameter for parameter in taken if parameter.arg not in ("self", "cls")])
-            if (
-                count > MOST_PARAMETERS
-                and node.name not in WAYS_IN
-                and not name.startswith("api/cli/")
-                and "/kernels/" not in name
-            ):
+            if count > MOST_PARAMETERS and node.name not in WAYS_IN and not name.startswith("api/cli/"):
                 yield f"{name}:{node.lineno}: {node.name} takes {count} parameters, {MOST_PARAMETERS} are allowed"
 
 

@@ -30,7 +30,6 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.kernels.kernel import load_kernels
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of
@@ -160,8 +159,6 @@ def _warm(solver: str) -> None:
     peers would take long.
     """
     is_ours = peers.find(solver) is None
-    if is_ours:
-        load_kernels()
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     planner(tight(seed=0, n=12, height=32, live=4, turnover=2.0).problem, None)
     if is_ours:

@@ -17,7 +17,6 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
-    "jit": ("numba", "llvmlite"),
     "executorch": ("executorch", "torch"),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
     "peers": ("omnimalloc",),

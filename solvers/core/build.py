@@ -29,7 +29,7 @@ _SOURCES = ("*.cpp", "*.hpp", "*.h")
 
 def folders(package: Path) -> list[Path]:
     """Return the folders of a package that become a library each, that of the solvers first."""
-    return [package / "solvers" / "core", *sorted(path.parent for path in package.glob("capabilities/*/core/*.hpp"))]
+    return [package / "solvers" / "core", *sorted({path.parent for path in package.glob("capabilities/*/core/*.cpp")})]
 
 
 def library_of(folder: Path) -> Path:
@@ -57,7 +57,7 @@ def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
     Raises RuntimeError where there is no compiler, CalledProcessError where it fails, OSError where nothing can be
     written.
     """
-    for folder in dict.fromkeys(folders(package)):
+    for folder in folders(package):
         if is_built(folder, flags):
             continue
         library = library_of(folder)

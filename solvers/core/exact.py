@@ -1,4 +1,4 @@
-"""The tables of the exact search, which asks for a placement under one capacity; see exact.hpp."""
+"""The tables of the exact search for a placement under one capacity; see exact.hpp."""
 
 from __future__ import annotations
 

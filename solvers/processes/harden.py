@@ -12,10 +12,10 @@ import sys
 _NEEDED = frozenset(
     {
         *("PATH", "HOME", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT"),
-        *("LD_LIBRARY_PATH", "VIRTUAL_ENV", "MEMPLAN_KERNELS_FOLDER"),
+        *("LD_LIBRARY_PATH", "VIRTUAL_ENV"),
     }
 )
-_NEEDED_PREFIXES = ("LC_", "PYTHON", "MALLOC_", "OMP_", "OPENBLAS_", "MKL_", "NUMBA_", "DASK_", "COV")
+_NEEDED_PREFIXES = ("LC_", "PYTHON", "MALLOC_", "OMP_", "OPENBLAS_", "MKL_", "DASK_", "COV")
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from memplan.planner.errors.extras import PACKAGES
-from memplan.solvers.kernels.groups import kernel_groups
+from memplan.solvers.core.build import folders, library_of
+from memplan.solvers.core.library import Library
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +91,7 @@ def test_the_base_compares_and_audits_plans_that_are_not_the_best(tmp_path: Path
     assert json.loads(done.stdout)["kept"]["proved"] is False
 
 
-def test_kernels_of_the_package_prove_without_numba() -> None:
+def test_the_base_proves_hard_problems() -> None:
     done = base("plan", HARD)
     assert json.loads(done.stdout)["status"] == "optimal"
     assert done.stderr == ""
@@ -115,21 +116,18 @@ def test_what_is_missing_is_told_with_the_line_that_installs_it(
     assert done.stderr.count("\n") == 1
 
 
-def test_without_any_machine_code_a_search_runs_as_python_and_says_so(tmp_path: Path) -> None:
-    # Ten bytes are alive at once, but no plan needs less than eleven: a search has to prove it.
-    rows = [(1, 1, 3), (2, 1, 5), (5, 0, 1), (3, 4, 7), (2, 1, 4), (4, 3, 7), (2, 2, 4), (5, 0, 2)]
-    file = tmp_path / "eleven.csv"
-    file.write_text("id,lower,upper,size\n" + "".join(f"{i},{a},{b},{size}\n" for i, (size, a, b) in enumerate(rows)))
-    done = base("plan", str(file), "--solver", "exact", MEMPLAN_KERNELS_FOLDER=str(tmp_path))
-    assert json.loads(done.stdout)["status"] == "optimal"
-    assert f"kernels run as Python, a hundred times slower, as none were built in {tmp_path}" in done.stderr
-    assert "pip install 'memplan[jit]'" in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_a_core_that_was_not_built_is_told_with_what_builds_it(tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match=r"the compiled core was not built; build it anew: python -m \S+build"):
+        _ = Library(tmp_path).loaded
+    (tmp_path / "built").mkdir()
+    library_of(tmp_path).write_bytes(b"no library")
+    with pytest.raises(ImportError, match="the compiled core cannot be loaded: "):
+        _ = Library(tmp_path).loaded
 
 
-def test_the_doctor_tells_which_code_runs_and_what_installs_the_rest(tmp_path: Path) -> None:
-    lines = base("doctor", MEMPLAN_KERNELS_FOLDER=str(tmp_path)).stdout.splitlines()
-    for group in kernel_groups():
-        (line,) = (line for line in lines if line.startswith(f"  {group.name}: "))
-        assert f"Python, a hundred times slower, as none were built in {tmp_path}" in line
+def test_the_doctor_tells_which_code_runs_and_what_installs_the_rest() -> None:
+    lines = base("doctor").stdout.splitlines()
+    for folder in folders(ROOT):
+        library = library_of(folder)
+        assert any(line.startswith(f"  {library.stem}: ") and line.endswith(library.name) for line in lines)
     assert {f"  pip install 'memplan[{extra}]'" for extra in PACKAGES} <= set(lines)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -17,22 +15,19 @@ from pathlib import Path
 import pytest
 
 from memplan.planner import __version__
-from memplan.solvers.core.build import folders, library_of
-from memplan.solvers.kernels.groups import kernel_groups, source_digest
+from memplan.solvers.core.build import SUFFIX, folders, library_of
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILT = "memplan/solvers/kernels/built"
 LINKED = [path.name for path in (ROOT / "memplan").iterdir() if path.is_symlink()]
 ABOUT = f"memplan-{__version__}.dist-info"
 
 
-def build(project: Path, target: str, folder: Path, kernels: str = "0") -> Path:
-    """Build a wheel or a source archive of a project; without the kernels, which take a minute to compile."""
+def build(project: Path, target: str, folder: Path) -> Path:
+    """Build a wheel or a source archive of a project."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
-    environment = os.environ | {"MEMPLAN_BUILD_KERNELS": kernels}
-    subprocess.run(command, cwd=project, check=True, capture_output=True, env=environment)
+    subprocess.run(command, cwd=project, check=True, capture_output=True)
     (made,) = folder.iterdir()
     return made
 
@@ -85,20 +80,28 @@ def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
 def test_the_wheel_holds_what_is_in_version_control(wheel: Path) -> None:
-    made = {f"memplan/{library_of(folder).relative_to(ROOT)}" for folder in folders(ROOT)}
+    made = {
+        f"memplan/{place.relative_to(ROOT)}"
+        for folder in folders(ROOT)
+        for place in (library_of(folder), library_of(folder).with_name("sources.txt"))
+    }
     assert modules(content(wheel).keys()) == tracked() | {"memplan/cmake/memplan-config.cmake"} | made
 
 
-def test_a_wheel_holds_every_group_of_kernels_for_its_platform(tmp_path: Path) -> None:
-    wheel = build(ROOT, "wheel", tmp_path, kernels="1")
-    held = content(wheel)
-    for group in kernel_groups():
-        manifest = json.loads(held[f"{BUILT}/{group.name}.json"])
-        assert manifest["sources"] == source_digest(group)
-        assert hashlib.sha256(held[f"{BUILT}/{manifest['library']}"]).hexdigest() == manifest["digest"]
-        assert set(manifest["entries"]) == {name.rpartition(".")[2] for name in group.kernels}
+def test_a_wheel_is_for_its_platform_and_any_python(wheel: Path) -> None:
     assert platform.machine() in wheel.name
     assert "-py3-none-" in wheel.name
+
+
+def test_a_library_needs_the_c_library_alone_and_is_small(wheel: Path, tmp_path: Path) -> None:
+    libraries = {name: data for name, data in content(wheel).items() if name.endswith(SUFFIX)}
+    assert len(libraries) == len(folders(ROOT))
+    assert sum(map(len, libraries.values())) < 600_000
+    for name, data in libraries.items():
+        file = tmp_path / Path(name).name
+        file.write_bytes(data)
+        listed = subprocess.run(["readelf", "--dynamic", str(file)], check=True, capture_output=True, text=True).stdout
+        assert set(re.findall(r"NEEDED.*\[(.*?)\]", listed)) <= {"libc.so.6"}
 
 
 def test_a_source_archive_holds_files_in_place_of_links_and_builds_the_same_wheel(
@@ -128,7 +131,7 @@ def test_an_installed_wheel_is_one_folder_that_works_anywhere(wheel: Path, tmp_p
 
 def left_out(folder: str, _: list[str]) -> set[str]:
     """Return what `.dockerignore` leaves out of a folder: the page's bundles are in one named `built`, too."""
-    return {"__pycache__", *(["built"] if Path(folder).name in {"kernels", "core"} else [])}
+    return {"__pycache__", *(["built"] if Path(folder).name == "core" else [])}
 
 
 def test_what_the_container_is_built_from_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:

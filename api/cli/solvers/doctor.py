@@ -12,8 +12,8 @@ from pathlib import Path
 from memplan.api.cli.streams import write
 from memplan.planner import __version__
 from memplan.planner.errors.extras import PACKAGES, install_line, is_installed
-from memplan.solvers.kernels import built
-from memplan.solvers.kernels.groups import KernelGroup, kernel_groups
+from memplan.solvers.core.build import HERE, folders, is_built, library_of
+from memplan.solvers.core.library import REMEDY, Library
 
 
 def doctor() -> None:
@@ -24,10 +24,11 @@ def doctor() -> None:
 def report() -> Iterator[str]:
     """Tell the same, line by line."""
     yield f"memplan {__version__}, in {Path(__file__).parents[2]}"
-    yield f"Python {platform.python_version()}, {built.machine()}, {os.cpu_count()} cores, {sys.executable}"
-    yield "kernels:"
-    for group in kernel_groups():
-        yield f"  {group.name}: {_code(group)}"
+    machine = f"{sys.platform}-{platform.machine()}"
+    yield f"Python {platform.python_version()}, {machine}, {os.cpu_count()} cores, {sys.executable}"
+    yield "compiled:"
+    for folder in folders(HERE.parents[1]):
+        yield f"  {library_of(folder).stem}: {_code(folder)}"
     yield "installed:"
     for extra, packages in PACKAGES.items():
         yield f"  {extra}: {', '.join(map(_version, packages))}"
@@ -37,12 +38,13 @@ def report() -> Iterator[str]:
         yield from (f"  {line}" for line in sorted(lacking))
 
 
-def _code(group: KernelGroup) -> str:
-    """Say whether a group runs as machine code, and why where it does not."""
-    found = built.find(group)
-    if found is not None:
-        return f"built for {found.processor} ({found.made_by}), in {built.folder()}"
-    return f"Python, a hundred times slower, as {built.reason_against(group)}: {built.REMEDY}"
+def _code(folder: Path) -> str:
+    """Say where the library of a folder is, or why there is none, and what builds it."""
+    try:
+        _ = Library(folder).loaded
+    except ImportError as error:
+        return str(error)
+    return f"{library_of(folder)}{'' if is_built(folder) else f', older than its sources: {REMEDY}'}"
 
 
 def _has(package: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import re
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ NUMBERS = {int: "i64", bool: "i64", float: "double"}
 
 def tables() -> dict[str, type[NamedTuple]]:
     """Return the tables of all folders with C++, by their names."""
-    found = {}
+    found: dict[str, type[NamedTuple]] = {}
     for folder in folders(ROOT):
         for file in folder.glob("*.py"):
             module = import_module(".".join(("memplan", *file.relative_to(ROOT).with_suffix("").parts)))
@@ -33,8 +32,8 @@ def tables() -> dict[str, type[NamedTuple]]:
 
 
 def structs() -> dict[str, list[tuple[str, str]]]:
-    """Return the fields (type, name) of the structs in all headers, by their names."""
-    text = "\n".join(path.read_text() for folder in folders(ROOT) for path in sorted(Path(folder).glob("*.hpp")))
+    """Return the fields (type, name) of the structs in all sources, by their names."""
+    text = "\n".join(path.read_text() for folder in folders(ROOT) for path in sorted(folder.glob("*.[ch]pp")))
     return {name: re.findall(r"^  ([\w<>]+) (\w+);", body, re.MULTILINE) for name, body in STRUCT.findall(text)}
 
 
