@@ -33,6 +33,7 @@ PANELS = {
     "Service": ("serve", "worker", "keys"),
 }
 """The panels of the list of commands; all others are in the first, on plans."""
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 _NAMES = (*(name for name in MODULES if name not in COMMANDS), *COMMANDS)
 
 
@@ -51,17 +52,12 @@ def app(arguments: Sequence[str]) -> typer.Typer:
     )
     found.callback()(memplan)
     for name in arguments[:1] if arguments and arguments[0] in _NAMES else _NAMES:
-        command = made(name)
+        command, panel = made(name), _PANEL_OF.get(name, "Plan")
         if isinstance(command, typer.Typer):
-            found.add_typer(command, name=name, rich_help_panel=_panel_of(name))
+            found.add_typer(command, name=name, rich_help_panel=panel)
         else:
-            found.command(name, rich_help_panel=_panel_of(name))(command)
+            found.command(name, rich_help_panel=panel)(command)
     return found
-
-
-def _panel_of(name: str) -> str:
-    """Return the panel of the list of commands that a command stands in."""
-    return next((panel for panel, names in PANELS.items() if name in names), "Plan")
 
 
 def made(name: str) -> Any:

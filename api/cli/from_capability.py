@@ -237,7 +237,7 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     reader = Reader(options_given(ReadOptions, given))
     paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
     # What the files need is imported before the time begins.
-    for path in paths.values():
+    for path in filter(None, paths.values()):
         reader.load(path)
     extras.loads(given)
     call = Invocation(line, given, paths, reader, {}, options, selection)
@@ -293,7 +293,8 @@ def answered(call: Invocation, control: Control) -> Any:
 def show(call: Invocation, extras: CommandExtras, answer: Any) -> None:
     """Write an answer: into the files that were named, and as a table for people or JSON to standard output."""
     capability, selection = call.line.capability, call.selection
-    is_shown, is_table = extras.shows(call, answer), wants_table(call.flags.get("display"))
+    is_shown = extras.shows(call, answer)
+    is_table = not is_shown and wants_table(call.flags.get("display"))
     answers = [path for path in call.outputs if suffix_of(path) not in extras.beside]
     for path in answers if not is_shown else ():
         form = extras.forms.get(suffix_of(path))
@@ -304,7 +305,7 @@ def show(call: Invocation, extras: CommandExtras, answer: Any) -> None:
         write(None, selection.write(capability.write(answer)))
     elif not is_shown and not answers and not is_table:
         write(None, capability.write(answer))
-    if is_table and not is_shown:
+    if is_table:
         write(None, "".join(f"{call.line.completed(line)}\n" for line in capability.lines(answer)).encode())
     elif extras.says_lines and not is_shown and not call.flags["quiet"]:
         call.say(*capability.lines(answer))

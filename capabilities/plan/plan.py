@@ -80,7 +80,7 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -
     from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
     from memplan.planner.audit import refuse_other_plan
 
-    _check({}, options)
+    options.check()
     refuse_other_plan(problem, old)
     running = control.begun(options)
     return replan(
@@ -106,11 +106,6 @@ def progress(event: Mapping[str, Any]) -> str:
     peak = "none yet" if event["peak"] is None else f"{event['peak']:,}"
     gap = "" if event["gap"] is None else f"  gap {gap_text(event['gap'])}"
     return f"best peak {peak}  bound {event['lower_bound']:,}{gap}  {event['solver']}"
-
-
-def _check(_question: Mapping[str, Any], options: PlanOptions) -> None:
-    """Raise OptionError for options that are wrong in ways that their types do not tell."""
-    options.check()
 
 
 def read_kept(data: bytes, name: str) -> Plan:
@@ -143,7 +138,7 @@ CAPABILITY: Capability[Any] = Capability(
     lines=lines,
     exit_status=plan_status,
     exits=PLAN_EXITS,
-    check=_check,
+    check=lambda _question, options: options.check(),
     progress=progress,
     refutes=refuted,
     write=write,

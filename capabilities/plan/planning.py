@@ -47,7 +47,7 @@ def planned(
     given = {name: getattr(options, name) for name in SolveOptions.model_fields} | {"time_limit_s": limit_s}
     control = running.searching(keeping_s=running.left_s - limit_s, report=report)
     plan = solve(problem, **given, start=start, control=control)
-    return with_reason(problem, plan, running, reason_s)
+    return with_reason(problem, plan, running, reason_s) if plan.status == "infeasible" else plan
 
 
 def check_solver(problem: Problem, instance: Instance, solver: str) -> None:

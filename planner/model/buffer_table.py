@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
@@ -274,15 +274,18 @@ def parse_buffers(value: object) -> BufferTable:
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
     """Return columns of n buffers that require nothing: ones, ABSENT, `first` of one lifetime each, and zeros."""
-    return _kept_defaults(n) if n <= _FEW else _made_defaults(n)
+    if (made := _DEFAULTS.get(n)) is None:
+        columns = np.ones(n, dtype=np.int64), np.full(n, ABSENT), np.arange(n + 1), np.zeros(n, dtype=np.int64)
+        for values in columns:
+            values.setflags(write=False)
+        made = columns
+        if n <= _FEW:
+            _DEFAULTS[n] = made
+    return made
 
 
-def _made_defaults(n: int) -> tuple[I64, I64, I64, I64]:
-    ones, zeros = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    return frozen(ones), frozen(np.full(n, ABSENT)), frozen(np.arange(n + 1)), frozen(zeros)
-
-
-_kept_defaults = lru_cache(maxsize=64)(_made_defaults)
+_DEFAULTS: dict[int, tuple[I64, I64, I64, I64]] = {}
+"""The columns of small tables, by their length: 32 MB, were there tables of all lengths."""
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:

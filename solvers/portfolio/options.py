@@ -110,8 +110,6 @@ class SolveOptions(WireValue):
 
         Raises OptionError.
         """
-        if self.profile not in (None, *get_args(Profile)):
-            raise OptionError(f"profile: must be speed, balanced or size, got {shown(self.profile)}")
         wanted = self.profile
         if self.minimise is not None:
             names = problem.pool_index
@@ -143,7 +141,9 @@ class SolveOptions(WireValue):
             raise OptionError(
                 f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(self.time_limit_s)}"
             )
-        self._accepted()
+        if self.profile not in (None, *get_args(Profile)):
+            raise OptionError(f"profile: must be speed, balanced or size, got {shown(self.profile)}")
+        self.target()
 
     def recorded(self) -> dict[str, Any] | None:
         """Return the options that a plan of a deterministic search says it was made with; None for another search."""
@@ -152,11 +152,7 @@ class SolveOptions(WireValue):
         return self.model_dump(mode="json", include=set(SolveOptions.model_fields), exclude_defaults=True)
 
     def target(self) -> Accept | None:
-        """Return when a plan is good enough, None where only a proof is; raises OptionError as `check` does."""
-        self.check()
-        return self._accepted()
-
-    def _accepted(self) -> Accept | None:
+        """Return when a plan is good enough, None where only a proof is; raises OptionError."""
         accept = self.accept
         if accept is None or accept == "fit":
             return None if accept is None else Accept()

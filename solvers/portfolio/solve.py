@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.lint.problems import lint
@@ -57,7 +58,7 @@ def solve(
     options.check()
     if not control.has_deadline and not deterministic:
         control = replace(control, deadline=Deadline.after(time_limit_s))
-    findings = {"findings": lint(problem)}
+    findings: dict[str, Any] = {"findings": lint(problem)}
     if ":" in solver and not solver.startswith(PREFIX):
         # Imported here: few callers have a planner of their own.
         from memplan.solvers.reference.own import own_planner
@@ -68,7 +69,9 @@ def solve(
     else:
         result = solve_request(problem, options, control, start, is_quick)
     answer = result.answer(deterministic)
-    return with_problem(answer.model_copy(update={**findings, "options": options.recorded()}), problem)
+    if deterministic:
+        findings["options"] = options.recorded()
+    return with_problem(answer.model_copy(update=findings), problem)
 
 
 def solve_request(
@@ -79,7 +82,8 @@ def solve_request(
     is_quick: bool = False,
 ) -> SolveResult:
     """Solve as the options and the control say, within half a second of the deadline; raises OptionError."""
-    profile = options.profile_of(problem)
+    is_one = len(problem.pools) == 1 and options.minimise is None and options.max_slowdown is None
+    profile = None if is_one else options.profile_of(problem)
     if profile is None:
         return Solve(problem, options, control, start=start, is_quick=is_quick).finish()
     # Imported here: few problems have several pools.

@@ -78,7 +78,7 @@ def _suits(row: SolverRow, instance: Instance) -> bool:
     fits = fits and len(instance.pools) >= row.memories_at_least and row.must_have <= instance.features <= row.can
     if row.needs_mixed_alignments and not (fits and _has_mixed_alignments(instance)):
         return False
-    return fits and row.is_installed
+    return fits and (not row.needs or row.is_installed)
 
 
 def _has_mixed_alignments(instance: Instance) -> bool:
