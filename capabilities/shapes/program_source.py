@@ -6,8 +6,8 @@ import keyword
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial, reduce
+from dataclasses import dataclass
+from functools import reduce
 
 from memplan.capabilities.shapes.offset_programs import OffsetPrograms, Terms
 from memplan.planner.operations.graph_facts import TensorRole
@@ -35,9 +35,7 @@ static inline int64_t over(int64_t a, int64_t d) {{ int64_t q = a / d; return q 
 """
 
 
-_TAKEN = re.compile(
-    r"(_|[sam]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|Max|Symbol|which\d+|u?int\d+_t)$"
-)
+_TAKEN = re.compile(r"(_|[sam]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|which\d+|u?int\d+_t)$")
 """The names that the function has for itself."""
 _KEPT = """auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"""
@@ -79,7 +77,6 @@ _PYTHON = _Language(
     largest=_called("max"),
     define=lambda name, expression: f"    {name} = {expression}",
 )
-_SYMPY = replace(_PYTHON, largest=_called("Max"))
 _C = _Language(
     symbol=lambda name, divisor: name if divisor == 1 else f"({name} / {divisor})",
     sum=_folded(lambda a, b: f"add({a}, {b}, &bad)"),
@@ -88,49 +85,6 @@ _C = _Language(
     largest=_folded(lambda a, b: f"larger({a}, {b})"),
     define=lambda name, expression: f"    int64_t {name} = {expression};",
 )
-
-
-class _Mlir:
-    """Each operation is a line of its own, which goes where `written` does; what was written once is not again."""
-
-    def __init__(self) -> None:
-        self.written: list[str] = []
-        self.known: dict[str, str] = {}
-
-    @property
-    def language(self) -> _Language:
-        """The language whose expressions are values that have been written."""
-        return _Language(
-            symbol=lambda name, divisor: (
-                f"%{name}" if divisor == 1 else self.operation("divui", f"%{name}", str(divisor))
-            ),
-            sum=_folded(partial(self.operation, "addi")),
-            product=_folded(partial(self.operation, "muli")),
-            floor=lambda inner, divisor: self.operation("floordivsi", inner, str(divisor)),
-            largest=_folded(partial(self.operation, "maxsi")),
-            define=self.define,
-        )
-
-    def define(self, name: str, expression: str) -> str:
-        """Know a value by a name."""
-        self.known[f"%{name}"] = self.value(expression)
-        return ""
-
-    def operation(self, operation: str, left: str, right: str) -> str:
-        """Write an operation on two values, and return its value."""
-        return self._line(f"arith.{operation} {self.value(left)}, {self.value(right)} : index")
-
-    def value(self, term: str) -> str:
-        """Return the value of a term: a constant is one, too."""
-        if term.lstrip("-").isdigit():
-            return self._line(f"arith.constant {term} : index")
-        return self.known.get(term if term.startswith("%") else f"%{term}", term)
-
-    def _line(self, text: str) -> str:
-        if text not in self.known:
-            self.known[text] = f"%{len(self.known)}"
-            self.written.append(f"    {self.known[text]} = {text}")
-        return self.known[text]
 
 
 class _Writer:
@@ -189,62 +143,18 @@ class _Writer:
         return self.atoms[name]
 
 
-def sympy_source(sized: Sized, found: OffsetPrograms) -> str:
-    """Return a function of Python: `plan() -> (peak, offsets)`, of sympy's expressions.
-
-    Of several programs, which differ by value, all are returned: a list of such pairs.
-    """
-    symbols = [f"{argument(name)}=Symbol({name!r}, integer=True)" for name in sized.space.symbols]
-    lines = ["from sympy import Max, Symbol", "", "", f"def plan({', '.join(symbols)}):"]
-    lines += _Writer(sized, found, _SYMPY).lines()
-    runs = _runs(found)
-    return "\n".join([*lines, f"    return {runs[0] if len(runs) == 1 else '[' + ', '.join(runs) + ']'}", ""])
-
-
-def mlir_source(sized: Sized, found: OffsetPrograms) -> str:
-    """Return a function of MLIR, `func.func @plan(%b: index, %n: index)`: its results are the peak and all offsets.
-
-    Values are not looked at: they must be in their ranges, and sums must fit an `index`.
-    """
-    mlir = _Mlir()
-    _Writer(sized, found, mlir.language).lines()
-    best: list[str] = []
-    for k, program in enumerate(found.programs):
-        rows = [mlir.value(f"p{k}_{name}") for name in ("peak", *(f"v{value}" for value in program.which))]
-        if not k:
-            best = rows
-            continue
-        less = f"%less{k}"
-        mlir.written.append(f"    {less} = arith.cmpi slt, {rows[0]}, {best[0]} : index")
-        chosen = [f"%best{k}_{i}" for i in range(len(rows))]
-        for new, row, old in zip(chosen, rows, best, strict=True):
-            mlir.written.append(f"    {new} = arith.select {less}, {row}, {old} : index")
-        best = chosen
-    given = ", ".join(f"%{argument(name)}: index" for name in sized.space.symbols)
-    kinds = ", ".join(["index"] * len(best))
-    head = f"func.func @plan({given}) -> ({kinds}) {{"
-    return "\n".join([head, *mlir.written, f"    return {', '.join(best)} : {kinds}", "}", ""])
-
-
 def python_source(sized: Sized, found: OffsetPrograms) -> str:
     """Return a function of Python: `plan(b, n) -> (peak, offsets)`, of plain integers."""
     names = [argument(name) for name in sized.space.symbols]
     lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _python_ranges(sized))]
     lines += _Writer(sized, found, _PYTHON).lines()
     lines.insert(0, f"AT = { {name: at for name, at, _ in _named(sized)} }\n")
-    *others, last = _runs(found)
-    peaks = [f"p{k}_peak" for k in range(len(found.programs))]
-    for k, run in enumerate(others):
-        lines += [f"    if {peaks[k]} == min({', '.join(peaks)}):", f"        return {run}"]
-    return "\n".join([*lines, f"    return {last}", ""])
-
-
-def _runs(found: OffsetPrograms) -> list[str]:
-    """Return the pair of the peak and the offsets of each program, as Python writes it."""
-    return [
+    runs = [
         f"(p{k}_peak, [{', '.join(f'p{k}_v{value}' for value in program.which)}])"
         for k, program in enumerate(found.programs)
     ]
+    best = runs[0] if len(runs) == 1 else f"min({', '.join(runs)}, key=lambda run: run[0])"
+    return "\n".join([*lines, f"    return {best}", ""])
 
 
 def _python_ranges(sized: Sized) -> Iterator[str]:
@@ -320,6 +230,4 @@ def c_source(sized: Sized, found: OffsetPrograms) -> str:
 SOURCES: Mapping[str, Callable[[Sized, OffsetPrograms], str]] = {
     "c": c_source,
     "python": python_source,
-    "mlir": mlir_source,
-    "sympy": sympy_source,
 }

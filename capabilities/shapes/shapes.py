@@ -53,9 +53,7 @@ class ShapesOptions(SymbolicOptions):
         None, description="The bytes that there are, for limits; by default the capacity of the problem."
     )
     at: GivenValues = Field({}, description="The values of the other symbols, for limits: b=8.")
-    to: Literal["c", "python", "mlir", "sympy"] | None = Field(
-        None, description="Source that computes the offsets, in this language."
-    )
+    to: Literal["c", "python"] | None = Field(None, description="Source that computes the offsets, in this language.")
 
 
 class ShapesAnswer(Answer):

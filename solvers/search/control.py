@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Protocol, Self
+
+import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.deadline import NEVER, Deadline
 from memplan.solvers.search.meanwhile import polled
 
+_ENDLESS = 2**62
+"""More work than a clock ever lets pass."""
 _LEAST_S = 0.02
 """The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
 
@@ -43,6 +47,8 @@ class Control:
     is_local: the caller runs this process, and may name code of his own that is run.
     note: is called with an answer that holds, to be given where the call is abandoned before it returns.
     counted_s: the time limit where work is counted instead of time; then no clock decides but that of the caller.
+    raised: (1,), the flag that compiled loops look at, while the control is watched.
+    work_left: (1,), the work that may be done yet, where it is counted and the control is watched.
     """
 
     deadline: Deadline = NEVER
@@ -51,6 +57,8 @@ class Control:
     is_local: bool = False
     note: Callable[[Any], None] | None = None
     counted_s: float | None = None
+    raised: I64 = field(default_factory=lambda: np.zeros(1, np.int64))
+    work_left: I64 = field(default_factory=lambda: np.full(1, _ENDLESS))
 
     @classmethod
     def of(cls, limit_s: float, deterministic: bool = False, cancelled: threading.Event | None = None) -> Self:
@@ -81,8 +89,8 @@ class Control:
 
     @property
     def is_over(self) -> bool:
-        """True once the call was cancelled, or has no time left; where work is counted, only the former."""
-        return self.cancelled.is_set() or (not self.counts_work and self.deadline.left_s <= 0)
+        """True once the call was cancelled, or has no time left; where work is counted, none of that left."""
+        return self.cancelled.is_set() or (self.work_left[0] <= 0 if self.counts_work else self.deadline.left_s <= 0)
 
     @property
     def wall_time_s(self) -> float | None:
@@ -92,6 +100,19 @@ class Control:
     def flag(self) -> AbstractContextManager[I64]:
         """Give a flag, (1,), that compiled loops look at: it turns 1 once the call is over."""
         return polled(lambda: self.is_over)
+
+    @contextmanager
+    def watched(self, work_per_s: int) -> Iterator[Self]:
+        """Give the control of a search, whose flag is raised once it is over; so much work counts as a second."""
+        work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
+        # The flag is of the clock alone: work that is used up ends a search between loops, at the same place always.
+        with self.flag() as raised:
+            yield replace(self, raised=raised, work_left=np.full(1, work))
+
+    def spend(self, work: int) -> None:
+        """Count work."""
+        if self.counts_work:
+            self.work_left[0] -= work
 
     def within(self, limit_s: float) -> Self:
         """Return the control of a part of the call that has so many seconds."""

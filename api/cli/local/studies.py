@@ -14,7 +14,7 @@ from memplan.files import write_problem
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 
-SOURCES = {".c": "c", ".py": "python", ".mlir": "mlir"}
+SOURCES = {".c": "c", ".py": "python"}
 """By its suffix, the language of a file with the offsets of `shapes`."""
 _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 
@@ -39,7 +39,7 @@ def _prepare_source(call: Invocation) -> None:
     """Have the offsets written in the language of the file that -o names."""
     languages = {language for suffix, language in SOURCES.items() if call.has_output(suffix)}
     if (wanted := call.flags["to"]) is not None:
-        languages.add("python" if wanted == "sympy" else wanted)
+        languages.add(wanted)
     if len(languages) > 1 and any(map(call.has_output, SOURCES)):
         raise OptionError(f"output: must be of one language, got {', '.join(sorted(languages))}")
     if languages and wanted is None:

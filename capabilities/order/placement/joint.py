@@ -10,9 +10,8 @@ from typing import NamedTuple
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.options import Goal
-from memplan.capabilities.order.search.allowance import Allowance, allowance
 from memplan.capabilities.order.search.nearness import nearby
-from memplan.capabilities.order.search.solve import OrderedInside, OrderSearch, order_regions
+from memplan.capabilities.order.search.solve import WORK_PER_S, OrderedInside, OrderSearch, order_regions
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -71,7 +70,7 @@ def order_and_pose(
     if goal == "alive":
         # No order with more alive is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
-    with allowance(control.within(limit_s - for_plans)) as left:
+    with control.within(limit_s - for_plans).watched(WORK_PER_S) as left:
         search = OrderSearch(inside.ordered.graph, left)
         search.run()
     order = search.best()
@@ -81,7 +80,7 @@ def order_and_pose(
     rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
-    with allowance(control.within(rest)) as left:
+    with control.within(rest).watched(WORK_PER_S) as left:
         search.use(left)
         best = _PlannedOrders(inside.ordered.graph, search, order, pose, left, rest).best(goal)
     return inside.answer(search, best.order, PlanAndProblem(problem=best.problem, plan=best.plan))
@@ -108,7 +107,7 @@ class _PlannedOrders:
     search: OrderSearch
     own: tuple[int, ...]
     pose: Pose
-    left: Allowance
+    left: Control
     rest_s: float
     planned: list[_PlannedOrder] = field(default_factory=list)
     seen: set[tuple[int, ...]] = field(default_factory=set)
@@ -119,7 +118,7 @@ class _PlannedOrders:
     def best(self, goal: Goal) -> _PlannedOrder:
         """Plan one order after the other until a plan needs only what is alive, or the time is over."""
         given = tuple(range(len(self.graph.ops)))
-        preferred = [] if self.own == given else nearby(self.graph, self.own, self.peak, self.left.flag)
+        preferred = [] if self.own == given else nearby(self.graph, self.own, self.peak, self.left.raised)
         # The search's own order is easy to plan more often than those that are preferred, then those by chance.
         self._take_each([*preferred[:1], self.own, *([given] if goal == "placed" else ())])
         self._take_each(self._by_chance(goal))
@@ -138,8 +137,7 @@ class _PlannedOrders:
     @property
     def _left_s(self) -> float:
         """The seconds left, those of a clock or those that count work."""
-        control = self.left.control
-        return self.rest_s if control.counts_work else max(0.0, control.deadline.left_s)
+        return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.left_s)
 
     @property
     def _is_over(self) -> bool:
@@ -191,10 +189,10 @@ class _PlannedOrders:
         return solve(
             problem,
             time_limit_s=limit_s,
-            deterministic=self.left.control.counts_work,
+            deterministic=self.left.counts_work,
             start=start,
             is_quick=start is None,
-            control=Control(cancelled=self.left.control.cancelled) if self.planned else Control(),
+            control=Control(cancelled=self.left.cancelled) if self.planned else Control(),
         )
 
     def _by_chance(self, goal: Goal) -> Iterator[tuple[int, ...]]:

@@ -10,8 +10,7 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
 from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
 from memplan.capabilities.order.recompute.stays import Stays
-from memplan.capabilities.order.search.allowance import allowance
-from memplan.capabilities.order.search.solve import order_unplanned
+from memplan.capabilities.order.search.solve import WORK_PER_S, order_unplanned
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.costs import costs_of
@@ -46,8 +45,8 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     if control.note is not None:
         control.note(unplanned(base, options))
     ordered = base.ordered or graph
-    with allowance(control.within(_SEARCH_SHARE * limit_s)) as left:
-        search = DropSearch(Stays(ordered, base.order, costs, left.flag), left)
+    with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as left:
+        search = DropSearch(Stays(ordered, base.order, costs, left.raised), left)
         programs = _programs(search, options, most)
     rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
     points = _undominated(_points(ordered, base, costs, programs, rest), options, most)

@@ -13,8 +13,8 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from memplan.capabilities.order.recompute.stays import Stays
-from memplan.capabilities.order.search.allowance import Allowance
 from memplan.solvers.core.tables import Flags
+from memplan.solvers.search.control import Control
 
 _BATCH = 24
 """So many changes are tried at once."""
@@ -36,8 +36,8 @@ class Drops:
 class DropSearch:
     """Looks for drops that bring a program within budgets."""
 
-    def __init__(self, stays: Stays, allowance: Allowance) -> None:
-        self.stays, self._allowance = stays, allowance
+    def __init__(self, stays: Stays, control: Control) -> None:
+        self.stays, self._control = stays, control
         self._spent = 0
         usable = stays.can_drop & (stays.end > stays.begin)
         self._real = np.flatnonzero(usable & ~stays.is_last & (stays.end - stays.begin > 1)).tolist()
@@ -53,9 +53,9 @@ class DropSearch:
         return self._pruned(self._lowered(start, budget), budget)
 
     def _is_over(self) -> bool:
-        self._allowance.spend(self.stays.work - self._spent)
+        self._control.spend(self.stays.work - self._spent)
         self._spent = self.stays.work
-        return self._allowance.is_over
+        return self._control.is_over
 
     def _drops(self, is_dropped: Flags, budget: int) -> Drops:
         tries = self.stays.try_changes(is_dropped, [()], budget)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memplan.capabilities.order.core.search import BY_HILL, BY_VALLEY
-from memplan.capabilities.order.search.allowance import Allowance
 from memplan.capabilities.order.search.cuts import Cut, Cuts
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart
 from memplan.capabilities.order.search.runs import OrderOutcome, Way, descend
 from memplan.capabilities.order.search.twins import with_twins
 from memplan.capabilities.order.search.windows import narrowed
+from memplan.solvers.search.control import Control
 
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _GREEDY = Way(True, BY_VALLEY, 0)
@@ -25,7 +25,7 @@ _TREE_NODES = 64
 _MOST_MISSES = 30
 """So many cuts of the first round, one after the other, may leave the bound where it is."""
 _WORK_PER_CUT = 20
-"""Work units for each macro of a part, see `Allowance`."""
+"""Work units for each macro of a part, see `WORK_PER_S`."""
 _WINDOWED = 120
 """From so many macros on, windows of an order are searched by themselves."""
 
@@ -41,10 +41,10 @@ class RefusedBudget:
 class PartSearch:
     """The best order of a part and its lower bound so far, and what to try next."""
 
-    def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], allowance: Allowance) -> None:
+    def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], control: Control) -> None:
         self.part = part
         self._given = starts[0]
-        self._graph, self._allowance = graph, allowance
+        self._graph, self._control = graph, control
         self.order: list[int] = []
         self.peak = 2**63 - 1
         for order in starts:
@@ -70,17 +70,17 @@ class PartSearch:
         order = self._given if self.part.peak(self._given) <= peak else self.order
         return [self.part.members[k] for k in order]
 
-    def use(self, allowance: Allowance) -> None:
-        """Go on with another allowance."""
-        self._allowance = allowance
+    def use(self, control: Control) -> None:
+        """Go on under another control."""
+        self._control = control
 
     def another(self, budget: int, seed: int) -> list[int] | None:
         """Return the members in an order within a budget that depends on the seed, None where none is found quickly."""
         # Another seed begins with another way, so that orders by chance differ in more than ties.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
         for way in ways if seed else ():
-            outcome = descend(self.part, way, budget, 2 * len(self.part.members) + 100, self._allowance.flag, seed)
-            self._allowance.spend(outcome.work)
+            outcome = descend(self.part, way, budget, 2 * len(self.part.members) + 100, self._control.raised, seed)
+            self._control.spend(outcome.work)
             if outcome.order is not None:
                 return [self.part.members[k] for k in outcome.order]
         return self.members_within(budget) if self.peak <= budget else None
@@ -96,7 +96,7 @@ class PartSearch:
             self._raise_by_cuts(floor)
             if n < _WINDOWED and self._goes_on(floor):
                 # What can end lowest runs first each time; in wide parts windows do better from other orders.
-                outcome = descend(self.part, _GREEDY, self.peak - 1, n + 100, self._allowance.flag)
+                outcome = descend(self.part, _GREEDY, self.peak - 1, n + 100, self._control.raised)
                 self._take(outcome, _GREEDY)
             if n <= _SLOW:
                 self._bisect(floor, n + 100)
@@ -114,7 +114,7 @@ class PartSearch:
         self._round += 1
 
     def _goes_on(self, floor: int) -> bool:
-        return self.is_open(floor) and not self._allowance.is_over
+        return self.is_open(floor) and not self._control.is_over
 
     def _offer(self, order: list[int] | None) -> None:
         if order is not None and (peak := self.part.peak(order)) < self.peak:
@@ -122,7 +122,7 @@ class PartSearch:
 
     def _take(self, outcome: OrderOutcome, way: Way) -> bool:
         """Take what a search found; return True if it was something."""
-        self._allowance.spend(outcome.work)
+        self._control.spend(outcome.work)
         if outcome.order is not None:
             self._offer(outcome.order)
         elif outcome.above is not None and outcome.above > self.bound:
@@ -133,7 +133,7 @@ class PartSearch:
     def _raise_by_cuts(self, floor: int) -> None:
         """Raise the bound by cuts at the steps where most is alive in the best order."""
         if self._cuts is None:
-            self._cuts = Cuts(self._graph, self.part, self._allowance.flag)
+            self._cuts = Cuts(self._graph, self.part, self._control.raised)
         misses = 0
         for macro, step, bytes_ in sorted(self.part.peaks(self.order), key=lambda found: -found[2]):
             if bytes_ <= max(self.bound, floor) or misses == self._most_misses or not self._goes_on(floor):
@@ -142,7 +142,7 @@ class PartSearch:
                 continue
             self._was_cut.add((macro, step))
             cut = self._cuts.cut(macro, step)
-            self._allowance.spend(_WORK_PER_CUT * len(self.order))
+            self._control.spend(_WORK_PER_CUT * len(self.order))
             misses += 1
             if cut is not None and cut.bound > self.bound:
                 self.bound, self.proof = cut.bound, cut
@@ -153,7 +153,7 @@ class PartSearch:
             self._alike = with_twins(self.part)
         if way == self._tree_way:
             node_limit = min(_TREE_NODES * node_limit, _MOST_NODES)
-        outcome = descend(self._alike, way, budget, node_limit, self._allowance.flag, seed)
+        outcome = descend(self._alike, way, budget, node_limit, self._control.raised, seed)
         if not self._take(outcome, way):
             return False
         # What worked last is tried first next time.
@@ -188,7 +188,7 @@ class PartSearch:
     def _narrow(self, floor: int) -> None:
         """Search windows of the best order where most is alive."""
         if self._goes_on(floor):
-            for order in narrowed(self._graph, self.part, self.order, max(self.bound, floor), self._allowance):
+            for order in narrowed(self._graph, self.part, self.order, max(self.bound, floor), self._control):
                 self._offer(order)
 
 

@@ -11,7 +11,6 @@ from operator import itemgetter
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import CutWitness, ExhaustionWitness, OrderAnswer, StateWitness, Witness
 from memplan.capabilities.order.options import TIME_LIMIT_S
-from memplan.capabilities.order.search.allowance import WORK_PER_S, Allowance, allowance
 from memplan.capabilities.order.search.cuts import Cut
 from memplan.capabilities.order.search.macros import macro_graph
 from memplan.capabilities.order.search.part_search import PartSearch, RefusedBudget
@@ -22,6 +21,9 @@ from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
 from memplan.solvers.search.control import Control
+
+WORK_PER_S = 20_000_000
+"""Work units that count as a second where work is counted: about one macro that is run."""
 
 
 def given_order(graph: OperationGraph) -> OrderAnswer:
@@ -55,7 +57,7 @@ def order_operations(
 def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
     """Order operations as `order_operations` does, until the control says that it is over."""
     inside = order_regions(graph, control)
-    with allowance(control) as left:
+    with control.watched(WORK_PER_S) as left:
         search = OrderSearch(inside.ordered.graph, left)
         search.run()
     return inside.answer(search, search.best())
@@ -93,11 +95,12 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedInside:
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
         nonlocal rest_s
         since = time.monotonic()
-        with allowance(control.within(max(0.0, rest_s / 2))) as left:
+        with control.within(max(0.0, rest_s / 2)).watched(WORK_PER_S) as left:
             search = OrderSearch(region.graph, left)
-            given_work = left.work_left
+            given_work = int(left.work_left[0])
             search.run()
-            spent_s = (given_work - left.work_left) / WORK_PER_S if control.counts_work else time.monotonic() - since
+            spent = (given_work - int(left.work_left[0])) / WORK_PER_S
+            spent_s = spent if control.counts_work else time.monotonic() - since
             rest_s -= spent_s
         return search.best(), max(0, search.bound - region.slack)
 
@@ -107,7 +110,7 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedInside:
 class OrderSearch:
     """The search of one graph, part by part; it can give other orders when it has ended."""
 
-    def __init__(self, graph: OperationGraph, left: Allowance) -> None:
+    def __init__(self, graph: OperationGraph, left: Control) -> None:
         self._graph, self._left = graph, left
         self._starts = [list(range(len(graph.ops))), breadth_first(graph), depth_first(graph)]
         self._start_peaks = [peak_of(graph, start) for start in self._starts]
@@ -120,7 +123,7 @@ class OrderSearch:
             self._searches.append(PartSearch(self._reduced, part, orders, left))
 
     def run(self) -> None:
-        """Work on the part with the largest peak, until that is proved to be the least or the allowance is used up."""
+        """Work on the part with the largest peak, until that is proved to be the least or the time is over."""
         while self._searches and not self._left.is_over:
             floor = self.bound
             highest = max(self._searches, key=lambda search: search.peak)
@@ -164,8 +167,8 @@ class OrderSearch:
             done += reduced.operations_of(members)
         return StateWitness(tuple(done))
 
-    def use(self, left: Allowance) -> None:
-        """Go on with another allowance."""
+    def use(self, left: Control) -> None:
+        """Go on under another control."""
         self._left = left
         for search in self._searches:
             search.use(left)

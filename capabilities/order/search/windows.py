@@ -8,28 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memplan.capabilities.order.core.search import BY_HILL, BY_VALLEY
-from memplan.capabilities.order.search.allowance import Allowance
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart, part_of
 from memplan.capabilities.order.search.runs import Way, descend
+from memplan.solvers.search.control import Control
 
 _LENGTHS = (16, 32, 64, 128, 256)
 _WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _NODES = 1200
 """The states that a search of a window may enter."""
 _WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
-"""Work units for making a window, see `Allowance`; also for looking at an order of so many macros."""
+"""Work units for making a window, see `WORK_PER_S`; also for looking at an order of so many macros."""
 
 
-def narrowed(
-    graph: MacroGraph, part: OrderPart, order: list[int], low: int, allowance: Allowance
-) -> Iterator[list[int]]:
+def narrowed(graph: MacroGraph, part: OrderPart, order: list[int], low: int, control: Control) -> Iterator[list[int]]:
     """Yield better and better orders of a part's numbers, down to a peak of `low`, as long as windows are found."""
     peak = part.peak(order)
     step = max(1, (peak - low) // 8)
-    while peak > low and not allowance.is_over:
-        profile = _WindowedOrder(graph, part, order, allowance)
-        allowance.spend(_WORK_PER_MACRO * len(order))
+    while peak > low and not control.is_over:
+        profile = _WindowedOrder(graph, part, order, control)
+        control.spend(_WORK_PER_MACRO * len(order))
         if profile.lower(max(low, peak - step)):
             order, peak = profile.order, max(low, peak - step)
             yield order
@@ -43,9 +41,9 @@ def narrowed(
 class _WindowedOrder:
     """An order whose windows are exchanged; `_live` and `_peak` are the bytes before and during each of its macros."""
 
-    def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], allowance: Allowance) -> None:
+    def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control) -> None:
         self.order = list(order)
-        self._graph, self._part, self._allowance = graph, part, allowance
+        self._graph, self._part, self._control = graph, part, control
         self._number = {v: k for k, v in enumerate(part.members)}
         self._rank = [0] * len(order)
         for k, v in enumerate(order):
@@ -64,7 +62,7 @@ class _WindowedOrder:
             low = max(0, min(at - length // 2, len(self.order) - length))
             high = min(len(self.order), low + length)
             window = self._window(low, high)
-            self._allowance.spend(_WORK_PER_WINDOW + _WORK_PER_MACRO * length)
+            self._control.spend(_WORK_PER_WINDOW + _WORK_PER_MACRO * length)
             found = self._search(window, budget)
             if found is not None:
                 for k, (v, (live, peak)) in enumerate(zip(found, window.profile(found), strict=True)):
@@ -72,7 +70,7 @@ class _WindowedOrder:
                     self.order[low + k], self._rank[member] = member, low + k
                     self._live[low + k], self._peak[low + k] = live, peak
                 return True
-            if self._allowance.is_over or high - low == len(self.order):
+            if self._control.is_over or high - low == len(self.order):
                 return False
         return False
 
@@ -89,8 +87,8 @@ class _WindowedOrder:
     def _search(self, window: OrderPart, budget: int) -> list[int] | None:
         """Search a window for an order within a budget."""
         for way in _WAYS:
-            outcome = descend(window, way, budget, _NODES, self._allowance.flag)
-            self._allowance.spend(outcome.work)
+            outcome = descend(window, way, budget, _NODES, self._control.raised)
+            self._control.spend(outcome.work)
             # A proof that nothing is within the budget ends the window as well.
             if outcome.order is not None or outcome.above is not None:
                 return outcome.order

@@ -32,12 +32,6 @@ def test_every_way_to_read_and_plan_has_its_peak() -> None:
     ]
 
 
-def test_a_function_planned_by_itself_cannot_leave_its_result_the_room_of_what_died_before() -> None:
-    g = function(op("-> t"), op("t ->"), op("-> q"), gives="q", q=99, t=100)
-    found = compared(program(function(call("g", "-> a"), op("a ->"), a=99), g=g))
-    assert (found[0].peak, found[-1].peak, found[-1].lost_bytes) == (100, 199, 99)
-
-
 def test_calls_of_calls_are_planned_from_the_inside_out_and_keep_alignments() -> None:
     main = function(op("-> b"), call("g"), op("b ->"), b=1)
     g = function(op("-> a"), call("h"), op("a ->"), a=3)
@@ -60,21 +54,9 @@ def test_pools_keep_their_sizes() -> None:
     ]
 
 
-def test_where_a_function_does_not_fit_there_is_no_local_plan() -> None:
-    raw = {"pools": [{"name": "sram", "size": 99}], "functions": {"main": MAIN, "f": F}}
-    assert {row.status for row in compared(operations_from(raw))} == {"infeasible"}
-
-
 def test_calls_that_keep_something_are_not_planned_locally() -> None:
     f = function(op("s ->"), s={"size": 4, "persistent": True})
     assert [row.planning for row in compared(program(function(call("f")), f=f))] == ["global"] * 4
-
-
-def test_what_is_planned_is_as_the_reading_says() -> None:
-    assert compared(program(MAIN, f=F), Reading(plan_inputs=False, plan_outputs=False))[0].peak == 110
-    larger = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=1000, a=10, y=10)
-    assert compared(program(larger, f=F))[0].peak == 1100
-    assert compared(program(larger, f=F), Reading(plan_inputs=False))[0].peak == 110
 
 
 def test_what_is_cancelled_is_unknown_or_quick() -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable
-from operator import add, floordiv, mul
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -17,15 +14,13 @@ import pytest
 from lab.shapes import faults_of_limits
 from memplan.api.cli.main import main
 from memplan.capabilities.shapes.limits import ShapesLimits
-from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetProgram, OffsetPrograms
-from memplan.capabilities.shapes.program_source import mlir_source
-from memplan.capabilities.shapes.search.programs import program_of
+from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, lines, shapes
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.planner.errors import OptionError, ProblemError
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled
-from memplan.planner.symbols.space import SymbolRange, Values
+from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.space import SymbolRange
 from tests.support.symbolic import drawn_problem, every_value
 
 GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
@@ -60,101 +55,28 @@ def test_the_curves_are_the_expressions_of_peak_and_bound_with_the_other_symbols
             )
 
 
-def test_source_of_python_is_the_evaluator() -> None:
-    for seed in range(6):
-        problem = drawn_problem(seed)
-        found = shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="python"))
-        names: dict[str, Any] = {}
-        exec(found.source or "", names)
-        evaluator = evaluator_of(problem, found)
-        for values in samples(compiled(problem).space, 10):
-            assert names["plan"](**values) == evaluator.offsets(values)
-
-
-def run_of_mlir(source: str, values: Values) -> list[int]:
-    """Return the results of a function whose operations are a few of arith's, line by line."""
-    known = {f"%{name}": value for name, value in values.items()}
-    operations: dict[str, Callable[..., int]] = {
-        "addi": add, "muli": mul, "floordivsi": floordiv, "divui": floordiv, "maxsi": max,
-        "cmpi": lambda _slt, a, b: int(a < b), "select": lambda chosen, a, b: a if chosen else b,
-        "constant": lambda a: a,
-    }  # fmt: skip
-    head, *lines, last, end = source.strip().splitlines()
-    assert re.fullmatch(r"func\.func @plan\((%\w+: index(, )?)*\) -> \((index(, )?)+\) {", head)
-    assert end == "}"
-    for line in lines:
-        made, operation, given = re.fullmatch(r" +(%\w+) = arith\.(\w+) (.*) : index", line).groups()  # type: ignore[union-attr]
-        assert made not in known
-        known[made] = operations[operation](
-            *(known[each] if each[0] == "%" else each if each == "slt" else int(each) for each in given.split(", "))
-        )
-    results, kinds = last.split("return ")[1].split(" : ")
-    assert kinds.count("index") == len(results.split(", "))
-    return [known[each] for each in results.split(", ")]
-
-
-def test_source_of_mlir_is_the_evaluator() -> None:
-    for seed in (1, 4):
-        problem = drawn_problem(seed)
-        found = shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="mlir"))
-        evaluator, sized = evaluator_of(problem, found), compiled(problem)
-        worse = first_fit_program(sized)
-        several = mlir_source(sized, evaluator.found.model_copy(update={"programs": (worse, *found.programs)}))
-        for values in samples(sized.space, 3):
-            peak, offsets = evaluator.offsets(values)
-            assert run_of_mlir(found.source or "", values) == [peak, *offsets]
-            assert run_of_mlir(several, values)[0] == peak
-
-
-def first_fit_program(sized: Sized) -> OffsetProgram:
-    """Return the program of an order that nobody chose."""
-    return program_of(sized, tuple(range(sized.count)))
-
-
-def test_source_of_sympy_is_the_evaluator() -> None:
-    sympy = pytest.importorskip("sympy")
-    problem = problem_of(alignment=48)
-    found, names = shapes(problem, options=ShapesOptions(to="sympy")), dict[str, Any]()
-    exec(found.source or "", names)
-    peak, offsets = names["plan"]()
-    for values in samples(compiled(problem).space, 10):
-        point = {sympy.Symbol(name, integer=True): value for name, value in values.items()}
-        numbers = [each.subs(point) if hasattr(each, "subs") else each for each in (peak, *offsets)]
-        expected = evaluator_of(problem, found).offsets(values)
-        assert list(map(int, numbers)) == [expected[0], *expected[1]]
-
-
 @pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
-def test_source_of_c_is_the_evaluator_and_refuses_what_is_out_of_range(tmp_path: Path) -> None:
-    for seed in range(3):
-        problem = drawn_problem(seed + 20)
+def test_sources_are_the_evaluator_and_refuse_what_is_out_of_range_or_does_not_fit(tmp_path: Path) -> None:
+    unbounded = problem_of(symbols={"b": {}, "n": {}})
+    for k, problem in enumerate([*map(drawn_problem, (20, 21, 22)), unbounded]):
+        source, library = tmp_path / f"{k}.c", tmp_path / f"{k}.so"
         found = shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="c"))
-        source, library = tmp_path / f"plan{seed}.c", tmp_path / f"plan{seed}.so"
         source.write_text(found.source or "")
         subprocess.run([*GCC, "-Wall", "-Wextra", "-Werror", "-o", library, source], check=True)
         plan = ctypes.CDLL(str(library)).plan
         plan.restype = ctypes.c_int64
         offsets = (ctypes.c_int64 * len(problem.buffers))()
+        names: dict[str, Any] = {}
+        exec(shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="python")).source or "", names)
         evaluator = evaluator_of(problem, found)
         for values in samples(compiled(problem).space, 10):
-            given = [ctypes.c_int64(value) for value in values.values()]
             peak, places = evaluator.offsets(values)
-            assert (plan(*given, offsets), list(offsets)) == (peak, places)
-        low = [ctypes.c_int64(each.min - 1) for each in problem.symbols.values()]
-        assert plan(*low, offsets) == -1
-
-
-@pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
-def test_source_of_c_says_that_a_sum_does_not_fit(tmp_path: Path) -> None:
-    problem = problem_of(symbols={"b": {}, "n": {}})
-    found = shapes(problem, options=ShapesOptions(time_limit_s=2, to="c"))
-    source, library = tmp_path / "plan.c", tmp_path / "plan.so"
-    source.write_text(found.source or "")
-    subprocess.run([*GCC, "-o", library, source], check=True)
-    plan = ctypes.CDLL(str(library)).plan
-    plan.restype = ctypes.c_int64
-    offsets = (ctypes.c_int64 * 3)()
-    assert plan(ctypes.c_int64(8), ctypes.c_int64(16), offsets) > 0
+            assert (plan(*map(ctypes.c_int64, values.values()), offsets), list(offsets)) == (peak, places)
+            assert names["plan"](**values)[0] == peak
+        low = {name: each.min - 1 for name, each in problem.symbols.items()}
+        assert plan(*map(ctypes.c_int64, low.values()), offsets) == -1
+        with pytest.raises(ValueError, match=str(next(iter(low)))):
+            names["plan"](**low)
     assert plan(ctypes.c_int64(2**40), ctypes.c_int64(2**20), offsets) == -1
 
 

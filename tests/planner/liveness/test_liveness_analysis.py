@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import OperationsError
-from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness import Reading, analyse, problem_of
 from memplan.planner.liveness.expansion import expand
 from memplan.planner.operations.operations import Operations, operations_from
@@ -96,16 +95,6 @@ def test_an_orphan_is_freed_at_once() -> None:
     ]
 
 
-def test_unused_buffers_are_not_planned() -> None:
-    found = analyse(program(function(op("-> a"), {"alloc": ["idle"]}, a=1, idle=5)))
-    assert (set(found.problem.index), found.unused) == ({"main/a"}, ("main/idle",))
-
-
-def test_a_branch_frees_at_its_start_what_only_the_other_one_needs() -> None:
-    found = analyse(program(function(op("-> a"), choice([op("a ->")], []), op(), a=1)))
-    assert [(row.where, row.path) for row in found.insert_free] == [("after", "main/1.0.0"), ("start-of", "main/1.1")]
-
-
 def test_the_temporaries_of_a_call_are_alive_for_their_own_part_or_for_all_of_it() -> None:
     f = function(op("p -> t"), op("t -> q"), op("-> u"), op("u q -> q"), takes="p", gives="q", p=4, q=4, t=100, u=80)
     operations = program(function(call("f", "x -> y"), takes="x", gives="y", x=4, y=4), f=f)
@@ -130,13 +119,6 @@ def test_the_temporaries_of_a_call_are_alive_for_their_own_part_or_for_all_of_it
         ("usage", "lifted", 188, 84),
         ("scope", "lifted", 188, 84),
     ]
-
-
-def test_what_only_one_operation_uses_inside_is_lifted_to_it() -> None:
-    inner = op("->", op("-> t"), op("t ->"), op())
-    operations = program(function(op(), op("a -> b", inner), a=1, b=2, t=3))
-    assert lifetimes(operations) == {"main/a": ((1, 4),), "main/b": ((1, 4),), "main/t": ((1, 3),)}
-    assert lifetimes(operations, Reading(temporaries="lifted"))["main/t"] == ((1, 4),)
 
 
 def test_a_view_keeps_what_it_looks_at_alive() -> None:
@@ -180,30 +162,6 @@ def test_two_buffers_that_would_have_one_name_are_an_error() -> None:
     main["buffers"] = [{"id": "0:f/t", "size": 1}]
     with pytest.raises(OperationsError, match=r"main/0:f/t: must be the name of one buffer only"):
         analyse(program(main, f=function(op("-> t"), t=1)))
-
-
-def test_ways_to_write_one_program_pose_one_problem() -> None:
-    flat = function(op("x -> t"), op("t -> a"), op("a -> y"), takes="x", gives="y", x=3, t=5, a=7, y=1)
-    scoped = function(
-        {"alloc": ["tmp"]},
-        op("image -> tmp"),
-        {"alloc": ["mid"]},
-        op("tmp -> mid"),
-        {"free": ["tmp"]},
-        op("mid -> out"),
-        takes="image",
-        gives="out",
-        mid=7,
-        out=1,
-        tmp=5,
-        image=3,
-    )
-    f = function(op("p -> t"), op("t -> q"), takes="p", gives="q", p=3, t=5, q=7)
-    calling = function(call("f", "x -> a"), op("a -> y"), takes="x", gives="y", x=3, a=7, y=1)
-    hashes = {
-        problem_hash(problem_of(operations)) for operations in (program(flat), program(scoped), program(calling, f=f))
-    }
-    assert len(hashes) == 1
 
 
 def test_no_program_expands_without_end() -> None:

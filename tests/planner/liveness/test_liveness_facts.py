@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.planner.liveness import Analysis, Reading, analyse
+from memplan.planner.liveness import Analysis, analyse
 from memplan.planner.operations.operations import operations_from
 from tests.support.programs import call, choice, function, loop, op, program
 
@@ -16,11 +16,6 @@ MAIN = function(call("f", "x -> a"), op("a -> y", name="relu"), takes="x", gives
 
 def facts() -> Analysis:
     return analyse(program(MAIN, f=F, g=G, idle=IDLE))
-
-
-def test_the_workspace_is_the_most_alive_at_a_time() -> None:
-    space = facts().workspace
-    assert (space.live_bytes, space.time, space.path, space.any_order_live_bytes) == (64, 0, "main/0:f/0", 64)
 
 
 def test_a_program_without_steps_needs_nothing() -> None:
@@ -56,16 +51,6 @@ def test_functions_with_no_one_and_several_temporaries_are_counted() -> None:
     assert (counts.none, counts.one, counts.many) == (1, 1, 1)
 
 
-def test_events_give_room_back_before_they_take_it() -> None:
-    found = analyse(program(function(op("-> a"), op("a -> b"), op("b ->"), a=1, b=1)))
-    assert [(event.time, event.kind, event.buffer) for event in found.events] == [
-        (0, "alloc", "main/a"),
-        (1, "alloc", "main/b"),
-        (2, "kill", "main/a"),
-        (3, "kill", "main/b"),
-    ]
-
-
 def test_frees_follow_the_last_use_on_every_way() -> None:
     main = function(
         op("-> a b c"), choice([op("a ->"), call("f", "b ->")], []), loop(op("-> d"), op("d c ->")), a=1, b=1, c=1, d=1
@@ -79,11 +64,6 @@ def test_frees_follow_the_last_use_on_every_way() -> None:
         ("main/c", "after", "main/2"),
         ("main/d", "after", "main/2.1"),
     ]
-
-
-def test_inputs_outputs_and_persistent_buffers_are_not_to_be_freed() -> None:
-    main = function(op("x s -> y"), takes="x", gives="y", x=1, y=1, s={"size": 1, "persistent": True})
-    assert analyse(program(main)).insert_free == ()
 
 
 def test_what_may_be_read_before_it_is_written_is_a_warning() -> None:
@@ -108,13 +88,6 @@ def test_what_is_written_in_parts_by_a_nest_of_loops_is_no_warning() -> None:
     )
     never = function({"loop": [op("x y -> y")]}, op("y -> z"), takes="x", gives="z", x=1, y=1, z=1)
     assert [row.buffers for row in analyse(program(never)).warnings] == [("main/y",)]
-
-
-def test_what_loses_bytes_is_told_beside_any_reading() -> None:
-    f = function(op("-> t"), op("t ->"), op("-> u"), op("u ->"), t=8, u=8)
-    by_scope = analyse(program(function(call("f")), f=f), Reading(liveness="scope"))
-    assert by_scope.workspace.live_bytes == 16
-    assert [row.lost_bytes for row in by_scope.readings] == [0, 8, 8, 8]
 
 
 def test_an_order_may_be_tentative_and_some_bytes_are_alive_in_any() -> None:

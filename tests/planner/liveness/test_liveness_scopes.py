@@ -6,7 +6,7 @@ import pytest
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.liveness import Reading, problem_of
-from tests.support.programs import Statement, call, choice, function, loop, op, program
+from tests.support.programs import Statement, choice, function, loop, op, program
 
 ALLOC, FREE = {"alloc": ["a"]}, {"free": ["a"]}
 BY_SCOPE = Reading(liveness="scope")
@@ -34,16 +34,6 @@ def scope(*body: Statement, **others: Statement) -> tuple[tuple[int, int], ...]:
 )
 def test_a_scope_goes_from_alloc_to_free(body: list[Statement], intervals: tuple[tuple[int, int], ...]) -> None:
     assert scope(*body) == intervals
-
-
-def test_the_scope_of_a_buffer_that_a_call_never_allocates_is_the_call() -> None:
-    f = function(op(), op("-> t"), op(), t=1)
-    assert problem_of(program(function(op(), call("f"), op()), f=f), BY_SCOPE).buffers[0].intervals == ((1, 4),)
-
-
-def test_scopes_do_not_matter_by_usage() -> None:
-    main = function(op(), ALLOC, op(), op("-> a"), op(), FREE, a=1)
-    assert problem_of(program(main)).buffers[0].intervals == ((3, 4),)
 
 
 WRONG = [
