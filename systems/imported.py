@@ -117,6 +117,7 @@ def _where(error: Exception) -> str:
 
 
 _ENDLESS = 2**128
+_MUCH = 1024
 Views = Literal["alias", "separate"]
 
 
@@ -276,6 +277,18 @@ def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
     names = tuple(pool.name for pool in problem.pools)
     pool, at = column([q for q, _ in rows]), column([offset for _, offset in rows])
     return Plan(placements=PlacementTable(table.ids, names, pool, at))
+
+
+def once_computed(sizes: Iterable[int], computing: str, others: str) -> list[Finding]:
+    """Return a finding about values that follow from constants alone, and are in no plan, where they take much.
+
+    `computing` are runtimes that compute them once, before the first run, and `others` such that do it in every run.
+    """
+    found = list(sizes)
+    if sum(found) < _MUCH:
+        return []
+    said = f"{len(found)} values that follow from constants ({sum(found)} bytes) are not in the plan: {computing}"
+    return [Finding("once-computed", f"{said}; {others} and needs up to so many bytes more")]
 
 
 def element_count(dims: Iterable[int]) -> int:

@@ -46,6 +46,12 @@ class PlacedPool:
         return "base_address" in self.pool.model_fields_set
 
     @property
+    def is_of_cpu(self) -> bool:
+        """True if the pool lies where C can allocate it: of no device, or the CPU, by name or as DLPack has it."""
+        device = self.pool.device
+        return device in (None, 1) or str(device).lower().partition(":")[0] == "cpu"
+
+    @property
     def may_lie_anywhere(self) -> bool:
         """True if every address that `alignment` divides is as good as the pool's base address."""
         return self.pool.base_address % self.alignment == 0
@@ -103,6 +109,14 @@ class VerifiedLayout:
 
     def _end(self, i: int) -> int:
         return self.buffers[i].offset + self.buffers[i].size
+
+    def refuse_other_devices(self, target: str) -> None:
+        """Raise FormatError for a pool of another device than the CPU, on which C would not allocate it."""
+        for pool in self.used_pools:
+            if not (pool.is_of_cpu or (target == "c" and pool.has_address)):
+                rule = f"must be the CPU for --to {target}, which allocates its memory there"
+                way = "--to triples and --to mlf leave that to you"
+                raise FormatError(f"pool {shown(pool.pool.name)}: device {rule}, got {shown(pool.pool.device)}; {way}")
 
     def only_pool(self, target: str) -> PlacedPool:
         """Return the pool in which all buffers lie; raises FormatError where there are several."""

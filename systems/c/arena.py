@@ -19,6 +19,7 @@ def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
     A pool that has an address is an array for each stretch between its reserved ranges.
     """
+    layout.refuse_other_devices("c")
     layout = layout.in_regions()
     prefix = prefix_of(stem)
     arrays = [_array(pool, prefix, layout.section) for pool in layout.used_pools]

@@ -10,7 +10,8 @@ from memplan.systems.layout import PlacedPool, VerifiedLayout
 
 
 def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a header and a source; raises FormatError where a block cannot be aligned as its buffers need it."""
+    """Return a header and a source; raises FormatError where a block lies elsewhere, or cannot be aligned enough."""
+    layout.refuse_other_devices("malloc-c")
     prefix = prefix_of(stem)
     for pool in layout.used_pools:
         if pool.needs_what_c_cannot_say:

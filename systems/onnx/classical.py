@@ -1,6 +1,7 @@
-"""Shapes of the operators of classical models (domain ai.onnx.ml) whose shapes ONNX itself does not infer.
+"""Shapes of operators whose shapes ONNX itself does not infer: of classical models (ai.onnx.ml), and of qonnx.
 
-They are those that onnxruntime gives: a row without a batch is one of a batch of one. Labels are strings where any are.
+The former are those that onnxruntime gives: a row without a batch is one of a batch of one, and labels are strings
+where any are. What qonnx, Brevitas and FINN quantise has the shape that it had.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 Said = Mapping[str, Any]
 Shape = list[int | str | None]
-DOMAIN = "ai.onnx.ml"
+_QUANTISING = ("onnx.brevitas", "qonnx.custom_op.general", "finn.custom_op.general")
+_LIKE_INPUTS = ("Imputer", "Quant", "IntQuant", "FloatQuant", "BipolarQuant", "Trunc")
+DOMAINS = ("ai.onnx.ml", *_QUANTISING)
 _FLOAT, _INT64, _STRING = 1, 7, 8
 
 
@@ -38,7 +41,7 @@ def _scores(said: Said) -> int:
 
 
 _SHAPES: Mapping[str, Callable[[Sequence[Shape], Said], list[Shape]]] = {
-    **dict.fromkeys(("Scaler", "Normalizer", "Imputer"), lambda given, _: [given[0]]),
+    **dict.fromkeys(("Scaler", "Normalizer", *_LIKE_INPUTS), lambda given, _: [given[0]]),
     "FeatureVectorizer": _columns(lambda said: sum(said.get("inputdimensions", ()))),
     "LinearRegressor": _columns(lambda said: said.get("targets", 1)),
     "SVMRegressor": _columns(lambda _: 1),
@@ -53,11 +56,12 @@ def classical_types(node: NodeProto, types: Mapping[str, TypeProto]) -> dict[str
     """Return the types of a node's outputs, where its operator is one of these and its inputs have shapes."""
     from onnx import helper
 
-    given = [shape_of(types[name]) for name in node.input if name in types]
+    read = node.input[:1] if node.op_type in _LIKE_INPUTS else node.input
+    given = [shape_of(types[name]) for name in read if name in types]
     if node.op_type not in _SHAPES or not given or any(not shape for shape in given):
         return {}
     said = {row.name: helper.get_attribute_value(row) for row in node.attribute}
-    kind = types[node.input[0]].tensor_type.elem_type if node.op_type == "Imputer" else _FLOAT
+    kind = types[node.input[0]].tensor_type.elem_type if node.op_type in _LIKE_INPUTS else _FLOAT
     kinds = [kind]
     if node.op_type.endswith("Classifier"):
         kinds = [_STRING if said.get("classlabels_strings") else _INT64, _FLOAT]

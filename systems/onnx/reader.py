@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import OperationsDraft
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported, ModelOptions, once_computed
 from memplan.systems.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
 from memplan.systems.onnx.loading import load, open_names, parsed
 from memplan.systems.onnx.model import node_name, subgraphs, taken_branch
@@ -36,7 +36,11 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     program = _Program(model.graph, options, max(versions, default=1))
     program.values.causes, program.values.numbers = loaded.causes, loaded.numbers
     program.run()
-    return program.draft.imported(program.values.warnings)
+    sizes = [program.draft.size(name) for name in program.computed if program.draft.is_declared(name)]
+    warnings = once_computed(
+        sizes, "onnxruntime computes them when a session begins", "a runtime without folding does so in every run"
+    )
+    return program.draft.imported([*program.values.warnings, *warnings])
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
@@ -53,6 +57,7 @@ class _Program:
         self.draft = OperationsDraft(graph.name or None, results, options, options.alignment or ALIGNMENT)
         self.values = Values(graph, self.draft)
         self.source: tuple[int, ...] = ()
+        self.computed: set[str] = set()
 
     def run(self) -> None:
         """Draw the graph, with the program's inputs and outputs."""
@@ -84,6 +89,8 @@ class _Program:
         if self._is_constant(node, inputs, scope):
             for name in outputs:
                 self.values.add_constant(scope, name, self.values.size_if_known(scope, name))
+                if inputs:
+                    self.computed.add(scope.ids[name])
         elif node.op_type == "If" and node.domain in STANDARD:
             self._if(node, what, inputs, scope)
         elif node.op_type == "Loop" and node.domain in STANDARD:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import shown
 from memplan.systems.imported import element_count
-from memplan.systems.onnx.classical import DOMAIN, classical_types
+from memplan.systems.onnx.classical import DOMAINS, classical_types
 from memplan.systems.onnx.facts import FOLDED, fold
 from memplan.systems.onnx.model import (
     BITS,
@@ -97,6 +97,8 @@ class NodeShapes:
         from onnx import checker, defs, numpy_helper, shape_inference
 
         domain = _own(node.domain)
+        if domain in DOMAINS and (found := classical_types(node, types)):
+            return found
         version = self.versions.get(domain, 1)
         if not defs.has(node.op_type, version, domain):
             what = f"{shown(domain)}, whose shapes" if domain else f"no version that ONNX has in opset {version}; they"
@@ -110,8 +112,6 @@ class NodeShapes:
             for name in node.input
             if name in known and known[name].dtype != object
         }
-        if domain == DOMAIN and (found := classical_types(node, types)):
-            return found
         schema = defs.get_schema(node.op_type, version, domain)
         try:
             return dict(

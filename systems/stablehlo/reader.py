@@ -20,7 +20,7 @@ from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
 from memplan.planner.model.finding import Finding
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ModelOptions, OpenSizesError, element_count, sized
+from memplan.systems.imported import Imported, ModelOptions, OpenSizesError, element_count, once_computed, sized
 from memplan.systems.stablehlo.arguments import OpenSizes
 from memplan.systems.stablehlo.shape_rules import KnownOperands, Sizes, UnknownNumber, by_jax, computed, rule_of
 from memplan.systems.stablehlo.text import Array, HloFunction, HloModule, HloOperation, HloType, constant, module_of
@@ -58,12 +58,17 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     sizes = opened.sizes(options.dims) | {name: options.dims[name] for name in values if name in options.dims}
     unknown_values = dict.fromkeys((name for name in values if name not in options.dims), 1)
 
-    def drawn(results: Iterable[str]) -> tuple[OperationsDraft, list[str]]:
+    def drawn(results: Iterable[str]) -> tuple[_Program, list[str]]:
         draft = OperationsDraft(module.name, results, options, options.alignment or ALIGNMENT)
-        return draft, _Program(module, draft, unknown_values).run(sizes)
+        program = _Program(module, draft, unknown_values)
+        return program, program.run(sizes)
 
     _, results = drawn(())  # which buffers are results is known at the end
-    return drawn(results)[0].imported(_other_functions(module))
+    program, _ = drawn(results)
+    once = once_computed(
+        program.computed, "XLA folds or fuses them", "a runtime that does neither computes them in every run"
+    )
+    return program.draft.imported([*_other_functions(module), *once])
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
@@ -146,6 +151,7 @@ class _Program:
         self.functions, self.draft, self.unknown = module.functions, draft, unknown
         self.main = module.functions[module.main]
         self.count, self.depth, self.serial = 0, 0, 0
+        self.computed: list[int] = []
 
     def run(self, sizes: dict[str, int]) -> list[str]:
         """Draw the program for sizes of its arguments; return the buffers that are its results."""
@@ -169,10 +175,10 @@ class _Program:
     def operation(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
         """Follow an operation, and return its results."""
         kind, types, given = operation.kind, operation.types, _operands(operation, scope)
-        counts = _COUNTS.get(kind, (None, None))
-        if any(count not in (None, len(rows)) for count, rows in zip(counts, (given, types), strict=True)):
-            rule = f"must have as many operands and results as {kind} has {counts}"
-            raise FormatError(f"{operation}: {rule}, got {len(given)} and {len(types)}")
+        counts, got = _COUNTS.get(kind, (None, None)), (len(given), len(types))
+        if any(count not in (None, has) for count, has in zip(counts, got, strict=True)):
+            wanted = " and ".join("any" if count is None else str(count) for count in counts)
+            raise FormatError(f"{operation}: must have {wanted} operands and results, got {got[0]} and {got[1]}")
         if kind == "while":
             return self._while(operation, given, scope)
         if kind in ("case", "if"):
@@ -195,6 +201,8 @@ class _Program:
                 f"{operation}: must have numbers, and operands that fit its type and each other"
             ) from None
         if kind == "constant" or self._is_constant(operation, given):
+            if kind != "constant":
+                self.computed += [element_count(each.sizes) * each.bits // 8 for each in types]
             return [_Value(each.sizes, each, numbers=numbers) for each in types]
         return self._drawn(operation, given, numbers)
 

@@ -63,7 +63,14 @@ OFFLINE_PLAN = "OfflineMemoryAllocation"
 _NAME_LENGTH = 200
 """Converters join names of operations that they fuse; longer names than this are cut."""
 _FLOAT16 = 1
-_SUBGRAPHS_OF = {"CALL": 1, "IF": 2, "WHILE": 2, "CALL_ONCE": 1}
+_OPTIONS = ("builtin_options", 4), ("builtin_options_2", 12)
+_SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
+    **dict.fromkeys(("CALL", "CALL_ONCE"), (_OPTIONS[0], (0,))),
+    **dict.fromkeys(("IF", "WHILE"), (_OPTIONS[0], (0, 1))),
+    "STABLEHLO_WHILE": (_OPTIONS[1], (0, 1)),
+    "STABLEHLO_COMPOSITE": (_OPTIONS[1], (1,)),
+}
+"""From an operator that runs subgraphs to its options, by name and number, and the fields that name the subgraphs."""
 
 
 @dataclass(frozen=True)
@@ -262,12 +269,13 @@ def _operator(row: Table, codes: list[tuple[str, bool]], n_tensors: int, n_subgr
 
 def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
     """Return the subgraphs that an operator runs, in the order of its options."""
-    options = row.table(4, "builtin_options") if name in _SUBGRAPHS_OF else None
     if name not in _SUBGRAPHS_OF:
         return ()
+    (place, number), fields = _SUBGRAPHS_OF[name]
+    options = row.table(number, place)
     if options is None:
-        raise FormatError(f"{row.path}.builtin_options: is required for {name}")
-    found = tuple(options.integer(field, f"subgraph_{field}", "i") for field in range(_SUBGRAPHS_OF[name]))
+        raise FormatError(f"{row.path}.{place}: is required for {name}")
+    found = tuple(options.integer(field, f"subgraph_{field}", "i") for field in fields)
     for index in found:
         if not 0 <= index < n_subgraphs:
             raise FormatError(f"{options.path}: must name a subgraph below {n_subgraphs}, got {index}")

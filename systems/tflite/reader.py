@@ -21,7 +21,7 @@ from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ModelOptions, element_count, plan_of, sized
+from memplan.systems.imported import Imported, ModelOptions, element_count, once_computed, plan_of, sized
 from memplan.systems.tflite import ethos_u
 from memplan.systems.tflite.facts import has_effects, operator_facts, tensor_facts
 from memplan.systems.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model
@@ -29,7 +29,8 @@ from memplan.systems.tflite.open_shapes import open_dimensions, with_sizes
 from memplan.systems.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, scratch_of_model
 
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
-_UNKNOWN = {"STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "DELEGATE"}
+_UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}
+_LOOPS = {"WHILE", "STABLEHLO_WHILE"}
 _MOST_DRAWN = 200_000
 """The largest number of operators that run, those of a subgraph each time that it is run."""
 _MOST_RUNNING = 64
@@ -49,7 +50,11 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     offline = program.offline_plan()
     own_peak = None if offline is None else max((offset + size for offset, size in offline.values()), default=0)
     own_offsets = None if offline is None else {name: offset for name, (offset, _) in offline.items()}
-    imported = program.draft.imported(_open_dimensions(model), own_peak, own_offsets)
+    computing = "LiteRT makes them float32 or dense before the first run"
+    warnings = once_computed(
+        program.widened.values(), computing, "a runtime that executes DEQUANTIZE or DENSIFY does so then"
+    )
+    imported = program.draft.imported([*_open_dimensions(model), *warnings], own_peak, own_offsets)
     # Other sizes than the file's are of runtimes with memory to allocate: their kernels' scratch is not TFLite Micro's.
     return ethos_u.with_regions(model, imported if options.dims else _with_scratch(model, imported, options))
 
@@ -121,6 +126,7 @@ class _Program:
         self.running: list[int] = []
         self.facts: dict[tuple[int, int], OperationFacts] = {}
         self.n_drawn = 0
+        self.widened: dict[str, int] = {}
 
     def run(self) -> None:
         """Draw the first subgraph, with the program's inputs and outputs."""
@@ -196,9 +202,9 @@ class _Program:
             self.draft.view(name, inputs[0], outputs[0])
         elif name == "IF":
             self._if(operator, inputs, outputs)
-        elif name == "WHILE":
+        elif name in _LOOPS:
             self._while(operator, inputs, outputs)
-        elif name == "CALL":
+        elif name in ("CALL", "STABLEHLO_COMPOSITE"):  # LiteRT runs what a composite is made of
             self._run_inside(operator, operator.subgraphs[0], inputs, outputs)
         elif name == "CALL_ONCE":
             self.draft.begin_block()
@@ -264,12 +270,14 @@ class _Program:
             if not (is_constant or tensor.is_variable or 0 in tensor.shape):
                 raise FormatError(f"{path}: must read what was written before, got {shown(tensor.id)}")
             self._declare(tensor, "constant" if is_constant else None)
+            if index in subgraph.widened:
+                self.widened[tensor.id] = self._size(tensor)
 
     def _write(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
             raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {shown(tensor.id)}")
-        self._declare(tensor, "carried" if operator.name == "WHILE" and not tensor.is_variable else None)
+        self._declare(tensor, "carried" if operator.name in _LOOPS and not tensor.is_variable else None)
         written.add(index)
 
     def _declare(self, tensor: TfliteTensor, kind: Kind | None = None) -> None:

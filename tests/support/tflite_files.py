@@ -33,6 +33,7 @@ CODES = {
     "STRIDED_SLICE": 45,
     "SHAPE": 77,
     "PACK": 83,
+    "STABLEHLO_COMPOSITE": 206,
 }
 """Operators by number; those of 32 but the first are custom ones of that name."""
 

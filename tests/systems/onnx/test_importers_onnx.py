@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("onnx", reason="needs the extra onnx")
 
 import onnx
-from onnx import TensorProto, ValueInfoProto, helper
+from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 from pydantic import ValidationError
 
 from memplan.planner.errors import FormatError, InputError, OptionError
@@ -369,6 +369,33 @@ def test_operators_of_classical_models_have_the_shapes_that_a_runtime_gives(oper
     whole = helper.make_model(graph([made], [value("x", (3, 4))], outputs), opset_imports=opsets, ir_version=8)
     found = read_model_graph(whole.SerializeToString(), "m.onnx").graph
     assert {tensor.name: tensor.shape for tensor in found.tensors} == {"x": (3, 4), **shapes}
+
+
+@pytest.mark.parametrize("domain", ["onnx.brevitas", "qonnx.custom_op.general"])
+def test_what_is_quantised_has_the_shape_of_its_input(domain: str) -> None:
+    numbers = [numpy_helper.from_array(np.float32(1), name) for name in ("scale", "zero", "bits")]
+    made = [
+        helper.make_node("Quant", ["x", "scale", "zero", "bits"], ["y"], domain=domain),
+        helper.make_node("Relu", ["y"], ["z"]),
+    ]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    whole = graph(made, [value("x", (3, 4))], [value("z", None)])
+    whole.initializer.extend(numbers)
+    found = read_model_graph(helper.make_model(whole, opset_imports=opsets).SerializeToString(), "m.onnx").graph
+    assert {tensor.name: tensor.shape for tensor in found.tensors if str(tensor.name) in "xyz"} == dict.fromkeys(
+        "xyz", (3, 4)
+    )
+
+
+def test_only_sizes_with_which_a_model_can_be_read_are_advised() -> None:
+    cut = [helper.make_node("Pad", ["x", "pads"], ["y"])]
+    whole = graph(cut, [value("x", ("n",))], [value("y", None)])
+    whole.initializer.append(numpy_helper.from_array(np.array([-5, 0]), "pads"))
+    with pytest.raises(FormatError, match=r'got dimension "n" open; give it, for example: --dim n=64$'):
+        imported(of_graph(whole))
+    same = [helper.make_node("Identity", ["x"], ["y"])]
+    with pytest.raises(FormatError, match="got strings: plan the part of the model before them"):
+        imported(of_graph(graph(same, [value("x", ("n",), TensorProto.STRING)], [value("y", None)])))
 
 
 def test_a_map_of_labels_is_refused_with_the_way_out() -> None:

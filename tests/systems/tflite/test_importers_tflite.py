@@ -93,8 +93,28 @@ def test_weights_of_float16_are_constants_and_their_multiplications_are_counted(
     assert rows(found) == {"x": (((-1, 1),), 64), "y": (((0, 2),), 128)}
     graph = graph_of_imported(found).graph
     assert [graph.tensors[k].name for k in graph.resident] == ["weights", "bias"]
+    assert found.warnings == ()  # a few bytes
     drawn = access_graph(graph).operations[0]
     assert (drawn.role, drawn.macs) == ("striped", 18)
+
+
+def test_constants_behind_dequantize_are_said_to_be_in_no_plan() -> None:
+    tensors = [tensor("x", (64, 64)), tensor("half", (64, 64), FLOAT16, constant=2), tensor("w", (64, 64)), Y]
+    operators = [operator("DEQUANTIZE", [1], [2]), operator("ADD", [0, 2], [3])]
+    (warning,) = imported(model(subgraph(tensors, [0], [3], operators), contents=[bytes(8192)])).warnings
+    assert "(16384 bytes) are not in the plan: LiteRT makes them float32 or dense before" in warning.message
+
+
+def test_a_composite_runs_its_decomposition() -> None:
+    inner = subgraph([tensor("a", (1, 4)), tensor("b", (1, 400)), tensor("c", (1, 4))], [0], [2],
+                     [operator("RELU", [0], [1]), operator("MEAN", [1], [2])])  # fmt: skip
+    composite: Fields = {**operator("STABLEHLO_COMPOSITE", [0], [1]), 12: {0: "odml.f", 1: ("i", 1)}}
+    found = imported(model(subgraph([X, Y], [0], [1], [composite]), inner))
+    assert rows(found).keys() == {"x", "y", "a", "b", "c"}
+    with pytest.raises(
+        FormatError, match=r"subgraphs\[0\].operators\[0\].builtin_options_2: is required for STABLEHLO"
+    ):
+        imported(model(subgraph([X, Y], [0], [1], [operator("STABLEHLO_COMPOSITE", [0], [1])]), inner))
 
 
 def test_what_reads_a_variable_stays_before_what_assigns_it_in_every_graph() -> None:
