@@ -23,18 +23,14 @@ class _WorkThread(threading.Thread, Generic[Result]):
     def __init__(self, work: Callable[[], Result]) -> None:
         super().__init__(daemon=True)
         self.is_abandoned = False
-        self._work, self._done = work, Future[Result]()
+        self._work, self.done = work, Future[Result]()
 
     def run(self) -> None:
         """Do the work, and keep what comes of it."""
         try:
-            self._done.set_result(self._work())
+            self.done.set_result(self._work())
         except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
-            self._done.set_exception(error)
-
-    def result(self) -> Result:
-        """Return or raise what the work did, which has ended."""
-        return self._done.result()
+            self.done.set_exception(error)
 
 
 _writing = threading.Lock()
@@ -81,4 +77,4 @@ def run_in_thread(
         thread.is_abandoned = True
         with _writing:  # a file that is being written is written to its end
             raise
-    return thread.result()
+    return thread.done.result()

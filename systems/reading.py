@@ -29,7 +29,7 @@ def detect(data: bytes, name: str | None = None) -> str | None:
 
     Raises FormatError for a file of a kind that nothing reads, which says what it is.
     """
-    if formats.is_table(data):
+    if formats.is_own(data):
         return None
     for known, reader in file_readers().items():
         if reader.recognises(data):

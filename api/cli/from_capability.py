@@ -53,6 +53,7 @@ class Invocation:
     flags: what it says, by the names of parameters.
     files: the files of inputs, by their names.
     reader, question, options: what was read of them.
+    outputs: the files that -o names, where it takes several.
     selection: the only fields of the answer's JSON that are wanted on standard output.
     due: when the answer is, so that there is time for its files.
     limit_s, left_s: a limit of time that was given, and what says how much of it is left.
@@ -67,6 +68,7 @@ class Invocation:
     reader: Reader
     question: Mapping[str, Any]
     options: CapabilityOptions
+    outputs: Sequence[str]
     selection: Selection | None = None
     due: Deadline = NEVER
     limit_s: float | None = None
@@ -74,11 +76,6 @@ class Invocation:
     prepared: Any = None
     exit_status: int = 0
     said: list[str] = field(default_factory=list)
-
-    @property
-    def outputs(self) -> Sequence[str]:
-        """The files that -o names, where it takes several."""
-        return self.flags.get("outputs") or ()
 
     def say(self, *texts: str) -> None:
         """Print texts to people, on standard error, with the commands that they advise as they run."""
@@ -240,7 +237,7 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     for path in filter(None, paths.values()):
         reader.load(path)
     extras.loads(given)
-    call = Invocation(line, given, paths, reader, {}, options, selection)
+    call = Invocation(line, given, paths, reader, {}, options, given.get("outputs") or (), selection)
     if "time_limit_s" in options.model_fields_set and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
     # Reading is a part of the time, unless work is counted instead.

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from memplan.planner.errors import FormatError
 from memplan.planner.formats import memplan_json, minimalloc_csv
-from memplan.planner.formats.minimalloc_csv import is_table as is_table
 from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
@@ -41,6 +40,11 @@ class Format(Protocol):
 
 FORMATS: Mapping[str, Format] = {"json": memplan_json, "csv": minimalloc_csv}
 """The formats that are read and written: a line here is all that the command, the service and the library need."""
+
+
+def is_own(data: bytes) -> bool:
+    """Say whether the bytes of a file surely are memplan's own, so that it is no file of another system."""
+    return minimalloc_csv.is_own(data) or memplan_json.is_own(data)
 
 
 def read_problem(data: bytes, name: str | None = None, interval: Interval | None = None) -> Problem:

@@ -18,6 +18,13 @@ from memplan.planner.model.problem import Problem
 SUFFIX = ".json"
 MEDIA_TYPE = "application/json"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_KEYS = rb"buffers|pools|ops|size|kept|functions|entry|models|placements|symbols|problem"
+_OWN = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:format"\s*:\s*"(?:memplan/|operations-by-)|(?:%s)"\s*:)' % _KEYS)
+
+
+def is_own(data: bytes) -> bool:
+    """Say whether the bytes begin as an object whose first key is one of memplan's own."""
+    return _OWN.match(data) is not None
 
 
 def recognises(data: bytes) -> bool:

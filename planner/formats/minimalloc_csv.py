@@ -59,8 +59,8 @@ _PLACED = replace(
 )
 
 
-def is_table(data: bytes) -> bool:
-    """Say whether the first line names columns of tables alone, an id among them: the file is of no other system."""
+def is_own(data: bytes) -> bool:
+    """Say whether the first line names columns of these tables alone, an id among them: no other system has such."""
     names = set(first_line(data))
     return "id" in names and names <= _PLACED.fields.keys() | _PLAN.fields.keys()
 

@@ -1,7 +1,7 @@
 """The portfolio: stages of solvers, one after the other, with the time that is left.
 
 Quick orders come first, which prove most real problems; then the searches side by side; then engines, where the exact
-search is not for the instance: it needs no engine after it, as it goes on until its time is over. Every stage starts
+search is not for the instance. Every stage starts
 from the best assignment so far, and all of them stop when it meets the bound. What one outside engine claims and no
 witness shows is put to another one before it is believed.
 """
@@ -48,13 +48,14 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
         start = [[_FIRST_PLAN]] if row.is_isolated else []
         return [[first] if instance.features <= first.can else [], *start, [row]]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
+    is_exact_next = _suits(registry.BY_NAME["exact"], instance)
+    # The exact search needs no engine after it, as it goes on until its time is over.
+    if is_exact_next and instance.is_small_numbered and len(instance.start) <= MAX_LIFETIMES:
+        rows = [[row for row in stage if not row.is_isolated] for stage in rows]
     suited = [[row for row in stage if _suits(row, instance)] for stage in rows]
     if not any(suited):
         missing = instance.features - registry.BY_NAME["greedy"].can
         raise OptionError(f"solver: auto has none that can do {', '.join(sorted(missing))}")
-    is_exact_next = registry.BY_NAME["exact"] in suited[2]
-    if is_exact_next and instance.is_small_numbered and len(instance.start) <= MAX_LIFETIMES:
-        suited = [[row for row in stage if not row.is_isolated] for stage in suited]
     later = [stage for stage in suited[1:] if stage]
     return [[_OPENING] if is_exact_next else suited[0], *later]
 

@@ -42,7 +42,8 @@ def show_plan(call: Invocation, answer: Any) -> bool:
     for path in plans:
         write(path, write_plan(answer, problem, plan_format(path, display)))
     if not is_quiet:
-        call.say(*warnings(answer.findings), *(kept_lines(answer) if answer.kept is not None else ()))
+        if answer.findings or answer.kept is not None:
+            call.say(*warnings(answer.findings), *kept_lines(answer))
         if answer.heaps is not None:
             call.say(heaps_line(answer, answer.heaps))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
