@@ -1,14 +1,4 @@
-"""The errors between a client and the service.
-
-```
-MemplanError
-└── ServiceError             the service gave no answer to a request
-    ├── RefusedError         it refuses the request, the key or the problem: 4xx
-    │   └── BusyError        it is busy; a later request may succeed: 429, 503
-    ├── AwayError            there is no answer, or not in time
-    └── WrongAnswerError     the answer is wrong, such as a plan that breaks a rule
-```
-"""
+"""The errors between a client and the service: all are ServiceErrors."""
 
 from __future__ import annotations
 
@@ -20,7 +10,7 @@ class ServiceError(MemplanError):
 
 
 class RefusedError(ServiceError):
-    """The service refuses a request; `sentences` say why, one each."""
+    """The service refuses a request, a key or a problem; `sentences` say why, one each."""
 
     def __init__(self, status: int, *sentences: str) -> None:
         super().__init__("\n".join(sentences))
@@ -28,7 +18,7 @@ class RefusedError(ServiceError):
 
 
 class BusyError(RefusedError):
-    """The service cannot now; it may after `retry_after_s`."""
+    """The service is busy, or a part of it is away; it may answer after `retry_after_s`."""
 
     def __init__(self, status: int, *sentences: str, retry_after_s: float) -> None:
         super().__init__(status, *sentences)
@@ -40,4 +30,4 @@ class AwayError(ServiceError):
 
 
 class WrongAnswerError(ServiceError):
-    """The answer does not fit the request."""
+    """The answer does not fit the request, such as a plan that breaks a rule."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, Self, TypeVar
 
 import httpx
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from memplan.api.client.errors import AwayError, BusyError, RefusedError, ServiceError, WrongAnswerError
-from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
+from memplan.api.client.values import BatchResult, JobPage, RemoteEvent, RemoteJob
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
@@ -28,7 +28,6 @@ from memplan.planner.formats.memplan_json import parse, read_plan, write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -40,7 +39,6 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
 _JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 _NDJSON = {"Content-Type": "application/x-ndjson", "Accept": "application/x-ndjson"}
 _JOBS = "/v1/jobs"
-_NONE: Mapping[str, Any] = {}
 
 
 class AsyncClient:
@@ -84,12 +82,6 @@ class AsyncClient:
 
         return await self._send_for_some(read, f"/v1/plans/{compiled.hash}")
 
-    async def ask(self, /, name: str, fields: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-        """Return the answer of a capability, such as `order`, with inputs and answer as JSON has them."""
-        limit_s = float(options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
-        content = to_json({**fields, "options": options})
-        return await self._send(_object, "POST", f"/v1/{name}", content=content, limit_s=limit_s)
-
     async def answer(self, capability: Capability[A], question: Question, options: CapabilityOptions) -> A:
         """Return the answer of a capability to its inputs, by their names, verified as far as it can be here."""
 
@@ -119,70 +111,53 @@ class AsyncClient:
 
     async def submit(
         self,
-        problem: Problem,
-        options: Options = NO_OPTIONS,
+        question: Problem | Question,
+        options: CapabilityOptions = NO_OPTIONS,
         *,
+        kind: str = "plan",
         priority: int = 0,
         deadline_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> RemoteJob:
-        """Submit a problem as a job; once this returns, it is not lost: `POST /v1/jobs`."""
-        content = _submission(problem, options, _terms(priority, deadline_s))
-        return await self._submit(content, {}, idempotency_key)
-
-    async def submit_request(
-        self,
-        kind: str,
-        fields: Mapping[str, Any],
-        *,
-        options: Mapping[str, Any] = _NONE,
-        priority: int = 0,
-        deadline_s: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> RemoteJob:
-        """Submit a request of a kind of job; once this returns, it is not lost: `POST /v1/jobs?kind=…`."""
-        content = to_json({**fields, "options": dict(options), **_terms(priority, deadline_s)})
-        return await self._submit(content, {"kind": kind}, idempotency_key)
-
-    async def _submit(self, content: bytes, params: dict[str, str], key: str | None) -> RemoteJob:
-        headers = {"Idempotency-Key": key or uuid.uuid4().hex}  # it is sent again, and yet one job
-        return await self._send(_job, "POST", _JOBS, content=content, params=params, headers=headers)
+        """Submit a problem, or the inputs of another kind, as a job; once this returns, it is not lost."""
+        if isinstance(question, Problem):
+            content = _submission(question, options)
+        else:
+            content = written_body(CAPABILITIES[kind], question, options)
+        params = {"kind": kind, "priority": str(priority)} | (
+            {} if deadline_s is None else {"deadline_s": str(deadline_s)}
+        )
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # it is sent again, and yet one job
+        return await self._send(
+            RemoteJob.model_validate_json, "POST", _JOBS, content=content, params=params, headers=headers
+        )
 
     async def job(self, job_id: str) -> RemoteJob:
         """Look at a job: `GET /v1/jobs/{id}`."""
-        return await self._send(_job, "GET", f"{_JOBS}/{job_id}")
+        return await self._send(RemoteJob.model_validate_json, "GET", f"{_JOBS}/{job_id}")
 
     async def jobs(self, /, **filters: str | int) -> AsyncIterator[RemoteJob]:
         """Yield jobs, newest first: `state`, `name` and `problem_hash` say which."""
         params = {name: str(value) for name, value in filters.items()}
         while True:
-            page = await self._send(_object, "GET", _JOBS, params=params)
-            jobs = [RemoteJob.model_validate(one) for one in page["jobs"]]
-            for job in jobs:
+            page = await self._send(JobPage.model_validate_json, "GET", _JOBS, params=params)
+            for job in page.jobs:
                 yield job
-            if not page["next"] or not jobs:
+            if page.next is None or not page.jobs:
                 return
-            params["after"] = jobs[-1].id
+            params["after"] = page.jobs[-1].id
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
         """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none."""
         return await self._send_for_some(lambda data: _plan(problem, data), f"{_JOBS}/{job_id}/plan")
 
-    async def job_result(self, job_id: str) -> dict[str, Any] | None:
+    async def job_result(self, job_id: str) -> Any:
         """Return the answer of a job, of whatever kind, as JSON has it: the best so far; None: there is none."""
-        return await self._send_for_some(_object, f"{_JOBS}/{job_id}/result")
+        return await self._send_for_some(parse, f"{_JOBS}/{job_id}/result")
 
     async def cancel(self, job_id: str) -> RemoteJob:
         """End a job; its best plan so far is kept: `DELETE /v1/jobs/{id}`."""
-        return await self._send(_job, "DELETE", f"{_JOBS}/{job_id}")
-
-    async def forget(self, job_id: str) -> RemoteJob:
-        """Remove a job that has ended, with all that is kept of it: `DELETE /v1/jobs/{id}?forget=true`."""
-        return await self._send(_job, "DELETE", f"{_JOBS}/{job_id}", params={"forget": "true"})
-
-    async def rename(self, job_id: str, name: str) -> RemoteJob:
-        """Give a job another name: `PATCH /v1/jobs/{id}`."""
-        return await self._send(_job, "PATCH", f"{_JOBS}/{job_id}", content=to_json({"name": name}))
+        return await self._send(RemoteJob.model_validate_json, "DELETE", f"{_JOBS}/{job_id}")
 
     async def wait(self, job_id: str) -> RemoteJob:
         """Return a job once it is over."""
@@ -196,9 +171,7 @@ class AsyncClient:
         while True:
             try:
                 async with self._http.stream("GET", f"{_JOBS}/{job_id}/events", headers=headers) as response:
-                    if not response.is_success:
-                        await response.aread()
-                        raise refusal(response)
+                    await _check(response)
                     async for event in _events(response.aiter_lines()):
                         waits, headers["Last-Event-ID"] = _Waits(self._patience_s), str(event.seq)
                         yield event
@@ -208,23 +181,21 @@ class AsyncClient:
                     return
                 await waits.wait(AwayError("events: the stream ended before the job did"))
             except (httpx.TransportError, BusyError) as error:
-                await waits.wait(_failure(error))
+                await waits.wait(error)
 
     async def batch(self, problems: Sequence[Problem], options: Options = NO_OPTIONS) -> AsyncIterator[BatchResult]:
-        """Plan many problems; yield the result of each as soon as it is known, in any order."""
+        """Plan many problems, and yield each result as soon as it is there: `POST /v1/batch`."""
         body = b"".join(_submission(problem, options) + b"\n" for problem in problems)
         limits = _timeout(options.time_limit_s + _SILENCE_S)
         try:
             async with self._http.stream(
                 "POST", "/v1/batch", content=body, headers=_NDJSON, timeout=limits
             ) as response:
-                if not response.is_success:
-                    await response.aread()
-                    raise refusal(response)
+                await _check(response)
                 async for line in response.aiter_lines():
                     yield _batch_result(line, problems)
         except httpx.TransportError as error:
-            raise _failure(error) from error
+            raise _away(error) from error
 
     async def _send_for_some(self, read: Callable[[bytes], T], path: str) -> T | None:
         """Return what is at a path, None where there is nothing."""
@@ -236,37 +207,20 @@ class AsyncClient:
             raise
 
     async def _send(
-        self,
-        read: Callable[[bytes], T],
-        method: str,
-        path: str,
-        *,
-        content: bytes | None = None,
-        limit_s: float = 0.0,
-        headers: Mapping[str, str] = _NONE,
-        params: Mapping[str, str] = _NONE,
+        self, read: Callable[[bytes], T], method: str, path: str, *, limit_s: float = 0.0, **sent: Any
     ) -> T:
         """Send a call until there is an answer, and read it; raises ServiceError."""
-        waits, sent = _Waits(self._patience_s), {**_JSON, **headers}
+        waits, sent["headers"] = _Waits(self._patience_s), {**_JSON, **sent.get("headers", {})}
         while True:
             try:
-                response = await self._http.request(
-                    method,
-                    path,
-                    content=content,
-                    headers=sent,
-                    params=dict(params),
-                    timeout=_timeout(limit_s + _ANSWER_S),
-                )
-                if not response.is_success:
-                    raise refusal(response)
+                response = await self._http.request(method, path, timeout=_timeout(limit_s + _ANSWER_S), **sent)
+                await _check(response)
                 return read(response.content)
             except (httpx.TransportError, BusyError) as error:
-                await waits.wait(_failure(error))
-            except ValidationError as error:
-                raise WrongAnswerError(f"{path}: {sentences(error)[0]}") from error
-            except InputError as error:
-                raise WrongAnswerError(f"{path}: {error.sentences[0]}") from error
+                await waits.wait(error)
+            except (ValidationError, InputError) as error:
+                said = sentences(error) if isinstance(error, ValidationError) else error.sentences
+                raise WrongAnswerError(f"{path}: {said[0]}") from error
 
 
 class _Waits:
@@ -275,8 +229,9 @@ class _Waits:
     def __init__(self, patience_s: float) -> None:
         self._until, self._wait_s = time.monotonic() + patience_s, _FIRST_WAIT_S
 
-    async def wait(self, error: ServiceError) -> None:
+    async def wait(self, error: ServiceError | httpx.TransportError) -> None:
         """Wait; raises the error where there is no more patience."""
+        error = _away(error) if isinstance(error, httpx.TransportError) else error
         wait_s = error.retry_after_s if isinstance(error, BusyError) else self._wait_s
         self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
         if time.monotonic() + wait_s > self._until:
@@ -299,13 +254,15 @@ async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
             fields = {}
 
 
-def refusal(response: httpx.Response) -> RefusedError:
-    """Return the error that a response describes."""
+async def _check(response: httpx.Response) -> None:
+    """Raise the error that a response describes, if it does."""
+    if response.is_success:
+        return
     try:
-        details = json.loads(response.content)
+        details = json.loads(await response.aread())
     except ValueError:
         details = None
-    return refusal_of(response.status_code, details, response.headers.get("retry-after"))
+    raise refusal_of(response.status_code, details, response.headers.get("retry-after"))
 
 
 def refusal_of(status: int, details: Any, retry_after: str | None = None) -> RefusedError:
@@ -318,10 +275,8 @@ def refusal_of(status: int, details: Any, retry_after: str | None = None) -> Ref
     return RefusedError(status, *told)
 
 
-def _failure(error: httpx.TransportError | BusyError) -> ServiceError:
+def _away(error: httpx.TransportError) -> AwayError:
     """Return the error of the transport as one of this client."""
-    if isinstance(error, BusyError):
-        return error
     where = shown(str(error.request.url.copy_with(query=None)))
     return AwayError(f"{where}: {str(error) or type(error).__name__}")
 
@@ -350,21 +305,8 @@ def _batch_result(line: str, problems: Sequence[Problem]) -> BatchResult:
         raise WrongAnswerError(f"batch: {error}") from error
 
 
-def _object(data: bytes) -> dict[str, Any]:
-    found = parse(data)
-    if not isinstance(found, dict):
-        raise WrongAnswerError("answer: is not an object")
-    return found
-
-
-def _job(data: bytes) -> RemoteJob:
-    return RemoteJob.model_validate(parse(data))
-
-
-def _terms(priority: int, deadline_s: float | None) -> dict[str, Any]:
-    return {"priority": priority} | ({} if deadline_s is None else {"deadline_s": deadline_s})
-
-
-def _submission(problem: Problem, options: Options, terms: Mapping[str, Any] = _NONE) -> bytes:
-    rest = {"options": options.model_dump(exclude_defaults=True), **terms}
-    return b'{"problem":' + write_problem(problem).strip() + b"," + json.dumps(rest).encode()[1:]
+def _submission(problem: Problem, options: CapabilityOptions) -> bytes:
+    return b'{"problem":%b,"options":%b}' % (
+        write_problem(problem).strip(),
+        to_json(options.model_dump(exclude_defaults=True)),
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -15,32 +14,32 @@ from memplan.planner.model.plan import Plan
 
 
 class RemoteJob(BaseModel):
-    """A job in its present state; fields that a newer service adds are left out."""
+    """A job in its present state; what else the service says of it is there under its names, as JSON has it."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     id: str
-    kind: str = "plan"
+    kind: str
     state: State
-    meaning: str
     name: str | None = None
     problem_hash: str
-    priority: int
-    created_at: datetime
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    deadline_at: datetime | None = None
+    priority: int = 0
     progress: dict[str, Any] | None = None
     plan_status: str | None = None
     plan_hash: str | None = None
-    attempts: int = 0
-    late_s: float | None = None
     error: str | None = None
 
     @property
     def is_over(self) -> bool:
         """True if the job has ended."""
         return self.state not in OPEN
+
+
+class JobPage(BaseModel):
+    """Some jobs, and where the others are."""
+
+    jobs: list[RemoteJob]
+    next: str | None
 
 
 @dataclass(frozen=True)

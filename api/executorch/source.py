@@ -66,7 +66,8 @@ class Source:
         options = Options(time_limit_s=self.time_limit_s, deterministic=self.deterministic, profile=self.profile)
         try:
             with Client(server, key=self.key, patience_s=self.patience_s) as client:
-                return client.plan(problem, options)
+                plan: Plan = client.plan(problem, options)
+                return plan
         except AwayError as error:
             raise ServiceAwayError(str(error)) from error
         except RefusedError as error:
