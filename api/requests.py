@@ -7,8 +7,9 @@ wherever a question is answered, so that they may wait in a store and go to anot
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, TypeVar, get_args
 from urllib.parse import parse_qsl
 
@@ -50,6 +51,7 @@ _MOST_FIELDS = 64
 _FILE_NAME = re.compile(rb"@?[\w./\\~-]+\.\w{1,12}\s*")
 _DISPOSITION = re.compile(rb'\b(name|filename)="([^"]*)"', re.IGNORECASE)
 M = TypeVar("M", bound=WireValue)
+_NONE = Extent()
 
 
 class TooLargeError(InputError):
@@ -79,10 +81,56 @@ class _Parts:
 
 
 @dataclass(frozen=True, eq=False)
+class BodyShape:
+    """The shape of bodies of a capability, worked out once.
+
+    capability: the one that answers.
+    inputs, required: the names of its inputs, and of those that it cannot do without.
+    own: the fields that the first input has where it stands alone.
+    options: the model of its options.
+    unsaid: the options where nothing is said.
+    reading: the model of the options for reading files, None where there are none.
+    known: the names of all options.
+    """
+
+    capability: Capability[Any]
+    inputs: tuple[str, ...]
+    required: frozenset[str]
+    own: frozenset[str]
+    options: type[CapabilityOptions]
+    unsaid: CapabilityOptions
+    reading: type[WireValue] | None
+    known: frozenset[str]
+
+    def holds_first(self, name: str, value: object) -> bool:
+        """Return True for an object that should have been the first input, under a name that is not known."""
+        return isinstance(value, dict) and name not in self.own and not self.own.isdisjoint(value)
+
+
+@cache
+def body_shape(kind: str) -> BodyShape:
+    """Return the shape of the bodies of a capability."""
+    capability, inputs = CAPABILITIES[kind], CAPABILITIES[kind].inputs
+    options = Options if kind == PLAN else capability.options
+    reading = next((each.reading for each in inputs if each.reading is not None), None)
+    models = get_args(inputs[0].wire) or (inputs[0].wire,)
+    return BodyShape(
+        capability,
+        tuple(each.name for each in inputs),
+        frozenset(each.name for each in inputs if each.required),
+        frozenset(name for model in models for name in getattr(model, "model_fields", ())),
+        options,
+        NO_OPTIONS if kind == PLAN else options(),
+        reading,
+        frozenset(options.model_fields) | (reading.model_fields.keys() if reading else set()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
 class ParsedRequest:
     """A question that was sent: parsed and counted, its options checked, its inputs still to be read.
 
-    kind: the name of the capability that answers it.
+    kind, capability: the capability that answers it.
     fields: inputs by their names, as JSON has them.
     files: inputs that came as files.
     options: how it is to be answered.
@@ -93,6 +141,7 @@ class ParsedRequest:
     """
 
     kind: str
+    capability: Capability[Any]
     fields: Mapping[str, Any]
     files: Mapping[str, SentFile]
     options: CapabilityOptions
@@ -100,11 +149,6 @@ class ParsedRequest:
     extent: Extent
     terms: Mapping[str, Any]
     is_foreign: bool
-
-    @property
-    def capability(self) -> Capability[Any]:
-        """The capability that answers it."""
-        return CAPABILITIES[self.kind]
 
     @property
     def is_plain_plan(self) -> bool:
@@ -117,6 +161,11 @@ class ParsedRequest:
 
     def question(self) -> Question:
         """Return the inputs, read and checked; raises InputError."""
+        if not self.files and self.reading is None:
+            fields = self.fields
+            return {
+                each.name: each.from_json(fields[each.name]) for each in self.capability.inputs if each.name in fields
+            }
         question: dict[str, Any] = {}
         given = {} if self.reading is None else dict(self.reading)
         reader = Reader(ReadOptions.model_construct(**dict(ReadOptions()) | given))
@@ -124,15 +173,14 @@ class ParsedRequest:
             if (file := self.files.get(each.name)) is not None and each.from_file is not None:
                 value = _read_file(each, reader, file, question)
             elif each.name in self.fields:
-                value = self._from_json(each, reader.options)
+                value = self._adapted(each.from_json(self.fields[each.name]), reader.options)
             else:
                 value = None if each.absent is None or not self.files else each.absent(reader, question)
             if value is not None:
                 question[each.name] = value
         return question
 
-    def _from_json(self, each: Input[Any], reading: ReadOptions) -> Any:
-        value = each.from_json(self.fields[each.name])
+    def _adapted(self, value: Any, reading: ReadOptions) -> Any:
         if self.reading is None or not isinstance(value, Problem):
             return value
         reading.refuse_for_models()
@@ -183,36 +231,35 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
 
     Nothing of its inputs is validated yet. `terms` may stand beside them.
     """
-    capability, (media, _, query) = CAPABILITIES[kind], head.rpartition("\t")
-    parts = _parts(capability, media, body, terms)
+    shape, (media, _, query) = body_shape(kind), head.rpartition("\t")
+    capability, parts = shape.capability, _parts(shape, media, body, terms)
     asked: dict[str, list[str]] = {}
     for name, value in parse_qsl(query, keep_blank_values=True) if query else ():
         asked.setdefault(name, []).append(value)
-    if asked.keys() & {"name"} and "name" not in capability.options.model_fields:
+    if asked.keys() & {"name"} - shape.known:
         name = asked.pop("name")[-1]
         parts.files = {key: SentFile(file.data, file.name or name) for key, file in parts.files.items()}
-    options, reading = _read_options(capability, parts, asked)
-    _check_inputs(capability, parts)
-    extent = Extent()
+    options, reading = _read_options(shape, parts, asked) if asked or parts.options else (shape.unsaid, None)
+    given = parts.fields.keys() | parts.files.keys()
+    if not shape.required <= given or capability.any_of:
+        _check_inputs(capability, given, has_files=bool(parts.files))
+    extent, is_foreign = _NONE, bool(parts.files) and media not in TABLES
     for each in capability.inputs:
         if each.name in parts.fields:
-            extent = extent.with_other(each.extent(parts.fields[each.name]))
+            found = each.extent(parts.fields[each.name])
+            extent = found if extent is _NONE else extent.with_other(found)
+            is_foreign |= each.is_foreign and (each.takes_bytes or isinstance(parts.fields[each.name], str))
     for file in parts.files.values():
         rows = file.data.count(b"\n") if minimalloc_csv.recognises(file.data) else 0
         extent = extent.with_other(Extent(rows, rows))
     check_extent(extent)
-    is_foreign = any(
-        each.is_foreign and (each.takes_bytes or isinstance(parts.fields[each.name], str))
-        for each in capability.inputs
-        if each.name in parts.fields
-    )
-    is_foreign |= bool(parts.files) and media not in TABLES
-    return ParsedRequest(kind, parts.fields, parts.files, options, reading, extent, parts.terms, is_foreign)
+    return ParsedRequest(kind, capability, parts.fields, parts.files, options, reading, extent, parts.terms, is_foreign)
 
 
 def check_extent(extent: Extent) -> None:
     """Refuse what makes too much of few bytes; raises TooLargeError and OperationsError."""
-    check_expanded(extent, MOST_EXPANDED)
+    if extent.n_expanded:
+        check_expanded(extent, MOST_EXPANDED)
     count = max(extent.n_buffers, extent.n_expanded)
     cells = max(count, extent.n_pairs, _LEAST_COUNTED) * extent.n_pools
     for what, number, most in (
@@ -241,21 +288,11 @@ def check_time_limit(options: CapabilityOptions, settings: Settings) -> None:
         raise OptionError(f"time_limit_s: must be at most {most_s:g} on this server, got {shown(options.time_limit_s)}")
 
 
-def options_of(capability: Capability[Any]) -> type[CapabilityOptions]:
-    """Return the model of the options of a capability's requests."""
-    return Options if capability.name == PLAN else capability.options
-
-
-def reading_of(capability: Capability[Any]) -> type[WireValue] | None:
-    """Return the options for reading the inputs of a capability, None where there are none."""
-    return next((each.reading for each in capability.inputs if each.reading is not None), None)
-
-
-def _parts(capability: Capability[Any], media: str, body: bytes, terms: Collection[str]) -> _Parts:
+def _parts(shape: BodyShape, media: str, body: bytes, terms: Collection[str]) -> _Parts:
     """Split a body; raises InputError."""
-    first = capability.inputs[0]
+    first = shape.capability.inputs[0]
     if media.startswith(FORM):
-        return _parts_of_form(capability, media, body)
+        return _parts_of_form(shape, media, body)
     if media != JSON:
         if media == CSV and memplan_json.recognises(body):
             raise FormatError(f"body: must be CSV, and looks like JSON: send it with content-type: {JSON}")
@@ -263,22 +300,24 @@ def _parts(capability: Capability[Any], media: str, body: bytes, terms: Collecti
     content = _object(body)
     if len(content) > _MOST_FIELDS and not first.takes_bytes:
         raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
-    inputs = {each.name for each in capability.inputs}
-    if content.keys().isdisjoint(inputs) and _may_be(first, capability, content):
+    rest = content.keys() - {"options"}
+    is_alone = bool(rest) and rest.isdisjoint(shape.inputs) and len(shape.required) < 2
+    if is_alone and not any(shape.holds_first(name, content[name]) for name in rest - shape.own):
         if first.takes_bytes:
             return _Parts(files={first.name: SentFile(body)})
-        own = _own_fields(first)
-        parts = _taken(capability, content, own, terms)
+        parts = _taken(shape, content, shape.own, terms)
         parts.fields = {first.name: content}
         return parts
-    parts = _taken(capability, content, inputs, terms)
-    if unknown := [name for name in content if name not in inputs][:MAX_SHOWN]:
-        meant = {
-            name: did_you_mean(name, [*inputs, "options"]) or _nested(first, name, content[name]) for name in unknown
-        }
+    parts = _taken(shape, content, shape.inputs, terms)
+    if unknown := [name for name in content if name not in shape.inputs][:MAX_SHOWN]:
+        meant = f" (did you mean {first.name}?)"
         raise InputError(
-            *_lacking(capability, content),
-            *(f"{path_of((name,))}: is not a known field{meant[name]}" for name in unknown),
+            *_lacking(shape.capability, content),
+            *(
+                f"{path_of((name,))}: is not a known field"
+                + (did_you_mean(name, [*shape.inputs, "options"]) or shape.holds_first(name, content[name]) * meant)
+                for name in unknown
+            ),
         )
     for name, value in content.items():
         if isinstance(value, dict) and isinstance(value.get(name), dict):
@@ -287,34 +326,13 @@ def _parts(capability: Capability[Any], media: str, body: bytes, terms: Collecti
     return parts
 
 
-def _may_be(first: Input[Any], capability: Capability[Any], content: Mapping[str, Any]) -> bool:
-    """Return True if JSON may be the first input alone, and not an object that should have had it."""
-    rest = content.keys() - {"options"}
-    is_alone = sum(each.required for each in capability.inputs) < 2
-    return bool(rest) and is_alone and not any(_nested(first, name, content[name]) for name in rest)
-
-
-def _own_fields(first: Input[Any]) -> set[str]:
-    """Return the fields that an input has where it stands alone."""
-    return {name for model in get_args(first.wire) or (first.wire,) for name in getattr(model, "model_fields", ())}
-
-
-def _nested(first: Input[Any], name: str, value: object) -> str:
-    """Say where an object belongs that stands under a name that is not known."""
-    own = _own_fields(first)
-    is_first = isinstance(value, dict) and name not in own and not own.isdisjoint(value)
-    return f" (did you mean {first.name}?)" if is_first else ""
-
-
-def _taken(capability: Capability[Any], content: dict[str, Any], kept: Iterable[str], terms: Collection[str]) -> _Parts:
+def _taken(shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]) -> _Parts:
     """Take the options and the terms out of the fields of a body, where they stand beside the inputs, too."""
     options = content.pop("options", {})
     if not isinstance(options, dict):
         raise OptionError(f"options: must be an object, got {shown(options)}")
     parts = _Parts(options=dict(options))
-    reading = reading_of(capability)
-    known = options_of(capability).model_fields.keys() | (reading.model_fields.keys() if reading else set())
-    for name in content.keys() & known - set(kept):
+    for name in content.keys() & shape.known - set(kept):
         _check_once(name, parts.options, "options and beside the inputs")
         parts.options[name] = content.pop(name)
     parts.terms = {name: content.pop(name) for name in terms if name in content}
@@ -336,12 +354,12 @@ def _object(body: bytes) -> dict[str, Any]:
         raise
 
 
-def _parts_of_form(capability: Capability[Any], media: str, body: bytes) -> _Parts:
+def _parts_of_form(shape: BodyShape, media: str, body: bytes) -> _Parts:
     """Split a form, which has a file for each input, and options; raises InputError."""
     boundary = re.search(r'boundary="?([^";,]+)', media)
     if boundary is None:
         raise MediaTypeError(f"content-type: must have the boundary of a form, got {shown(media)}")
-    parts, inputs = _Parts(), [each.name for each in capability.inputs]
+    parts, inputs = _Parts(), shape.inputs
     for part in (b"\r\n" + body).split(b"\r\n--" + boundary[1].encode())[1:-1]:
         head, _, data = part.partition(b"\r\n\r\n")
         said = {key.decode().lower(): value.decode(errors="replace") for key, value in _DISPOSITION.findall(head)}
@@ -363,20 +381,18 @@ def _check_once(name: str, known: Collection[str], where: str) -> None:
 
 
 def _read_options(
-    capability: Capability[Any], parts: _Parts, asked: Mapping[str, Sequence[str]]
+    shape: BodyShape, parts: _Parts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[CapabilityOptions, WireValue | None]:
     """Return the options of a request, and those for reading it; raises OptionError."""
-    model, reading = options_of(capability), reading_of(capability)
-    if not asked and not parts.options:
-        return (NO_OPTIONS if model is Options else model()), None
-    known = model.model_fields.keys() | (reading.model_fields.keys() if reading else set())
     for name in asked:
         _check_once(name, parts.options, "the body and in the query")
-    if unknown := [name for name in (*parts.options, *asked) if name not in known]:
-        raise OptionError(*(f"{path_of((name,))}: {unknown_option(name, known)}" for name in unknown[:MAX_SHOWN]))
-    options = _merged(model, parts.options, asked)
-    about_reading = [name for name in (*parts.options, *asked) if name not in model.model_fields]
-    return options, None if reading is None or not about_reading else _merged(reading, parts.options, asked)
+    if unknown := [name for name in (*parts.options, *asked) if name not in shape.known]:
+        raise OptionError(*(f"{path_of((name,))}: {unknown_option(name, shape.known)}" for name in unknown[:MAX_SHOWN]))
+    options = _merged(shape.options, parts.options, asked)
+    about_reading = [name for name in (*parts.options, *asked) if name not in shape.options.model_fields]
+    if shape.reading is None or not about_reading:
+        return options, None
+    return options, _merged(shape.reading, parts.options, asked)
 
 
 def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
@@ -404,9 +420,9 @@ def _takes_list(model: type[WireValue], name: str) -> bool:
     return found is not None and any(getattr(each, "func", None) is as_tuple for each in found.metadata)
 
 
-def _check_inputs(capability: Capability[Any], parts: _Parts) -> None:
+def _check_inputs(capability: Capability[Any], given: Collection[str], *, has_files: bool) -> None:
     """Raise InputError where an input is lacking."""
-    if breaks := _lacking(capability, parts.fields.keys() | parts.files.keys(), has_files=bool(parts.files)):
+    if breaks := _lacking(capability, given, has_files=has_files):
         raise InputError(*breaks)
 
 

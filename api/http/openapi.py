@@ -15,7 +15,7 @@ from memplan.api.http.job_models import JobChange, Terms
 from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.api.requests import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, options_of, reading_of
+from memplan.api.requests import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, body_shape
 from memplan.capabilities.bodies import request_model
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.registry import CAPABILITIES
@@ -39,7 +39,7 @@ _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "con
 def _body_model(capability: Capability[Any]) -> type[BaseModel]:
     """Return the model that describes the bodies of a capability, plans with the options that they have here."""
     model = request_model(capability)
-    if options_of(capability) is capability.options:
+    if body_shape(capability.name).options is capability.options:
         return model
     options: Any = (Options, NO_OPTIONS)
     return create_model(model.__name__, __base__=model, options=options)
@@ -73,7 +73,8 @@ def _body(content: dict[str, Any]) -> dict[str, Any]:
 
 def question_request(capability: Capability[Any]) -> dict[str, Any]:
     """Describe the query and the body of a capability's call."""
-    options, reading = options_of(capability), reading_of(capability)
+    shape = body_shape(capability.name)
+    options, reading = shape.options, shape.reading
     parameters = _parameters(options, "Where the body does not say it.")
     if reading is not None:
         known = options.model_fields

@@ -158,7 +158,9 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
         try:
             async with service.caller(request) as cancelled:
                 one = _Call(service, request, head, body, asked, deadline, cancelled)
-                response = await (await _with_old_plan(one, plan_format)).answer(plan_format)
+                if "keep" in asked.fields:
+                    one = await _with_old_plan(one, plan_format)
+                response = await one.answer(plan_format)
             return await wanted.shape(request, capability, response)
         finally:  # a refusal may come late, too
             service.metrics.answered_by(deadline)
@@ -168,7 +170,7 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
 
 async def _with_old_plan(call: _Call, plan_format: str) -> _Call:
     """Return a call whose plan to keep is that of one of the caller's jobs with this plan; raises OptionError."""
-    keep = call.asked.fields.get("keep")
+    keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or _PLAN_HASH not in keep:
         return call
     caller, store, known = Caller.of(call.request), call.service.store, keep[_PLAN_HASH]
