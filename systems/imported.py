@@ -47,7 +47,7 @@ class OpenSizesError(FormatError):
 
     rule: which ones, as a sentence without the way out.
     dims: a size, as an example, for each name of a dimension that may be given.
-    shape: the same for whole shapes of inputs.
+    shape: the same for whole shapes of inputs, with examples below 0, so that what is given stands apart.
     """
 
     def __init__(self, rule: str, dims: Mapping[str, int], shape: Mapping[str, tuple[int, ...]] | None = None) -> None:
@@ -59,7 +59,7 @@ class OpenSizesError(FormatError):
 
 
 def _listed(sizes: Iterable[int]) -> str:
-    return ",".join(map(str, sizes))
+    return ",".join(str(abs(size)) for size in sizes)
 
 
 _PROPOSED = (1, 64, 512)
@@ -76,7 +76,10 @@ def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[Mo
         dims, shape, latest = dict[str, int](), dict[str, tuple[int, ...]](), error
         while not (latest.dims.keys() <= dims.keys() and latest.shape.keys() <= shape.keys()):
             dims |= {name: max(size, each) for name, each in latest.dims.items()}
-            shape |= {name: tuple(max(size, each) for each in sizes) for name, sizes in latest.shape.items()}
+            shape |= {
+                name: tuple(each if each >= 0 else max(size, -each) for each in sizes)
+                for name, sizes in latest.shape.items()
+            }
             more = {"dims": options.dims | dims, "shape": options.shape | shape}
             try:
                 _ = read(options.model_copy(update=more)).problem

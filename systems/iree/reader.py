@@ -43,7 +43,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     before = [section for section in sections if section.when == "Before"] or sections
     packs = [pack for section in before for pack in section.packs]
     if not packs:
-        dialects = dict.fromkeys(re.findall(r"^[^\n\"]{0,200}?[ \"](\w{2,40})\.\w+[ (]", text, re.MULTILINE))
+        dialects = dict.fromkeys(re.findall(r"^[^\n\"]{0,200}?[ \"](\w{2,40})\.\w+\"?[ (]", text, re.MULTILINE))
         got = f"operations of {', '.join([*dialects][:MAX_LISTED])}" if dialects else "none"
         raise FormatError(f"must be StableHLO, or have a stream.resource.pack of slices as IREE prints it, got {got}")
     names = [f"pack {k}" if pack.kind is None else f"pack {k} ({pack.kind})" for k, pack in enumerate(packs)]

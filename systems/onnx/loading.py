@@ -259,7 +259,7 @@ def _request_sizes(inputs: list[ValueInfoProto]) -> None:
             missing = [k for k in missing if "," in rows[k].dim_param]
         if missing:
             pairs = ((dim.HasField("dim_value"), dim.dim_value, _proposed(k, len(rows))) for k, dim in enumerate(rows))
-            shapes[value.name] = tuple(size if is_given else proposed for is_given, size, proposed in pairs)
+            shapes[value.name] = tuple(size if is_given else -proposed for is_given, size, proposed in pairs)
     if without:
         rule = "must have a number of dimensions"
         example = shlex.quote(f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")

@@ -33,6 +33,8 @@ _VIEWS = ("reshape", "dynamic_reshape")
 _ASSERTION = "shape_assertion"
 _IMPURE = re.compile(r"rng|infeed|recv|send|all_|reduce_scatter|collective_|(?:partition|replica)_id|.*\.|call$")
 """Operators whose results follow from more than their operands."""
+_ELEMENTWISE = re.compile("(all_|collective_)?reduce|reduce_(scatter|window)|sort|scatter|select_and_scatter|map")
+"""Operators whose regions compute single elements."""
 _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
     "constant": (0, 1),
     "tuple": (None, 1),
@@ -157,7 +159,7 @@ class _Program:
         """Draw the program for sizes of its arguments; return the buffers that are its results."""
         found = self._block(self.main.body, self.arguments(self.main, sizes))
         leaves = [value for value in _flat(found) if value.kind.element != "token"]
-        return [value.buffer or self._copied(value).buffer for value in leaves]
+        return list(dict.fromkeys(value.buffer or self._copied(value).buffer for value in leaves))
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
         """Declare the arguments of the first function; `sizes` has also the values of arguments that are numbers."""
@@ -226,6 +228,13 @@ class _Program:
         return bool(given) and not _buffers(given) and is_plain and is_pure and known_before
 
     def _drawn(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
+        if (
+            operation.regions
+            and not _ELEMENTWISE.fullmatch(operation.kind)
+            and not operation.name.endswith("custom_call")
+        ):
+            rule = "must not run operations of its own: how often, and on which device, is not known here"
+            raise FormatError(f"{operation}: {rule}")
         shapes = self._shapes(operation, given)
         found = [
             self._declared(operation.kind, shape, kind) for shape, kind in zip(shapes, operation.types, strict=True)

@@ -25,7 +25,7 @@ _ARGUMENT = re.compile(r"\s*(%[\w.$-]+)\s*:\s*")
 _HEADER = re.compile(r'@("[^"]*"|[\w.$-]+)\s*\(|sym_name = ("[^"]*")')
 _ARGUMENT_NAME = re.compile(r"(%[\w.$-]+)\s*:")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_VALUE = re.compile(r"%[\w.$-]+(?:#\d+)?")
+_VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")  # with a colon, it is an argument of a region
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*)>", re.DOTALL)
 _BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
 _STORED = re.compile(r"!quant\.\w+<([ui]+\d+)")
@@ -38,7 +38,7 @@ _FEW = 64
 class HloType:
     """A type: the sizes of a tensor, None where they are open, and the type of its elements; or the types of a tuple.
 
-    A token, which only orders operations, has the element `token` and no bytes.
+    What only orders operations, or is absent, has the element `token` and no bytes.
     """
 
     shape: tuple[int | None, ...]
@@ -48,8 +48,8 @@ class HloType:
     @property
     def bits(self) -> int:
         """The bits of an element, a byte for a truth value; raises FormatError."""
-        if self.element in ("token", "index", "none"):
-            return 64 if self.element == "index" else 0
+        if self.element == "index":
+            return 64
         stored = _STORED.match(self.element)
         found = _BITS.fullmatch(stored[1] if stored else self.element)
         if self.element.startswith("*"):
@@ -241,7 +241,7 @@ def _type(text: str) -> HloType | None:
     if text.startswith("tuple<"):
         parts = [_type(each) for each in split(text[6:-1])]
         return None if None in parts else HloType((), "tuple", tuple(each for each in parts if each is not None))
-    if (found := re.fullmatch(r"!\w+\.(?:token|future<(.*)>)", text, re.DOTALL)) is not None:
+    if (found := re.fullmatch(r"none|!\w+\.(?:token|future<(.*)>)", text, re.DOTALL)) is not None:
         return HloType((), "token") if found[1] is None else _type(found[1])
     if (found := _SHAPED.fullmatch(text)) is None:
         return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None

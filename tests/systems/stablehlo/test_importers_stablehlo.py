@@ -107,6 +107,8 @@ def test_sizes_without_names_are_called_by_their_argument_and_place() -> None:
          "line 4 (stablehlo.dynamic_reshape): must have sizes that follow from those of arguments"),
         ("%0 = call @gone(%arg0) : (tensor<?x8xf32>) -> tensor<?x8xf32>", "must call a function of the module"),
         ("%0 = stablehlo.tanh %arg0 : !tuple", "line 4 (stablehlo.tanh): must have tensors as results"),
+        ('%0 = "sdy.manual_computation"(%arg0) ({\n^bb0(%1: tensor<?x8xf32>):\nsdy.return %1 : tensor<8xf32>\n'
+         '}) : (tensor<?x8xf32>) -> tensor<?x8xf32>', "must not run operations of its own: how often, and on which"),
         ("%0 = ?", "line 4: must be an operation of StableHLO"),
     ],
 )  # fmt: skip
@@ -181,8 +183,8 @@ _QUANTISED = "tensor<8x!quant.uniform<i8:f32, 0.5:-128>>"
             f" %0 = stablehlo.tuple %a, %a : tuple<{_F8}, {_F8}>\n"
             f" %1 = stablehlo.get_tuple_element %0[1] : (tuple<{_F8}, {_F8}>) -> {_F8}\n"
             f' %2:2 = "stablehlo.infeed"(%t) : (!stablehlo.token) -> ({_I8}, !stablehlo.token)\n'
-            f" %3 = stablehlo.negate %1 : {_F8}\n return %2#1 : !stablehlo.token\n}}",
-            {"a": 64, "infeed.1": 64, "negate.2": 64}, id="tokens and tuples",
+            f" %3 = stablehlo.negate %1 : {_F8}\n return %3, %3, %2#1 : {_F8}, {_F8}, !stablehlo.token\n}}",
+            {"a": 64, "infeed.1": 64, "negate.2": 64}, id="tokens, tuples, one result twice",
         ),
         pytest.param(
             "!t = tensor<?x4xf32, #stablehlo.bounds<8, ?>>\nfunc.func @main(%a: !t) -> !t {\n"
