@@ -40,8 +40,7 @@ _METAVARS = {
     "dims": "NAME=SIZE",
     "extra_cost": "PERCENT%",
     "macs": "+PERCENT%",
-    "max_slowdown": "PERCENT",
-    "minimise": "POOL=WEIGHT",
+    "profile": "speed|balanced[+PERCENT%]|size|POOL=WEIGHT,...",
     "objectives": "peak,macs[,traffic]",
     "pin": "NAME=[POOL:]OFFSET",
     "pools": "NAME=SIZE",
@@ -59,7 +58,7 @@ _METAVARS = {
 PANELS = {
     "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "inclusive"),
     "Search": (
-        *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile", "minimise", "max_slowdown"),
+        *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile"),
         *("keep", "least", "reorder", "heap_limit"),
     ),
     "Output": (*("output", "outputs", "display", "format", "fields", "opens", "save_plan", "save_baseline", "quiet"),),

@@ -16,9 +16,6 @@ from memplan.planner.errors.did_you_mean import OPTIONS, OtherWords, meant
 from memplan.planner.systems import systems
 
 _VALUES: OtherWords = {
-    "speed": "o3 o2 o1 ofast fast performance latency traffic",
-    "size": "os oz small tiny memory space min minimal",
-    "balanced": "default normal auto o0",
     "json": "yaml yml toml xml html",
     "table": "text txt human pretty md markdown",
     "flash": "rom",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.planning import REASON_S, with_reason
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, Profile
+from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio import solve as portfolio
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, ProfileChoice
 from memplan.solvers.search.deadline import Deadline
 
 
@@ -22,9 +21,7 @@ def solve(
     accept: str | float | None = None,
     deterministic: bool = False,
     seed: int = 0,
-    profile: Profile | None = None,
-    minimise: Mapping[str, float] | None = None,
-    max_slowdown: float | None = None,
+    profile: ProfileChoice | None = None,
     explain_s: float = REASON_S,
     start: Plan | None = None,
     control: Control = Control(),
@@ -46,8 +43,6 @@ def solve(
         deterministic=deterministic,
         seed=seed,
         profile=profile,
-        minimise=minimise,
-        max_slowdown=max_slowdown,
         start=start,
         control=control if deterministic else replace(control, deadline=deadline),
     )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from sys import float_info
 from typing import Annotated, Any, get_args
 
-from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.model.problem import Problem, Profile, profile_of
-from memplan.planner.model.rows import Name, WireValue
+from memplan.planner.model.rows import WireValue
 from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
 from memplan.solvers.search.incumbent import Accept
@@ -50,18 +53,56 @@ Accepted = Annotated[
 ]
 
 
-def _weights(given: object) -> object:
-    """Return weights that were given as texts, `fast=3`, as a mapping."""
-    pairs = [str(text).partition("=") for text in given] if isinstance(given, tuple | list) else []
+ProfileChoice = Profile | str | Mapping[str, float]
+"""A profile; `balanced+5%`, which lets costs be so much above the least; or weights of pools, for the least sum."""
+_SLOWER = re.compile(r"balanced\+([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%")
+_PROFILES = get_args(Profile)
+_OTHER_PROFILES = {
+    "speed": "o3 o2 o1 ofast fast performance latency traffic",
+    "size": "os oz small tiny memory space min minimal",
+    "balanced": "default normal auto o0",
+}
+
+
+def profile_choice(value: object) -> ProfileChoice | None:
+    """Return a profile: its name, or weights by pool, which may come as texts, fast=3,slow=1; raises OptionError."""
+    if value is None:
+        return None
+    if isinstance(value, str) and (value in _PROFILES or _SLOWER.fullmatch(value)):
+        return value
+    texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+    pairs = [part.partition("=") for text in texts for part in str(text).split(",")]
+    with suppress(ValueError, TypeError):
+        given = value if isinstance(value, Mapping) else {name: float(weight) for name, _, weight in pairs}
+        weights = {str(name): float(weight) for name, weight in given.items() if not isinstance(weight, bool)}
+        if weights and len(weights) == len(given) and all(name and 0 < each <= 1e9 for name, each in weights.items()):
+            return weights
+    rule = "must be speed, balanced, balanced+5%, size, or weights of pools above 0, as in fast=3,slow=1"
+    hint = did_you_mean(value, _PROFILES, _OTHER_PROFILES) if isinstance(value, str) else ""
+    raise OptionError(f"profile: {rule}, got {shown(value)}{hint}")
+
+
+def _profile(value: object) -> ProfileChoice | None:
     try:
-        return {name: float(weight) for name, _, weight in pairs} if pairs else given
-    except ValueError:
-        raise PydanticCustomError(
-            "rule", "must be pools with weights, fast=3, got {shown}", {"shown": shown(given)}
-        ) from None
+        return profile_choice(value)
+    except OptionError as error:
+        raise PydanticCustomError("rule", "{rule}", {"rule": str(error).removeprefix("profile: ")}) from None
 
 
-Weights = Annotated[dict[Name, Annotated[float, Field(gt=0, le=1e9)]], Field(min_length=1), BeforeValidator(_weights)]
+Profiled = Annotated[
+    ProfileChoice | None,
+    PlainValidator(_profile),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "enum": [*_PROFILES]},
+                {"type": "string", "pattern": f"^{_SLOWER.pattern}$"},
+                {"type": "object", "additionalProperties": {"type": "number", "exclusiveMinimum": 0}},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
 
 
 class _NamesOfSolvers:
@@ -80,9 +121,8 @@ class SolveOptions(WireValue):
 
     `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
     `deterministic` gives the same plan on every machine. `profile` says what several pools are for: `speed`, `balanced`
-    (the default where the objective is the peak) or `size`. Of several pools, `minimise` makes the sum of what they
-    use, times their weights, as small as can be; `max_slowdown`, for `balanced`, lets the cost be so many percent above
-    the least one for a smaller last pool.
+    (the default where the objective is the peak) or `size`; `balanced+5%` lets the cost be so many percent above the
+    least one for a smaller last pool; weights of pools make the sum of what they use, times these, as small as can be.
     """
 
     time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
@@ -96,39 +136,37 @@ class SolveOptions(WireValue):
     )
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(0, description="For what the search leaves to chance.")
     deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
-    profile: Profile | None = Field(
-        None, description="What several pools are for: speed, balanced (the default) or size."
+    profile: Profiled = Field(
+        None,
+        description="What several pools are for: speed, balanced (the default) or size; balanced+5%, where costs may be"
+        " so much above the least for less use of the last pool; or fast=3,slow=1, the least sum of weighted bytes.",
     )
 
-    minimise: Weights | None = Field(None, description="The weight of a byte of each pool, fast=3: the least sum.")
-    max_slowdown: Annotated[float, Field(ge=0, le=1e6)] | None = Field(
-        None, description="The percent that costs may be above the least for less use of the last pool."
-    )
+    @property
+    def weights(self) -> Mapping[str, float] | None:
+        """The weight of a byte of each pool, where the sum is to be the least."""
+        return self.profile if isinstance(self.profile, Mapping) else None
+
+    @property
+    def max_slowdown(self) -> float | None:
+        """The percent that costs may be above the least, where that is said."""
+        slower = _SLOWER.fullmatch(self.profile) if isinstance(self.profile, str) else None
+        return None if slower is None else float(slower[1])
 
     def profile_of(self, problem: Problem) -> Profile | None:
         """Return the profile that a problem is planned by; solvers that are named get none by default.
 
         Raises OptionError.
         """
-        wanted = self.profile
-        if self.minimise is not None:
+        if self.weights is not None:
             names = problem.pool_index
-            if unknown := [name for name in self.minimise if name not in names]:
+            if unknown := [name for name in self.weights if name not in names]:
                 raise OptionError(
-                    f"minimise: must name pools of the problem ({', '.join(names)}), got {shown(unknown[0])}"
+                    f"profile: must name pools of the problem ({', '.join(names)}), got {shown(unknown[0])}"
                 )
-            wanted = self._only("minimise", "size")
-        if self.max_slowdown is not None:
-            wanted = self._only("max_slowdown", "balanced")
+            return profile_of(problem, "size")
+        wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
         return profile_of(problem, wanted) if wanted is not None or self.solver == "auto" else None
-
-    def _only(self, name: str, profile: Profile) -> Profile:
-        """Return the profile that an option belongs to; raises OptionError where it comes with another."""
-        if self.profile not in (None, profile) or None not in (self.minimise, self.max_slowdown):
-            both = "max_slowdown" if name == "minimise" else "minimise"
-            other = both if self.profile in (None, profile) else f"profile {self.profile}"
-            raise OptionError(f"{name}: must come with profile {profile} or with none, got {other}")
-        return profile
 
     def check(self) -> None:
         """Raise OptionError for a wrong value.
@@ -141,8 +179,6 @@ class SolveOptions(WireValue):
             raise OptionError(
                 f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(self.time_limit_s)}"
             )
-        if self.profile not in (None, *get_args(Profile)):
-            raise OptionError(f"profile: must be speed, balanced or size, got {shown(self.profile)}")
         self.target()
 
     def recorded(self) -> dict[str, Any] | None:

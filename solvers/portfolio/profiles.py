@@ -82,8 +82,8 @@ def solve_profile(
 
 def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: Plan | None = None) -> Steps:
     """Yield the searches of a profile, each of which is to be answered by its result; return the profile's result."""
-    weights, percent = options.minimise, options.max_slowdown
-    options = options.model_copy(update={"profile": None, "minimise": None, "max_slowdown": None})
+    weights, percent = options.weights, options.max_slowdown
+    options = options.model_copy(update={"profile": None})
     if weights is not None:
         return (yield from _weighted(problem, options, weights))
     if percent is not None:

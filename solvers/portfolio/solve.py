@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +9,9 @@ from memplan.planner.errors import OptionError, shown
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
-from memplan.planner.model.problem import Problem, Profile
+from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.one_search import Solve
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveOptions
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, ProfileChoice, SolveOptions, profile_choice
 from memplan.solvers.reference.table import PREFIX
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.deadline import Deadline
@@ -27,9 +26,7 @@ def solve(
     accept: str | float | None = None,
     deterministic: bool = False,
     seed: int = 0,
-    profile: Profile | None = None,
-    minimise: Mapping[str, float] | None = None,
-    max_slowdown: float | None = None,
+    profile: ProfileChoice | None = None,
     start: Plan | None = None,
     is_quick: bool = False,
     control: Control = Control(),
@@ -49,9 +46,7 @@ def solve(
         accept=accept,
         seed=seed,
         deterministic=deterministic,
-        profile=profile,
-        minimise=None if minimise is None else dict(minimise),
-        max_slowdown=max_slowdown,
+        profile=profile_choice(profile),
     )
     if not isinstance(problem, Problem):
         raise OptionError(f"problem: must be a Problem, as read_problem and Problem(...) make it, got {shown(problem)}")
@@ -82,7 +77,7 @@ def solve_request(
     is_quick: bool = False,
 ) -> SolveResult:
     """Solve as the options and the control say, within half a second of the deadline; raises OptionError."""
-    is_one = len(problem.pools) == 1 and options.minimise is None and options.max_slowdown is None
+    is_one = len(problem.pools) == 1 and options.weights is None
     profile = None if is_one else options.profile_of(problem)
     if profile is None:
         return Solve(problem, options, control, start=start, is_quick=is_quick).finish()

@@ -377,7 +377,7 @@ OLD = [
             "reference:tvm-hill-climb",
         ),
         ("", "plan two.json --solver GraphPlanMemory", "solver", "'GraphPlanMemory'", "one of", "reference:relay"),
-        ("", "plan two.json --profile O3", "--profile", "'O3'", "is not one of", "did you mean speed?"),
+        ("", "plan two.json --profile O3", "profile", '"O3"', "must be", "did you mean speed?"),
         (
             text(A, device_memory_pools=[]),
             PLAN_J,

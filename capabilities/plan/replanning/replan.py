@@ -69,9 +69,6 @@ def replan(
         raise OptionError(f"least: must be buffers or bytes, got {shown(least)}")
     if chosen.profile not in (None, "size"):
         raise OptionError(f"profile: must be size where an old plan is kept, got {shown(chosen.profile)}")
-    for name in ("minimise", "max_slowdown"):
-        if (given := getattr(chosen, name)) is not None:
-            raise OptionError(f"{name}: must not be given where an old plan is kept, got {shown(given)}")
     findings = {"findings": lint(problem)}
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s

@@ -265,7 +265,7 @@ def test_a_wrong_question_is_told(server: Running, asked: dict[str, str], senten
         ({"deadline_s": 0}, "deadline_s: must be greater than 0.0, got 0"),
         ({"options": {"solver": "magic"}}, "solver: "),
         ({"options": {"accept": "soon"}}, "accept: must be fit or a percentage such as 5%, got "),
-        ({"options": {"minimise": {"slow": 1}}}, "minimise: must name pools of the problem ("),
+        ({"options": {"profile": {"slow": 1}}}, "profile: must name pools of the problem ("),
         ({"options": {"time_limit_s": 1e5}}, "time_limit_s: must be at most 3600 on this server, got "),
         ({"colour": 1}, "colour: is not a known field"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_a_weighted_sum_is_the_least_of_all_plans(seed: int, solver: str) -> Non
         sum(weights.get(pool.name, 0) * end for pool, end in zip(problem.pools, ends, strict=True))
         for _, ends in costs_that_fit(problem)
     )
-    plan = solve(problem, minimise=weights, solver=solver)
+    plan = solve(problem, profile=weights, solver=solver)
     assert verify(problem, plan) == ()
     assert plan.weighted is not None
     assert (plan.weighted.sum, plan.weighted.lower_bound, plan.status) == (least, least, "optimal")
@@ -48,7 +49,7 @@ def test_a_bound_on_slowdown_leaves_the_least_of_the_last_pool_at_that_cost(seed
     found = list(costs_that_fit(priced))
     limit = min(cost for cost, _ in found) * (1 + percent / 100)
     least = min((ends[-1], cost) for cost, ends in found if cost <= limit)
-    plan = solve(problem, max_slowdown=percent)
+    plan = solve(problem, profile=f"balanced+{percent}%")
     assert verify(problem, plan) == ()
     assert (plan.pools[-1].used, plan.cost, plan.status) == (*least, "optimal")
     assert plan.cost_limit == pytest.approx(limit)
@@ -57,22 +58,19 @@ def test_a_bound_on_slowdown_leaves_the_least_of_the_last_pool_at_that_cost(seed
 
 def test_what_does_not_fit_is_infeasible_with_weights() -> None:
     problem = drawn(1).with_capacity({"fast0": 1, "fast1": 1, "slow": 1})
-    plan = solve(problem, minimise={"slow": 1})
+    plan = solve(problem, profile={"slow": 1})
     assert (plan.status, verify(problem, plan)) == ("infeasible", ())
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("profile", "sentence"),
     [
-        ({"minimise": {"flash": 1}}, 'minimise: must name pools of the problem .fast0, slow., got "flash"'),
-        ({"minimise": {"slow": 1}, "profile": "speed"}, "minimise: must come with profile size or with none, got"),
-        ({"max_slowdown": 5, "profile": "size"}, "max_slowdown: must come with profile balanced or with none, got"),
-        (
-            {"max_slowdown": 5, "minimise": {"slow": 1}},
-            "minimise: .* got max_slowdown",
-        ),
+        ({"flash": 1}, 'profile: must name pools of the problem .fast0, slow., got "flash"'),
+        ({"slow": 0}, "profile: must be speed, balanced, balanced.5%, size, or weights of pools above 0"),
+        ("size+5%", "profile: must be speed"),
+        ("O3", "did you mean speed"),
     ],
 )
-def test_options_that_contradict_each_other_are_refused(options: dict[str, object], sentence: str) -> None:
+def test_profiles_that_are_none_are_refused(profile: Any, sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
-        solve(drawn(2), **options)  # type: ignore[arg-type]
+        solve(drawn(2), profile=profile)
