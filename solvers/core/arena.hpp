@@ -13,14 +13,16 @@ struct Allocator {
   void *(*allocate)(void *context, std::size_t bytes) = nullptr;
   void (*release)(void *context, void *block, std::size_t bytes) = nullptr;
   void *context = nullptr;
+  std::size_t taken = 0;
+  std::size_t most = 0;
 };
 
 class Arena {
  public:
-  explicit Arena(Allocator allocator = {}) : allocator_(allocator) {}
+  explicit Arena(Allocator &allocator) : allocator_(allocator) {}
   Arena(const Arena &) = delete;
   Arena &operator=(const Arena &) = delete;
-  ~Arena() { release_to(nullptr); }
+  ~Arena() { release(); }
 
   // So many zeros, or an empty array where there is no more memory; then `has_failed`, once and for all.
   template <class T>
@@ -45,7 +47,8 @@ class Arena {
       return {nullptr, 0};
     }
     last_ = block;
-    taken_ += block->bytes;
+    allocator_.taken += block->bytes;
+    allocator_.most = std::max(allocator_.most, allocator_.taken);
     return {reinterpret_cast<T *>(block + 1), count};
   }
 
@@ -56,13 +59,19 @@ class Arena {
     return {made.data, has_failed ? 0 : count, columns};
   }
 
-  // A place to which all that is taken later can be given back.
-  void *mark() const { return last_; }
-  void release_to(void *mark) {
-    while (last_ != mark) {
+  // Room for objects that are made and ended by whoever takes it.
+  template <class T>
+  Array<T> uncleared_objects(i64 count) {
+    const Array<Room<T>> made = uncleared<Room<T>>(count);
+    return {reinterpret_cast<T *>(made.data), made.size};
+  }
+
+  // Give all back.
+  void release() {
+    while (last_ != nullptr) {
       Block *block = last_;
       last_ = block->before;
-      taken_ -= block->bytes;
+      allocator_.taken -= block->bytes;
       if (allocator_.release)
         allocator_.release(allocator_.context, block, block->bytes);
       else
@@ -70,17 +79,19 @@ class Arena {
     }
   }
 
-  std::size_t taken() const { return taken_; }
   bool has_failed = false;
 
  private:
+  template <class T>
+  struct Room {
+    alignas(T) unsigned char bytes[sizeof(T)];
+  };
   struct alignas(16) Block {
     Block *before;
     std::size_t bytes;
   };
-  Allocator allocator_;
+  Allocator &allocator_;
   Block *last_ = nullptr;
-  std::size_t taken_ = 0;
 };
 
 }  // namespace memplan

@@ -3,7 +3,7 @@
 using namespace memplan;
 
 MEMPLAN_KERNEL memplan_lay_out(const exact::Sections *sections, const exact::SectionFacts *facts) {
-  return exact::lay_out(*sections, *facts);
+  return exact::lay_out(*sections, *facts, [] { return false; });
 }
 
 MEMPLAN_KERNEL memplan_search(const exact::Sections *sections, const exact::State *state, const exact::ExactRun *run) {

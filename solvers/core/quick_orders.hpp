@@ -91,14 +91,20 @@ class QuickOrders {
   // fits; and once it is over. Sums of sizes and waste are below 2^62.
   template <class IsOver>
   i64 pack(IsOver &&is_over) {
+    return pack_by(is_over, [&](const Rule &rule, const u32 *, i64 limit, i64 *) {
+      return is_aligned_ ? fit<true>(limit, rule.is_best_fit, is_over) : fit<false>(limit, rule.is_best_fit, is_over);
+    });
+  }
+
+  // The same by another way to pack: fit(rule, order, limit, offsets) returns the largest end, or ABSENT.
+  template <class IsOver, class Fit>
+  i64 pack_by(IsOver &&is_over, Fit &&fit_order) {
     i64 best = kAbsent;
-    find_traits();
+    if (!find_traits(is_over)) return best;
     for (int r = 0; r < kRuleCount && !is_over(); ++r) {
       const Rule &rule = kRules[r];
       sort_by_rule(rule);
-      const i64 limit = std::min(task_.capacity, peak_ - 1);
-      const i64 peak = is_aligned_ ? fit<true>(limit, rule.is_best_fit, is_over)
-                                   : fit<false>(limit, rule.is_best_fit, is_over);
+      const i64 peak = fit_order(rule, order_, std::min(task_.capacity, peak_ - 1), at_);
       if (peak != kAbsent) {
         best = r, peak_ = peak;
         std::copy(at_, at_ + n_, task_.offset.data);
@@ -132,7 +138,9 @@ class QuickOrders {
 
   double &trait(Trait which, i64 i) const { return traits_[which * n_ + i]; }
 
-  void find_traits() {
+  template <class IsOver>
+  bool find_traits(IsOver &&is_over) {
+    i64 work = 0;
     const i64 *size = task_.size.data, *start = task_.start.data, *end = task_.end.data;
     for (i64 i = 0; i < n_; ++i) {
       load_[start[i]] += size[i], load_[end[i]] -= size[i];
@@ -146,6 +154,10 @@ class QuickOrders {
     }
     const double largest = std::max(1.0, static_cast<double>(load_[peak_set_]));
     for (i64 i = 0; i < n_; ++i) {
+      if ((work += end[i] - start[i]) > kPollWork) {
+        work = 0;
+        if (is_over()) return false;
+      }
       const double life = static_cast<double>(end[i] - start[i]);
       const i64 height = *std::max_element(load_ + start[i], load_ + end[i]);
       trait(kSize, i) = static_cast<double>(size[i]), trait(kLife, i) = life;
@@ -153,6 +165,7 @@ class QuickOrders {
       trait(kConflicts, i) = static_cast<double>(begun_[end[i]] - over_[start[i]] - 1);
       trait(kPressure, i) = static_cast<double>(height) / largest;
     }
+    return true;
   }
 
   void sort_by_rule(const Rule &rule) {

@@ -63,8 +63,9 @@ inline i64 list_neighbours(const Sections &sections, const SectionFacts &facts, 
 }
 
 // Fill in the columns from `leftmost` on, but for links, obstacles and blocks, which must be there. All of them are 0
-// before, `member_first` included. Returns the number of neighbours in all lists.
-inline i64 lay_out(const Sections &sections, const SectionFacts &facts) {
+// before, `member_first` included. Returns the number of neighbours in all lists; ABSENT where it was over before.
+template <class IsOver>
+i64 lay_out(const Sections &sections, const SectionFacts &facts, IsOver &&is_over) {
   // 1. Where buffers begin and end, and how many are in each section.
   const i64 n = sections.size.size, k = sections.spare.size, m = sections.start.size;
   const Array<u32> &member_first = sections.member_first;
@@ -107,7 +108,11 @@ inline i64 lay_out(const Sections &sections, const SectionFacts &facts) {
 
   // 4. Neighbours, and twins among them: buffers of one lifetime each that are equal in all columns.
   i64 count = 0;
-  for (i64 i = 0; i < n; ++i) {
+  for (i64 i = 0, work = 0; i < n; ++i) {
+    if ((work += m) > (1 << 18)) {
+      work = 0;
+      if (is_over()) return kAbsent;
+    }
     count = list_neighbours(sections, facts, i, count);
     sections.neighbour_first[i + 1] = count;
     for (i64 at = sections.neighbour_first[i]; at < count && facts.finds_twins; ++at) {

@@ -1,0 +1,164 @@
+// memplan_check, which shares nothing with the search; and what statuses and rules say.
+#include "door.hpp"
+
+using memplan::i64;
+
+namespace {
+
+class Check {
+ public:
+  Check(const memplan_problem &problem, const i64 *offsets) : problem_(problem), offsets_(offsets) {}
+
+  memplan_result result() {
+    found_.status = MEMPLAN_INVALID, found_.order = -1, found_.peak = -1, found_.other = MEMPLAN_NONE;
+    found_.rule = memplan::Door(problem_).fault(found_.buffer);
+    if (found_.rule == MEMPLAN_FINE && offsets_ == nullptr && problem_.count > 0) found_.rule = MEMPLAN_NULL_POINTER;
+    if (found_.rule != MEMPLAN_FINE) return found_;
+    i64 peak = 0;
+    for (std::size_t i = 0; i < problem_.count; ++i) {
+      if ((found_.rule = fault_of(i)) != MEMPLAN_FINE) return found_.buffer = i, found_;
+      if (problem_.buffers[i].size > 0) peak = std::max(peak, offsets_[i] + problem_.buffers[i].size);
+    }
+    if ((found_.rule = fault_of_two()) != MEMPLAN_FINE) return found_;
+    found_.status = MEMPLAN_FEASIBLE, found_.peak = peak;
+    return found_;
+  }
+
+ private:
+  const memplan_problem &problem_;
+  const i64 *offsets_;
+  memplan_result found_{};
+
+  // The rules of one buffer. Those of size 0 take no place, and break none.
+  memplan_rule fault_of(std::size_t i) {
+    const memplan_buffer &buffer = problem_.buffers[i];
+    const i64 at = offsets_[i];
+    if (at < 0) return MEMPLAN_OFFSET_NEGATIVE;
+    if (buffer.size == 0) return MEMPLAN_FINE;
+    if (buffer.size > problem_.capacity || at > problem_.capacity - buffer.size) return MEMPLAN_ABOVE_CAPACITY;
+    if (at > memplan::kLargest * 2) return MEMPLAN_ABOVE_CAPACITY;
+    const i64 end = at + buffer.size, address = at + problem_.base;
+    if (buffer.alignment > 1 && address % buffer.alignment != 0) return MEMPLAN_MISALIGNED;
+    if (buffer.pin != MEMPLAN_FREE && buffer.pin != at) return MEMPLAN_OFF_PIN;
+    if (at < buffer.lowest || (buffer.limit > 0 && end > buffer.limit)) return MEMPLAN_OUT_OF_RANGE;
+    if (buffer.no_cross > 0 && address / buffer.no_cross != (address + buffer.size - 1) / buffer.no_cross)
+      return MEMPLAN_CROSSING;
+    for (std::size_t row = 0; row < problem_.reserved_count; ++row)
+      if (problem_.reserved[row].begin < end && at < problem_.reserved[row].end) {
+        found_.other = row;
+        return MEMPLAN_IN_RESERVED;
+      }
+    return MEMPLAN_FINE;
+  }
+
+  memplan_rule fault_of_two() {
+    for (std::size_t row = 0; row < problem_.join_count; ++row) {
+      const memplan_join &join = problem_.joins[row];
+      found_.buffer = join.upper, found_.other = join.lower;
+      if (offsets_[join.upper] - offsets_[join.lower] != join.distance) return MEMPLAN_OFF_DISTANCE;
+    }
+    for (std::size_t row = 0; row < problem_.pair_count; ++row) {
+      found_.buffer = problem_.pairs[row].first, found_.other = problem_.pairs[row].second;
+      if (overlap(found_.buffer, found_.other)) return MEMPLAN_OVERLAP;
+    }
+    for (std::size_t i = 0; i < problem_.count && !problem_.only_pairs; ++i)
+      for (std::size_t j = i + 1; j < problem_.count; ++j)
+        if (overlap(i, j) && meet(i, j)) {
+          found_.buffer = i, found_.other = j;
+          return MEMPLAN_OVERLAP;
+        }
+    found_.buffer = found_.other = MEMPLAN_NONE;
+    return MEMPLAN_FINE;
+  }
+
+  bool overlap(std::size_t i, std::size_t j) const {
+    const i64 size = problem_.buffers[i].size, other = problem_.buffers[j].size;
+    return size > 0 && other > 0 && offsets_[i] < offsets_[j] + other && offsets_[j] < offsets_[i] + size;
+  }
+
+  // Whether both are alive at some time: the latest of their beginnings, or the end of a gap, where no gap is.
+  bool meet(std::size_t i, std::size_t j) const {
+    const memplan_buffer &a = problem_.buffers[i], &b = problem_.buffers[j];
+    i64 now = std::max(a.begin, b.begin);
+    const i64 end = std::min(a.end, b.end);
+    std::size_t gap = first_gap(i), other = first_gap(j);
+    while (now < end) {
+      const i64 before = now;
+      for (; is_gap_of(gap, i) && problem_.gaps[gap].begin <= now; ++gap) now = std::max(now, problem_.gaps[gap].end);
+      for (; is_gap_of(other, j) && problem_.gaps[other].begin <= now; ++other)
+        now = std::max(now, problem_.gaps[other].end);
+      if (now == before) return true;
+    }
+    return false;
+  }
+
+  bool is_gap_of(std::size_t row, std::size_t i) const {
+    return row < problem_.gap_count && problem_.gaps[row].buffer == i;
+  }
+
+  std::size_t first_gap(std::size_t i) const {
+    std::size_t low = 0, high = problem_.gap_count;
+    while (low < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (problem_.gaps[middle].buffer < i)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+};
+
+constexpr const char *kStatusTexts[] = {
+    "optimal", "feasible", "infeasible, proved", "unknown", "invalid", "out of memory",
+};
+constexpr const char *kRuleTexts[] = {
+    "fine",
+    "a pointer is NULL",
+    "too many buffers or rows",
+    "sums of sizes may pass 2^60",
+    "the capacity must not be negative",
+    "the base must not be negative",
+    "the size must not be negative",
+    "the lifetime must end after it begins",
+    "the alignment must not be negative",
+    "the pin must not be negative",
+    "the lowest offset must not be negative",
+    "the limit must not be negative",
+    "no_cross must not be negative",
+    "a pair must name two buffers",
+    "a gap must lie inside a lifetime, rows ascending",
+    "a join must name two buffers with a size, rows ascending by the upper one",
+    "a reserved range must not be empty, rows ascending",
+    "an option is wrong",
+    "the offset is negative",
+    "the address is not a multiple of the alignment",
+    "the offset is not the pin",
+    "the buffer lies below its lowest offset or above its limit",
+    "the buffer crosses a multiple of no_cross",
+    "the buffer ends above the capacity",
+    "the buffer lies in a reserved range",
+    "the buffer does not lie at its distance",
+    "two buffers overlap",
+};
+
+}  // namespace
+
+extern "C" memplan_result memplan_check(const memplan_problem *problem, const int64_t *offsets) {
+  if (problem != nullptr) return Check(*problem, offsets).result();
+  memplan_result result{};
+  result.status = MEMPLAN_INVALID, result.rule = MEMPLAN_NULL_POINTER, result.order = -1, result.peak = -1;
+  result.buffer = result.other = MEMPLAN_NONE;
+  return result;
+}
+
+extern "C" const char *memplan_status_text(memplan_status status) {
+  const int at = status;
+  return at >= 0 && at <= MEMPLAN_OUT_OF_MEMORY ? kStatusTexts[at] : "no status";
+}
+
+extern "C" const char *memplan_rule_text(memplan_rule rule) {
+  static_assert(sizeof kRuleTexts / sizeof *kRuleTexts == MEMPLAN_OVERLAP + 1);
+  const int at = rule;
+  return at >= 0 && at <= MEMPLAN_OVERLAP ? kRuleTexts[at] : "no rule";
+}

@@ -1,0 +1,312 @@
+// memplan_plan: compile, bound, quick orders, exact search.
+#include <time.h>
+
+#include <new>
+
+#include "bodies.hpp"
+#include "door.hpp"
+#include "quick_orders.hpp"
+#include "rounds.hpp"
+
+namespace memplan {
+namespace {
+
+constexpr i64 kMostLifetimes = 10'000;  // of what is searched exactly, as pairs of those that meet are listed
+constexpr i64 kMostWithRules = 2'000;
+constexpr i64 kFirst = 4;               // if none of the first orders comes near the bound, hardly any later one does
+constexpr double kNear = 1.1;
+constexpr i64 kDefaultWork = 100'000;
+constexpr i64 kRandomOrders = 200;
+
+double now() {
+  timespec time{};
+#ifdef _WIN32
+  timespec_get(&time, TIME_UTC);
+#else
+  clock_gettime(CLOCK_MONOTONIC, &time);
+#endif
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Whether the clock or the caller ends the search.
+class Stop {
+ public:
+  explicit Stop(const memplan_options &options) : options_(options), end_(options.seconds > 0 ? now() + options.seconds : 0) {}
+
+  bool operator()() {
+    if (!is_over_ && options_.cancel != nullptr && options_.cancel(options_.context) != 0) is_over_ = true;
+    if (!is_over_ && options_.seconds > 0 && now() >= end_) is_over_ = true;
+    return is_over_;
+  }
+  bool is_over() const { return is_over_; }
+  void end() { is_over_ = true; }
+
+ private:
+  const memplan_options &options_;
+  const double end_;
+  bool is_over_ = false;
+};
+
+// The best offsets so far, and what is proved, in units.
+struct Best {
+  Array<i64> offset{nullptr, 0};
+  i64 peak = kMost;
+  i64 bound = 0;
+  bool is_infeasible = false;
+  bool is_searched = false;  // whether the bound is that of a search
+  bool has_failed = false;   // memory
+};
+
+class Plan {
+ public:
+  Plan(const memplan_problem &problem, const memplan_options &options, memplan_result &result)
+      : problem_(problem), options_(options), result_(result), stop_(options) {
+    allocator_.allocate = options.allocate, allocator_.release = options.release, allocator_.context = options.arena;
+  }
+
+  void run(i64 *offsets) {
+    {
+      Arena arena(allocator_);
+      search(arena, offsets);
+      if (arena.has_failed || best_.has_failed) {
+        result_.status = best_.peak == kMost ? MEMPLAN_OUT_OF_MEMORY : result_.status;
+      }
+    }
+    result_.memory = allocator_.most;
+  }
+
+ private:
+  const memplan_problem &problem_;
+  const memplan_options &options_;
+  memplan_result &result_;
+  Allocator allocator_;
+  Stop stop_;
+  Best best_;
+
+  void search(Arena &arena, i64 *offsets) {
+    const Instance instance = Compiler(arena, problem_).instance();
+    if (arena.has_failed) return;
+    Bounds bounds(arena, instance);
+    best_.offset = arena.array<i64>(instance.n);
+    if (arena.has_failed) return;
+    const LiveBound live = bounds.bound();
+    best_.bound = live.end, best_.is_infeasible = !live.fits;
+    if (!best_.is_infeasible && instance.n > 0) find_plan(arena, instance);
+    tell(instance, offsets);
+  }
+
+  void find_plan(Arena &arena, const Instance &instance) {
+    BodyPacker packer(arena, instance);
+    if (arena.has_failed) return;
+    if (!instance.is_plain && !packer.can_fit(stop_)) {
+      best_.is_infeasible = !stop_.is_over();
+      return;
+    }
+    const i64 lifetimes = std::max(instance.n, instance.start.size);
+    const bool is_exact = options_.work > 0 && !instance.has_joins &&
+                          lifetimes <= (instance.is_plain ? kMostLifetimes : kMostWithRules);
+    pack_in_orders(arena, instance, packer, is_exact);
+    if (best_.peak <= best_.bound || stop_.is_over() || arena.has_failed) return;
+    if (is_exact) search_exactly(arena, instance);
+  }
+
+  // Quick orders, and where nothing else follows, orders near them.
+  void pack_in_orders(Arena &arena, const Instance &instance, BodyPacker &packer, bool is_exact_next) {
+    Array<i64> start = instance.start, end = instance.end, tried = arena.array<i64>(1);
+    const i64 n_sets = std::max<i64>(1, instance.n_sets);
+    if (!instance.is_plain) {
+      start = arena.array<i64>(instance.n), end = arena.array<i64>(instance.n);
+      if (arena.has_failed) return;
+      for (i64 i = 0; i < instance.n; ++i) {
+        const bool has_life = instance.first[i] < instance.first[i + 1];
+        start[i] = has_life ? instance.start[instance.first[i]] : 0;
+        end[i] = has_life ? instance.end[instance.first[i + 1] - 1] : n_sets;
+      }
+    }
+    const quick::OrderTask task{instance.size, start, end, instance.step, n_sets, instance.capacity, best_.bound,
+                                is_exact_next ? kFirst : kMost, kNear, best_.offset, tried, {nullptr, 0}};
+    quick::QuickOrders orders(arena, task);
+    if (arena.has_failed) return;
+    const auto fit = [&](const quick::Rule &, const u32 *order, i64 limit, i64 *offset) {
+      return packer.pack(order, limit, offset, stop_);
+    };
+    result_.order = static_cast<int32_t>(instance.is_plain ? orders.pack(stop_) : orders.pack_by(stop_, fit));
+    result_.orders = static_cast<int32_t>(tried[0]);
+    best_.peak = orders.peak();
+    if (!is_exact_next && !instance.is_plain && options_.work > 0 && best_.peak > best_.bound)
+      pack_at_random(arena, instance, packer);
+  }
+
+  void pack_at_random(Arena &arena, const Instance &instance, BodyPacker &packer) {
+    Random random(options_.seed);
+    Array<u32> order = arena.uncleared<u32>(instance.n);
+    Array<double> key = arena.uncleared<double>(instance.n);
+    Array<i64> offset = arena.array<i64>(instance.n);
+    if (arena.has_failed) return;
+    i64 left = std::min(kRandomOrders, options_.work / instance.n + 1);
+    for (; left > 0 && best_.peak > best_.bound && !stop_(); --left) {
+      for (i64 i = 0; i < instance.n; ++i) {
+        order[i] = static_cast<u32>(i);
+        key[i] = static_cast<double>(instance.size[i]) * random.uniform();
+      }
+      std::sort(order.begin(), order.end(), [&](u32 a, u32 b) {
+        return key.data[a] > key.data[b] || (key.data[a] == key.data[b] && a < b);
+      });
+      const i64 peak = packer.pack(order.data, std::min(instance.capacity, best_.peak - 1), offset.data, stop_);
+      if (peak == kAbsent) continue;
+      best_.peak = peak, result_.order = -1;
+      std::copy(offset.begin(), offset.end(), best_.offset.data);
+    }
+  }
+
+  // On all components, the one with the highest peak first; as branch_and_bound.py does.
+  void search_exactly(Arena &arena, const Instance &instance) {
+    const Components parts = split(arena, instance);
+    Array<Rounds *> rounds = arena.array<Rounds *>(parts.rows.size);
+    Array<Rounds> room = arena.uncleared_objects<Rounds>(parts.rows.size);
+    i64 largest = 1;
+    for (const Component &part : parts.rows) largest = std::max(largest, part.n);
+    const Rows<u64> code = arena.rows<u64>(largest, 4);
+    if (arena.has_failed) return;
+    Random codes(20261120);
+    for (i64 x = 0; x < 4 * largest; ++x) code.data[x] = codes.next();
+    for (Component &part : parts.rows) begin_component(instance, part);
+    const auto made = [&](i64 c) {
+      if (rounds[c] == nullptr) {
+        rounds[c] = new (room.data + c) Rounds(allocator_, options_.seed + 977 * static_cast<u64>(c) + 1);
+        if (!rounds[c]->begin(instance, parts.lives, parts.rows[c], code, stop_)) return false;
+        rounds[c]->start_descent(parts.rows[c].has_offset ? parts.rows[c].offset : nullptr, parts.rows[c].peak);
+      }
+      return true;
+    };
+    bool is_proving = false;
+    while (result_.nodes < options_.work && !stop_()) {
+      i64 hardest = 0;
+      for (i64 c = 1; c < parts.rows.size; ++c)
+        if (parts.rows[c].peak > parts.rows[hardest].peak) hardest = c;
+      if (parts.rows.size == 0 || parts.rows[hardest].peak <= best_.bound) break;
+      if (!made(hardest)) {
+        best_.has_failed = rounds[hardest]->has_failed();
+        break;
+      }
+      search_component(instance, parts.rows[hardest], *rounds[hardest], is_proving);
+    }
+    for (Rounds *each : rounds)
+      if (each != nullptr) each->~Rounds();
+    collect(instance, parts);
+  }
+
+  void begin_component(const Instance &instance, Component &part) {
+    part.peak = instance.ceiling + 1;
+    part.has_offset = best_.peak != kMost;
+    if (!part.has_offset) return;
+    part.peak = 0;
+    for (i64 x = 0; x < part.n; ++x) {
+      part.offset[x] = best_.offset[part.buffers[x]];
+      part.peak = std::max(part.peak, part.offset[x] + instance.size[part.buffers[x]]);
+    }
+  }
+
+  // One round on a component.
+  void search_component(const Instance &instance, Component &part, Rounds &rounds, bool &is_proving) {
+    const bool is_behind = part.has_offset && (!rounds.has_guide() || part.peak < rounds.peak());
+    rounds.is_proving = is_proving;
+    if (is_behind && (is_proving || rounds.is_stalled()))
+      rounds.start_descent(part.offset, part.peak);
+    else if (rounds.is_stalled())
+      rounds.start_descent(nullptr, instance.ceiling + 1);
+    const Kind kind = rounds.next_kind();
+    const i64 limit = rounds.begin_round(kind);
+    for (int order = 0; order < kOrders; ++order) {
+      if (part.peak <= best_.bound || result_.nodes >= options_.work || stop_()) break;
+      const i64 before = rounds.nodes(), capacity = rounds.capacity(kind, best_.bound, instance.ceiling);
+      const RunResult found = rounds.run(kind, order, capacity, std::min(limit, options_.work - result_.nodes), stop_);
+      result_.nodes += rounds.nodes() - before;
+      if (rounds.has_failed()) {
+        best_.has_failed = true;
+        stop_.end();
+      } else if (found.outcome == exact::kExhausted) {
+        best_.is_searched = true;
+        is_proving = is_proving || rounds.nodes() - before > part.n;
+        if (found.need > instance.ceiling) {  // where there is room for all that could be pushed down
+          best_.is_infeasible = true;
+          stop_.end();
+        } else {
+          best_.bound = std::max(best_.bound, found.need);
+        }
+      } else if (found.outcome == exact::kFound) {
+        i64 peak = 0;
+        for (i64 x = 0; x < part.n; ++x) peak = std::max(peak, found.offset[x] + instance.size[part.buffers[x]]);
+        if (peak < part.peak) {
+          std::copy(found.offset, found.offset + part.n, part.offset);
+          part.peak = peak, part.has_offset = true;
+        }
+        rounds.follow(kind, found.offset, peak);
+        break;
+      }
+    }
+    rounds.end_round(kind);
+  }
+
+  // Put the offsets of all components together, if each has some and they are better.
+  void collect(const Instance &instance, const Components &parts) {
+    i64 peak = 0;
+    for (i64 i = 0; i < instance.n; ++i)
+      if (instance.pin[i] != kAbsent) peak = std::max(peak, instance.pin[i] + instance.size[i]);
+    for (const Component &part : parts.rows) {
+      if (!part.has_offset) return;
+      peak = std::max(peak, part.peak);
+    }
+    if (peak >= best_.peak) return;
+    best_.peak = peak, result_.order = -1;
+    for (i64 i = 0; i < instance.n; ++i) best_.offset[i] = instance.pin[i];
+    for (const Component &part : parts.rows)
+      for (i64 x = 0; x < part.n; ++x) best_.offset[part.buffers[x]] = part.offset[x];
+  }
+
+  void tell(const Instance &instance, i64 *offsets) {
+    result_.bound = best_.bound * instance.unit;
+    result_.proof = best_.is_searched ? MEMPLAN_PROOF_SEARCH : MEMPLAN_PROOF_LIVE_SET;
+    if (instance.n == 0) best_.peak = 0;
+    if (best_.is_infeasible) {
+      result_.status = MEMPLAN_INFEASIBLE;
+    } else if (best_.peak == kMost) {
+      result_.status = MEMPLAN_UNKNOWN;
+    } else {
+      result_.status = best_.peak <= best_.bound ? MEMPLAN_OPTIMAL : MEMPLAN_FEASIBLE;
+      result_.peak = best_.peak * instance.unit;
+      for (std::size_t row = 0; row < problem_.count; ++row)
+        offsets[row] = problem_.buffers[row].pin == MEMPLAN_FREE ? 0 : problem_.buffers[row].pin;
+      for (i64 i = 0; i < instance.n; ++i) offsets[instance.source[i]] = best_.offset[i] * instance.unit;
+    }
+  }
+};
+
+bool is_right(const memplan_options &options) {
+  return options.work >= 0 && options.seconds >= 0 && (options.allocate == nullptr) == (options.release == nullptr);
+}
+
+}  // namespace
+}  // namespace memplan
+
+extern "C" memplan_result memplan_plan(const memplan_problem *problem, const memplan_options *options,
+                                       int64_t *offsets) {
+  memplan_options usual{};
+  usual.work = memplan::kDefaultWork;
+  memplan_result result{};
+  result.status = MEMPLAN_INVALID, result.order = -1, result.peak = -1;
+  result.buffer = result.other = MEMPLAN_NONE;
+  if (problem == nullptr || (offsets == nullptr && problem->count > 0)) {
+    result.rule = MEMPLAN_NULL_POINTER;
+    return result;
+  }
+  result.rule = memplan::Door(*problem).fault(result.buffer);
+  if (options != nullptr && result.rule == MEMPLAN_FINE && !memplan::is_right(*options))
+    result.rule = MEMPLAN_OPTION_WRONG, result.buffer = MEMPLAN_NONE;
+  if (result.rule != MEMPLAN_FINE) return result;
+  result.buffer = MEMPLAN_NONE, result.status = MEMPLAN_OUT_OF_MEMORY;
+  memplan::Plan(*problem, options == nullptr ? usual : *options, result).run(offsets);
+  return result;
+}
+
+extern "C" const char *memplan_version(void) { return "0.1.0"; }

@@ -1,0 +1,34 @@
+// Random numbers that are the same on every machine: no distribution of a library, no logarithm.
+#pragma once
+#include "tables.hpp"
+
+namespace memplan {
+
+class Random {
+ public:
+  explicit Random(u64 seed) : state_(seed) {}
+
+  // splitmix64 (Steele, Lea and Flood 2014).
+  u64 next() {
+    state_ += 0x9e3779b97f4a7c15U;
+    u64 mixed = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9U;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
+    return mixed ^ (mixed >> 31);
+  }
+
+  double uniform(double low = 0.0, double high = 1.0) {
+    return low + (high - low) * (static_cast<double>(next() >> 11) * 0x1p-53);
+  }
+
+  // Of mean 0 and deviation 1, near enough to normal for noise: twelve uniform numbers, added up.
+  double noise() {
+    double sum = -6.0;
+    for (int k = 0; k < 12; ++k) sum += uniform();
+    return sum;
+  }
+
+ private:
+  u64 state_;
+};
+
+}  // namespace memplan
