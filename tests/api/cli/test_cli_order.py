@@ -29,18 +29,6 @@ def test_the_order_goes_to_standard_output_as_json(capfd: Captured) -> None:
     assert told["witness"]["kind"] in ("state", "cut", "exhaustion")
 
 
-def test_an_order_is_found_inside_of_operations_too(tmp_path: Path, capfd: Captured) -> None:
-    graph, page = tmp_path / "graph.json", tmp_path / "page.html"
-    graph.write_text(json.dumps(ORDERED_INSIDE))
-    assert main(["order", str(graph), "--deterministic", "-o", str(page)]) == 0
-    told = json.loads(capfd.readouterr().out)
-    assert (told["status"], told["given_peak"], told["peak"], told["placed_status"]) == ("optimal", 206, 107, "optimal")
-    assert [region["path"] for region in told["regions"]] == [[0, 0]]
-    assert main(["order", str(graph), "--recompute", "--deterministic"]) == 0
-    again = json.loads(capfd.readouterr().out)
-    assert (again["given_peak"], again["peak"], again["regions"]) == (206, 107, told["regions"])
-
-
 def test_two_operations_that_make_one_tensor_are_named(tmp_path: Path, capfd: Captured) -> None:
     graph = tmp_path / "graph.json"
     graph.write_text('{"size": [4, 4], "ops": [{"out": [0]}, {"out": [0, 1], "name": "b"}]}')
@@ -65,23 +53,7 @@ def test_a_table_is_for_people(capfd: Captured) -> None:
     assert lines[5].endswith("1,223,040 bytes (25.0 %)")
 
 
-def test_the_json_is_written_to_a_file_and_people_get_a_table(tmp_path: Path, capfd: Captured) -> None:
-    target = tmp_path / "order.json"
-    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target), "--format", "table"]) == 0
-    assert "best peak" in capfd.readouterr().out
-    assert json.loads(target.read_text())["wall_time_s"] is None
-    first = target.read_bytes()
-    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target)]) == 0
-    assert capfd.readouterr() == ("", "")
-    assert target.read_bytes() == first
-
-
 def test_what_proves_the_bound_is_written_and_why_nothing_does_is_said(tmp_path: Path, capfd: Captured) -> None:
-    model, proof = str(MODELS / "recorded" / "kws_dscnn_int8.tflite"), tmp_path / "order.proof"
-    assert main(["order", model, "--deterministic", "-o", str(proof), "--format", "json"]) == 0
-    told = json.loads(capfd.readouterr().out)["certificate"]
-    assert proof.read_text() == told["text"]
-    assert told["text"].startswith("memplan-order/1")
     search, none = tmp_path / "search.proof", tmp_path / "none.proof"
     assert main(["order", RANDWIRE, "--deterministic", "-o", str(search), "--format", "json"]) == 0
     assert search.read_text() == json.loads(capfd.readouterr().out)["certificate"]["text"]
@@ -89,19 +61,6 @@ def test_what_proves_the_bound_is_written_and_why_nothing_does_is_said(tmp_path:
     assert main(["order", str(inside), "--deterministic", "-o", str(none), "--format", "json"]) == 0
     assert "memplan: no certificate: " in capfd.readouterr().err
     assert not none.exists()
-
-
-def test_a_model_is_ordered_and_its_graph_can_be_written(tmp_path: Path, capfd: Captured) -> None:
-    model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
-    assert main(["order", model, "--deterministic", "--format", "json"]) == 0
-    told = json.loads(capfd.readouterr().out)
-    assert (told["peak"], told["given_peak"], told["status"]) == (16000, 16000, "optimal")
-    graph = tmp_path / "graph.json"
-    assert main(["convert", model, "-o", str(graph), "--to", "graph", "--quiet"]) == 0
-    assert main(["order", str(graph), "--deterministic", "--format", "json"]) == 0
-    assert json.loads(capfd.readouterr().out)["order"] == told["order"]
-    assert main(["order", model, "--deterministic", "--count-resident", "--format", "json"]) == 0
-    assert json.loads(capfd.readouterr().out)["peak"] > 16000
 
 
 def test_a_model_is_written_in_its_new_order(tmp_path: Path, capfd: Captured) -> None:
@@ -149,18 +108,6 @@ def test_a_problem_has_no_order_to_change_and_no_graph_to_write(tmp_path: Path, 
     problem.write_text('{"buffers": [{"id": 0, "size": 1, "start": 0, "end": 1}]}')
     assert main(["convert", str(problem), "-o", "-", "--to", "graph"]) == 2
     assert "to: must be asked of a file that has operations, not lifetimes only, got graph" in capfd.readouterr().err
-
-
-def test_wrong_input_is_told_with_the_name_of_the_file(tmp_path: Path, capfd: Captured) -> None:
-    path = tmp_path / "graph.json"
-    path.write_text('{"size": [1], "ops": [{"in": [1]}]}')
-    assert main(["order", str(path)]) == 2
-    assert capfd.readouterr().err == (
-        f"memplan: error: {path}: ops[0].in[0]: must be the position of one of the 1 tensors, got 1 "
-        "(positions count from 0)\n"
-    )
-    assert main(["order", RANDWIRE, "--time-limit", "-1"]) == 2
-    assert "time-limit: must be greater than 0.0, got -1.0" in capfd.readouterr().err
 
 
 def test_recompute_gives_points_with_falling_peaks_and_rising_costs(capfd: Captured) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.operations.graph import GraphOperation, OperationGraph, graph_from, read_graph, write_graph
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph, write_graph
 from memplan.planner.operations.order_check import peak_of
 from tests.support.sentences import rules
 
@@ -34,19 +34,6 @@ def test_a_graph_is_read_and_written_as_it_was() -> None:
     graph = read_graph(data)
     assert json.loads(write_graph(graph)) == DIAMOND
     assert read_graph(write_graph(graph)) == graph
-
-
-def test_a_graph_can_be_made_in_python() -> None:
-    graph = OperationGraph(size=(1, 2), ops=(GraphOperation(outputs=(0,)), GraphOperation(inputs=(0,), outputs=(1,))))
-    assert graph.predecessors == ((), (0,))
-    assert json.loads(write_graph(graph))["ops"] == [{"out": [0]}, {"in": [0], "out": [1]}]
-
-
-def test_a_wrong_graph_in_python_is_told_in_sentences() -> None:
-    with pytest.raises(OperationsError, match=r"kept\[0\]: must be the position of one of the 1 tensors, got 1"):
-        OperationGraph(size=(1,), kept=(1,))
-    with pytest.raises(OperationsError, match="work: must be at least 0, got -1"):
-        GraphOperation(work=-1)
 
 
 def test_makers_readers_and_predecessors_follow() -> None:
@@ -162,10 +149,3 @@ def test_each_broken_rule_is_a_sentence(change: dict[str, Any], sentence: str) -
     with pytest.raises(OperationsError) as error:
         graph_with(**change)
     assert rules(error.value.sentences) == rules([sentence])
-
-
-def test_text_that_is_no_json_is_refused() -> None:
-    with pytest.raises(FormatError, match="must be JSON"):
-        read_graph(b"{")
-    with pytest.raises(OperationsError, match="must be an object"):
-        read_graph(b"[]")

@@ -119,12 +119,6 @@ def test_wrong_operations_are_told_where_and_what(value: Any, sentence: str) -> 
     assert caught.value.sentences[0].startswith(sentence)
 
 
-def test_functions_that_share_a_callee_are_no_cycle() -> None:
-    value = program([{"call": "f"}, {"call": "g"}])
-    value["functions"] |= {"f": {"body": [{"call": "h"}]}, "g": {"body": [{"call": "h"}, {"call": "f"}]}, "h": {}}
-    assert len(operations_from(value).functions) == 4
-
-
 @pytest.mark.parametrize(
     ("dtype", "shape", "size"),
     [
@@ -143,13 +137,6 @@ def test_functions_that_share_a_callee_are_no_cycle() -> None:
 )
 def test_types_and_shapes_are_bytes(dtype: str, shape: list[int], size: int) -> None:
     assert DeclaredBuffer.model_validate({"id": "a", "dtype": dtype, "shape": shape}).bytes == size
-
-
-def test_operations_may_lie_deep_in_each_other() -> None:
-    statement: dict[str, Any] = {"op": "innermost"}
-    for _ in range(99):
-        statement = {"op": "around", "body": [statement]}
-    assert operations_from(program([statement])).functions["main"].body
 
 
 def test_the_operations_in_the_document_are_what_they_should_be() -> None:

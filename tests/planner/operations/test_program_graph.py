@@ -127,10 +127,3 @@ def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_comp
         for way in range(3):
             assert values_of(reordered, way) == values_of(operations, way)
     assert exact > 0.8 * tried > 15
-
-
-def test_a_program_is_not_put_in_an_order_that_its_graph_forbids() -> None:
-    body = ({"op": "make", "outputs": ["a"]}, {"op": "read", "inputs": ["a"]})
-    found = program_graph(program(*body, names="a"))
-    with pytest.raises(OperationsError, match="must come after operation 0, got 1"):
-        found.reordered([1, 0])

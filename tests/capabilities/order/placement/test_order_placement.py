@@ -14,9 +14,9 @@ import pytest
 from memplan.capabilities.order.placement.joint import order_and_place
 from memplan.capabilities.order.search.nearness import nearby
 from memplan.capabilities.order.search.solve import order_operations
-from memplan.planner.errors import InputError, OperationsError
+from memplan.planner.errors import OperationsError
 from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
+from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.operations.order_check import bytes_along, moves_of, peak_of
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.search.control import Control
@@ -90,13 +90,6 @@ def test_orders_nearby_keep_the_budget_and_are_mostly_the_nearest_of_all() -> No
     assert more <= len(graphs) // 40
 
 
-def test_few_operations_are_moved_in_a_recorded_graph() -> None:
-    graph = read_graph((FOLDER / "cells_randwire32x1_s1.json").read_bytes())
-    best = order_operations(graph, deterministic=True)
-    near = nearby(graph, best.order, best.peak, FLAG)
-    assert (moves_of(best.order) > 50, moves_of(near[0]) < 30) == (True, True)
-
-
 def test_an_order_that_is_planned_with_less_may_have_more_alive() -> None:
     graph = layered_graph(random.Random(4), 40, 8)
     alive, placed = (order_and_place(graph, DETERMINISTIC.within(3), goal=g) for g in ("alive", "placed"))
@@ -110,7 +103,10 @@ def test_one_graph_has_one_plan_where_no_clock_decides() -> None:
     assert first == second
 
 
-def test_limits_are_kept() -> None:
+def test_limits_and_alignments_are_kept() -> None:
+    placed = order_and_place(random_graph(random.Random(5), 8), DETERMINISTIC.within(1), alignment=64).placed
+    assert placed is not None
+    assert all(row.offset % 64 == 0 for row in placed.plan.placements)
     graph = layered_graph(random.Random(0), 60, 6)
     assert order_and_place(graph, Control.of(0)).peak > 0
     cancelled = threading.Event()
@@ -118,19 +114,6 @@ def test_limits_are_kept() -> None:
     assert order_and_place(graph, Control(cancelled=cancelled)).peak > 0
     with pytest.raises(OperationsError, match="alignment: must be at least 1, got 0"):
         order_and_place(graph, DETERMINISTIC, alignment=0)
-
-
-def test_offsets_are_aligned() -> None:
-    graph = random_graph(random.Random(5), 8)
-    placed = order_and_place(graph, DETERMINISTIC.within(1), alignment=64)
-    assert placed.placed is not None
-    assert all(row.offset % 64 == 0 for row in placed.placed.plan.placements)
-
-
-@pytest.mark.parametrize("graph", [{}, {"size": [5], "kept": [0]}, {"ops": [{}]}, {"size": [0], "ops": [{"out": [0]}]}])
-def test_graphs_with_little_in_them_have_a_plan(graph: dict[str, Any]) -> None:
-    placed = order_and_place(graph_from(graph), DETERMINISTIC)
-    assert placed.placed_status == "optimal"
 
 
 def test_tensors_in_one_place_are_one_stack_of_buffers() -> None:
@@ -158,9 +141,3 @@ def test_inputs_that_compete_are_few() -> None:
     graph = graph_from({"size": [1] * (n + 1), "ops": [first, {"in": [*range(n)]}]})
     with pytest.raises(OperationsError, match=r"ops\[0\].may_overwrite: must let at most 10 inputs .* got 11"):
         order_operations(graph)
-
-
-def test_an_order_that_is_not_legal_has_no_problem() -> None:
-    graph = graph_from({"size": [1], "ops": [{"out": [0]}, {"in": [0]}]})
-    with pytest.raises(InputError, match="must come after operation 0"):
-        problem_of_order(graph, (1, 0))

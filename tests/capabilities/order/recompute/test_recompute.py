@@ -183,12 +183,6 @@ def test_nothing_runs_again_behind_a_change_of_what_it_reads() -> None:
     assert all(0 not in point.clones for point in frontier.points)
 
 
-def test_empty_graphs_and_zeros_have_one_point() -> None:
-    for graph in (OperationGraph(), OperationGraph.model_validate({"size": [0], "ops": [{"out": [0]}]})):
-        frontier = recomputed(graph)
-        assert [(point.peak, point.extra_cost) for point in frontier.points] == [(0, 0)]
-
-
 def test_huge_sizes_and_costs_do_not_overflow() -> None:
     graph = _spans(3)
     scale = 2**52

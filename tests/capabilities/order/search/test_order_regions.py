@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from memplan.api.bench.orders import ORDERERS
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.repairs.orders import repairs_of_graph
 from memplan.capabilities.order.answer import RegionOrder
@@ -84,11 +83,6 @@ def test_repairs_know_the_orders_inside() -> None:
     assert [(each.kind, each.live_peak, len(each.regions)) for each in found.repairs] == [("reorder", 107, 1)]
     nothing = repairs_of_graph(CALL, 106, REPAIRS, Control.of(2, deterministic=True))
     assert (nothing.repairs, nothing.least_live_peak, nothing.proved) == ((), 107, True)
-
-
-def test_a_benchmark_counts_the_bytes_of_the_orders_inside() -> None:
-    found = ORDERERS["order"](CALL, 5.0)
-    assert (found["peak"], found["lower_bound"], found["status"]) == (107, 107, "optimal")
 
 
 def test_no_certificate_is_written_for_what_orders_inside_decide() -> None:

@@ -31,6 +31,7 @@ def test_recorded_graphs_reach_the_least_peak_and_prove_it(row: dict[str, Any]) 
     assert (len(graph.ops), result.given_peak, result.peak) == (row["operations"], row["given_peak"], row["best_peak"])
     assert (result.lower_bound, result.status, result.gap) == (result.peak, "optimal", 0.0)
     assert peak_of(graph, result.order) == result.peak
+    assert result.moves == 0 or row["best_peak"] < row["given_peak"]
 
 
 def test_the_seven_operations_of_liberis_and_lane_need_4960_bytes() -> None:
@@ -90,19 +91,6 @@ def test_no_start_is_better_than_the_result() -> None:
         starts = [[*range(len(graph.ops))], breadth_first(graph), depth_first(graph)]
         assert result.peak <= min(peak_of(graph, start) for start in starts)
         assert result.lower_bound <= result.peak == peak_of(graph, result.order)
-
-
-def test_the_given_order_stays_where_no_other_is_better() -> None:
-    for row in RECORDED:
-        if row["best_peak"] == row["given_peak"]:
-            graph = read_graph((FOLDER / row["file"]).read_bytes())
-            assert order_operations(graph, deterministic=True).moves == 0
-
-
-def test_without_time_the_starts_are_what_there_is() -> None:
-    graph = layered_graph(random.Random(0), 60, 6)
-    result = order_operations(graph, time_limit_s=0)
-    assert result.lower_bound <= result.peak <= result.given_peak
 
 
 def test_a_search_ends_at_its_limit_and_when_it_is_cancelled() -> None:
