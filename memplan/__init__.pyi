@@ -19,8 +19,8 @@ from memplan.capabilities.explain.values import Repairs as Repairs
 from memplan.capabilities.explain.values import WhatIf as WhatIf
 from memplan.capabilities.liveness.liveness import LivenessAnswer as LivenessAnswer
 from memplan.capabilities.liveness.liveness import LivenessOptions as LivenessOptions
+from memplan.capabilities.liveness.liveness import Shadow as Shadow
 from memplan.capabilities.liveness.liveness import liveness as liveness
-from memplan.capabilities.liveness.shadow import Shadow as Shadow
 from memplan.capabilities.order.answer import OrderAnswer as OrderAnswer
 from memplan.capabilities.order.answer import Recomputed as Recomputed
 from memplan.capabilities.order.options import OrderOptions as OrderOptions

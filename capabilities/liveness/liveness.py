@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control
+from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.graph_inputs import OPERATIONS
+from memplan.capabilities.inputs import PLAN
 from memplan.capabilities.liveness.comparison import PlannedPeak, compare_readings
-from memplan.capabilities.liveness.shadow import PLAN_OF_OPERATIONS, Shadow, shadow
 from memplan.capabilities.sizes import size_text
-from memplan.planner.liveness import Analysis, Reading, analyse
+from memplan.capabilities.texts import counted
+from memplan.planner.liveness import Analysis, Reading, analyse, problem_of
+from memplan.planner.liveness.shadow import Clobber, shadow
 from memplan.planner.model.plan import Plan
 from memplan.planner.operations.operations import Operations
 
@@ -29,6 +32,13 @@ class LivenessOptions(Reading, CapabilityOptions):
     def reading(self) -> Reading:
         """The options that are about lifetimes."""
         return Reading(**{name: getattr(self, name) for name in Reading.model_fields})
+
+
+class Shadow(Answer):
+    """The verdict of a shadow execution, and the buffers that are overwritten before they are read."""
+
+    intact: bool
+    clobbered: tuple[Clobber, ...]
 
 
 class LivenessAnswer(Analysis):
@@ -52,26 +62,30 @@ def liveness(
     """
     running = control.begun(options)
     found = analyse(operations, options.reading)
-    peaks = None
-    if options.compare:
-        peaks = compare_readings(operations, options.reading, running)
+    peaks = compare_readings(operations, options.reading, running) if options.compare else None
+    clobbered = None if plan is None else shadow(operations, plan)
     return LivenessAnswer.model_construct(
         **{name: getattr(found, name) for name in Analysis.model_fields},
         peaks=peaks,
-        shadow=None if plan is None else shadow(operations, plan),
+        shadow=None if clobbered is None else Shadow(intact=not clobbered, clobbered=clobbered),
     )
 
 
 def lines(found: LivenessAnswer) -> Iterator[str]:
     """Yield the most important of it for people."""
     if found.shadow is not None:
-        yield from found.shadow.lines()
+        for entry in found.shadow.clobbered:
+            low, high = entry.bytes
+            what = f"{entry.path} needs {entry.buffer}, but {entry.overwritten_at} wrote {entry.by}"
+            yield f"{what} over bytes {low} to {high} of {entry.pool}"
+        if found.shadow.intact:
+            yield "intact"
         return
     for warning in found.warnings:
         yield f"warning: {warning.rule}: {warning.message}"
     space = found.workspace
     where = "" if space.path is None else f", at {space.path}"
-    yield f"{len(found.problem.buffers):,} buffers, at most {_written(space.live_bytes)} alive{where}"
+    yield f"{counted(len(found.problem.buffers), 'buffer')}, at most {_written(space.live_bytes)} alive{where}"
     if found.order == "tentative":
         yield f"the order is tentative; in any order, {_written(space.any_order_live_bytes)} are alive at once"
     for row in found.readings[1:]:
@@ -90,9 +104,16 @@ def _is_brief(extent: Extent, options: LivenessOptions) -> bool:
     return not options.compare and extent.n_expanded <= _BRIEF
 
 
+_PLAN = replace(
+    PLAN,
+    help="A plan of the operations, JSON or CSV: run them on its addresses.",
+    from_file=lambda reader, data, name, question: reader.plan(data, name, problem_of(question["operations"])),
+    required=False,
+    named_by_flag=True,
+)
 CAPABILITY = Capability(
     liveness,
-    inputs=(OPERATIONS, PLAN_OF_OPERATIONS),
+    inputs=(OPERATIONS, _PLAN),
     lines=lines,
     exit_status=lambda found: 3 if found.shadow is not None and not found.shadow.intact else 0,
     exits={0: "there are lifetimes, and nothing is overwritten", 3: "something is overwritten"},

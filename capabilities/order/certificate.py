@@ -17,6 +17,7 @@ from memplan.capabilities.order.answer import BoundCertificate, CutWitness, Orde
 from memplan.capabilities.order.core.closure import CUT, close_cheaply
 from memplan.capabilities.order.search.cuts import ENDLESS, FlowArcs
 from memplan.capabilities.order.search.searched import SearchTooLargeError, search_lines
+from memplan.capabilities.texts import counted
 from memplan.checkers import order as checker
 from memplan.planner.operations.graph import OperationGraph, write_graph
 from memplan.solvers.core.tables import Reference
@@ -49,7 +50,7 @@ def certify_order(
         if flow is None:
             return BoundCertificate(reason="no flow was found in time")
         return _checked(graph, least, [f"while {witness.operation}", *flow])
-    reason = f"the bound is by a complete search of {len(witness.operations)} operations"
+    reason = f"the bound is by a complete search of {counted(len(witness.operations), 'operation')}"
     if any(graph.ops[k].regions for k in witness.operations):
         return BoundCertificate(reason=f"{reason}, whose regions have orders of their own")
     try:

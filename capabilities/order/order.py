@@ -73,7 +73,7 @@ def lines(found: OrderAnswer) -> Iterator[str]:
     else:
         yield f"placed peak  {found.placed_peak:>20,} bytes, {found.placed_status}"
     yield f"saved        {found.saved_bytes:>20,} bytes{share}"
-    yield f"moves        {found.moves:>20,} operations are moved"
+    yield f"moves        {found.moves:>20,} {'operation is' if found.moves == 1 else 'operations are'} moved"
     if found.recomputed is not None and not found.recomputed.is_within:
         yield "no program was found within the limit"
 

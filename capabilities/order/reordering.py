@@ -41,7 +41,7 @@ class Reordered:
     def lines(self) -> Iterator[str]:
         """Yield what people are told."""
         answer = self.answer
-        yield f"reordered: {answer.moves:,} of {len(answer.order):,} operations are moved; "
+        yield f"reordered: {answer.moves:,} of {len(answer.order):,} operation{'s' * (len(answer.order) != 1)} moved; "
         yield f"at most {answer.peak:,} bytes are alive, {answer.given_peak:,} in the given order"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.shapes.offset_programs import Evaluator, value_rule
 from memplan.capabilities.shapes.search.search import Planned
+from memplan.capabilities.texts import counted
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.symbols.polynomials import Polynomial, minus, names, plus, times
 from memplan.planner.symbols.problem import Sized, SymbolicProblem, where
@@ -60,7 +61,7 @@ class ShapesLimits(Answer):
         for row in self.stairs[:_STEPS]:
             yield f"{where(row)}"
         if len(self.stairs) > _STEPS:
-            yield f"and {len(self.stairs) - _STEPS} others"
+            yield f"and {counted(len(self.stairs) - _STEPS, 'other')}"
         if self.stairs:
             yield "no plan can pass these" if self.stairs == self.stairs_of_any_plan else "other plans may pass these"
         elif not self.limits:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -24,6 +23,7 @@ from memplan.capabilities.shapes.verify_shapes import (
     verified_lines,
     verify_shapes,
 )
+from memplan.capabilities.texts import counted
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.model.rows import Bytes, Id
 from memplan.planner.symbols.comparing import samples
@@ -142,14 +142,14 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
         return
     ranges = ", ".join(_range(name, symbol) for name, symbol in found.symbols.items()) or "no symbols"
     orders = "one order" if len(found.programs) == 1 else f"the least of {len(found.programs)} orders"
-    yield f"{found.status} for all values of {ranges}: {len(found.ids):,} buffers, {orders}"
+    yield f"{found.status} for all values of {ranges}: {counted(len(found.ids), 'buffer')}, {orders}"
     proof = found.proof
     if proof.for_any_sizes:
         yield "optimal whatever the sizes of the buffers are: the order depends on lifetimes alone"
     elif proof.ratio == 0:
         yield f"proved: {_BY.get(proof.by, proof.by)}"
     elif proof.ratio is not None:
-        yield f"proved: at most {Fraction(proof.ratio).limit_denominator(10_000) * 100} % above the bound everywhere"
+        yield f"proved: at most {100 * proof.ratio:g} % above the bound everywhere"
     else:
         yield "nothing is proved of how far it is above the bound at all values"
     if proof.worst is not None:
@@ -159,7 +159,7 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
         name = "peak" if len(found.programs) == 1 else f"peak of order {i + 1}"
         if program.peak is not None and set(program.peak) != set(found.bound):
             yield from _largest_of(name, program.peak)
-        yield f"{name}: {len(program.values):,} different offsets"
+        yield f"{name}: {counted(len(program.values), 'different offset')}"
 
 
 def _range(name: str, symbol: SymbolRange) -> str:
@@ -174,7 +174,7 @@ def _largest_of(name: str, forms: tuple[str, ...]) -> Iterator[str]:
     yield f"{name}: the largest of"
     yield from (f"    {form}" for form in forms[:_ROWS])
     if len(forms) > _ROWS:
-        yield f"    and {len(forms) - _ROWS} others"
+        yield f"    and {counted(len(forms) - _ROWS, 'other')}"
 
 
 def _check(question: Question, options: ShapesOptions) -> None:

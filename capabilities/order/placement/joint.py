@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from memplan.capabilities.inputs import PlanAndProblem
@@ -100,7 +101,7 @@ class _PlannedOrder(NamedTuple):
 class _PlannedOrders:
     """The orders that have been planned, and the best of their plans; `own` is the order of the search.
 
-    `rest_s` is what a deterministic search may spend yet.
+    `rest_s` is what a deterministic search may spend yet, and `least` the peak of the best plan.
     """
 
     graph: OperationGraph
@@ -111,6 +112,7 @@ class _PlannedOrders:
     rest_s: float
     planned: list[_PlannedOrder] = field(default_factory=list)
     seen: set[tuple[int, ...]] = field(default_factory=set)
+    least: float = inf
 
     def __post_init__(self) -> None:
         self.peak = peak_of(self.graph, self.own)
@@ -123,13 +125,14 @@ class _PlannedOrders:
         self._take_each([*preferred[:1], self.own, *([given] if goal == "placed" else ())])
         self._take_each(self._by_chance(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
-            if not (self._is_closed or self._is_over):
+            if not (self.least <= self.peak or self._is_over):
                 self._improve(planned)
+        near = min((row.plan.peak or 0 for row in self.planned if row.order in preferred), default=inf)
         # The order of the search has a perfect plan, but its nearest equal had none within the quick look: look at the
         # next.
-        for order in preferred[1:] if self._is_closed else ():
-            if not (self._is_over or self._closes(preferred)):
-                self._take(order)
+        for order in preferred[1:] if self.least <= self.peak < near else ():
+            if self._is_over or ((peak := self._take(order)) is not None and peak <= self.peak):
+                break
         if not self.planned:
             return _PlannedOrder(self.own, self.pose(self.own), Plan(status="unknown"))
         return min(self.planned, key=lambda planned: planned.quality)
@@ -143,41 +146,31 @@ class _PlannedOrders:
     def _is_over(self) -> bool:
         return self.left.is_over or self._left_s <= 0
 
-    @property
-    def _is_closed(self) -> bool:
-        """True if a plan needs only what is alive."""
-        return bool(self.planned) and self._least <= self.peak
-
-    @property
-    def _least(self) -> int:
-        return min(planned.plan.peak or 0 for planned in self.planned)
-
-    def _closes(self, orders: Sequence[tuple[int, ...]]) -> bool:
-        """Return True if the plan of one of these orders needs only what is alive."""
-        return any((planned.plan.peak or 0) <= self.peak and planned.order in orders for planned in self.planned)
-
     def _take_each(self, orders: Iterable[tuple[int, ...]]) -> None:
         """Plan orders until a plan needs only what is alive, one at the least."""
         for order in orders:
-            if self._is_closed or (self.planned and self._is_over):
+            if self.least <= self.peak or (self.planned and self._is_over):
                 return
             self._take(order)
 
-    def _take(self, order: tuple[int, ...]) -> None:
-        """Plan an order in short, unless that was done, or more is alive than the best plan needs in all."""
-        if order in self.seen or (self.planned and peak_of(self.graph, order) > self._least):
-            return
+    def _take(self, order: tuple[int, ...]) -> int | None:
+        """Plan an order in short, unless that was done, or more is alive than the best plan needs; return its peak."""
+        if order in self.seen or peak_of(self.graph, order) > self.least:
+            return None
         self.seen.add(order)
         problem = self.pose(order)
         plan = self._solved(problem, min(_QUICK_S, self._left_s))
         if plan.peak is not None:
             self.planned.append(_PlannedOrder(order, problem, plan))
+            self.least = min(self.least, plan.peak)
+        return plan.peak
 
     def _improve(self, planned: _PlannedOrder) -> None:
         """Plan an order again, for longer."""
         plan = self._solved(planned.problem, _LONG_SHARE * self._left_s, planned.plan)
         if plan.peak is not None and plan.peak < (planned.plan.peak or 0):
             self.planned[self.planned.index(planned)] = planned._replace(plan=plan)
+            self.least = min(self.least, plan.peak)
 
     def _solved(self, problem: Problem, limit_s: float, start: Plan | None = None) -> Plan:
         """Return a plan made within a limit; without a start, by greedy orders and local search alone.
@@ -199,7 +192,7 @@ class _PlannedOrders:
         """Yield other orders with the least peak; where the plan is what counts, also some with slightly more alive."""
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
-            above = self._least - 1 - self.peak if self.planned and goal == "placed" else 0
+            above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0
             # The first half keeps to the least peak; the rest may have more alive, up to what the best plan needs.
             budget = self.peak + above * max(0, seed - _SEEDS // 2) // _SEEDS
             other = self.search.another(budget, seed)

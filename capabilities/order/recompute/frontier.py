@@ -11,6 +11,7 @@ from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rew
 from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
 from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.search.solve import WORK_PER_S, order_unplanned
+from memplan.capabilities.texts import counted
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.costs import costs_of
@@ -206,7 +207,7 @@ def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, cont
         # The end came before any plan was there, of which the first takes milliseconds.
         plan = solve(problem, time_limit_s=_LEAST_S, deterministic=deterministic)
     if plan.peak is None:
-        raise OptionError(f"time_limit_s: must be enough for a plan of {len(problem.buffers):,} tensors")
+        raise OptionError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")
     at = {row.id: row.offset for row in plan.placements}
     offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]
     works = [at.get(f"work_{k}", -1) for k in order]

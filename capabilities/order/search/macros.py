@@ -7,7 +7,7 @@ must run after all others; only of the rest does a search have to keep count. do
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -143,7 +143,7 @@ class MacroGraph:
         return [operation for v in order for operation in self.macros[v].operations]
 
 
-def reversed_lists(lists: list[list[int]]) -> list[list[int]]:
+def reversed_lists(lists: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return, for each number, the positions of the lists that it is in."""
     found: list[list[int]] = [[] for _ in lists]
     for v, row in enumerate(lists):

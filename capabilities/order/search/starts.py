@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
+from memplan.capabilities.order.search.macros import reversed_lists
 from memplan.planner.operations.graph import OperationGraph
 
 LONGEST_HEAD = 8
@@ -13,20 +15,7 @@ LONGEST_HEAD = 8
 def breadth_first(graph: OperationGraph) -> list[int]:
     """Return the order in which those operations come first whose predecessors ran earliest."""
     rank = [0] * len(graph.ops)
-    waits = [len(row) for row in graph.predecessors]
-    following = _following(graph)
-    ready: list[tuple[tuple[int, ...], int]] = [((), v) for v, count in enumerate(waits) if count == 0]
-    heapify(ready)
-    order: list[int] = []
-    while ready:
-        _, v = heappop(ready)
-        rank[v] = len(order)
-        order.append(v)
-        for w in following[v]:
-            waits[w] -= 1
-            if waits[w] == 0:
-                heappush(ready, (tuple(sorted(rank[u] for u in graph.predecessors[w])), w))
-    return order
+    return _first_ready(graph, lambda v: tuple(sorted(rank[u] for u in graph.predecessors[v])), rank)
 
 
 def depth_first(graph: OperationGraph) -> list[int]:
@@ -53,29 +42,26 @@ def depth_first(graph: OperationGraph) -> list[int]:
 
 def heads_early(graph: OperationGraph) -> list[int]:
     """Return the order in which short ways to an output run as soon as they can, the rest in the given order."""
-    n, following = len(graph.ops), _following(graph)
+    n, following = len(graph.ops), reversed_lists(graph.predecessors)
     length = [n] * n
     for v in reversed(range(n)):
         ways = 1 + sum(length[w] for w in following[v])
         length[v] = ways if ways <= LONGEST_HEAD else n
-    waits = [len(row) for row in graph.predecessors]
-    ready = [(length[v], v) for v, count in enumerate(waits) if count == 0]
+    return _first_ready(graph, lambda v: (length[v],), [0] * n)
+
+
+def _first_ready(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
+    """Return the order in which of all that can run the least by a key comes first; fill in the rank of each."""
+    waits, following = [len(row) for row in graph.predecessors], reversed_lists(graph.predecessors)
+    ready = [(key(v), v) for v, count in enumerate(waits) if count == 0]
     heapify(ready)
     order: list[int] = []
     while ready:
         _, v = heappop(ready)
+        rank[v] = len(order)
         order.append(v)
         for w in following[v]:
             waits[w] -= 1
             if waits[w] == 0:
-                heappush(ready, (length[w], w))
+                heappush(ready, (key(w), w))
     return order
-
-
-def _following(graph: OperationGraph) -> list[list[int]]:
-    """Return, for each operation, those that wait for it."""
-    found: list[list[int]] = [[] for _ in graph.ops]
-    for v, row in enumerate(graph.predecessors):
-        for u in row:
-            found[u].append(v)
-    return found

@@ -41,9 +41,7 @@ def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Capture
     plan, order, problem = (tmp_path / name for name in ("plan.json", "order.json", "problem.json"))
     files = ["-o", f"{tmp_path}/", "-o", str(plan)]
     assert main(["plan", str(source), "--reorder", "--deterministic", *files]) == 0
-    assert (
-        "reordered: 1 of 4 operations are moved; at most 76 bytes are alive, 136 in the given" in capfd.readouterr().err
-    )
+    assert "reordered: 1 of 4 operations moved; at most 76 bytes are alive, 136 in the given" in capfd.readouterr().err
     assert json.loads(plan.read_text())["peak"] == 76
     told = json.loads(order.read_text())
     assert (told["order"], told["moves"], told["status"]) == ([0, 2, 1, 3], 1, "optimal")

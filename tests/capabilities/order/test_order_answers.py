@@ -9,6 +9,7 @@ from memplan.capabilities.capability import Control
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import CAPABILITY, order
+from memplan.capabilities.texts import counted
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from tests.support.operation_graphs import ORDERED_INSIDE
 
@@ -28,6 +29,9 @@ def test_an_answer_tells_the_same_when_it_is_read_again() -> None:
     found = order(GRAPH, COUNTED)
     assert (found.peak, found.placed_peak, found.given_peak) == (107, 107, 206)
     assert list(CAPABILITY.lines(read_again(found))) == list(CAPABILITY.lines(found))
+    moved = [[*CAPABILITY.lines(found.model_copy(update={"moves": n}))][-1].split(None, 2)[2] for n in (1, 2)]
+    assert moved == ["operation is moved", "operations are moved"]
+    assert (counted(1, "buffer"), counted(2000, "buffer")) == ("1 buffer", "2,000 buffers")
     again = order(GRAPH, OrderOptions(deterministic=True, time_limit_s=1, recompute=True))
     assert list(CAPABILITY.lines(read_again(again))) == list(CAPABILITY.lines(again))
     assert wrong(read_again(again)) is None
