@@ -12,7 +12,7 @@ import typer
 
 from memplan.api.abandoning import run_in_thread, seconds_left
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.arguments import FIELDS, LIST_FORMAT, QUIET, SERVER
+from memplan.api.cli.arguments import FIELDS, LIST_FORMAT, QUIET, SERVER, TABLE
 from memplan.api.cli.flags import flag, flags_of, options_given, selected
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine
@@ -259,8 +259,9 @@ def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
     given, suffixes = line.given, {"", ".json", *extras.forms, *extras.beside}
     read = [given.get(each.name) for each in line.capability.inputs if not each.named_by_flag]
     outputs = given.get("outputs") or []
+    is_named = given.get("display") not in (None, TABLE)  # the form is, so that the name of the file need not say it
     for path in outputs:
-        if (extras.forms or extras.beside) and suffix_of(path) not in suffixes:
+        if (extras.forms or extras.beside) and suffix_of(path) not in suffixes and not is_named:
             known = ", ".join(sorted(suffixes - {"", FOLDER}))
             raise OptionError(f"output: must end in {known}, got {shown(path)}")
         if path != STANDARD and path in read:

@@ -236,6 +236,12 @@ def test_a_wrong_option_is_one_line(options: list[str], sentence: str, two: str,
     assert lines[0].startswith(f"memplan: error: {sentence.replace('{file}', two)}")
 
 
+def test_a_form_that_is_named_is_written_whatever_the_name_of_the_file(two: str, tmp_path: Path) -> None:
+    out = tmp_path / "places"
+    assert main(["plan", two, "--format", "triples", "-o", f"{out}.txt", "-q"]) == 0
+    assert (tmp_path / "places.txt").read_text().startswith("[[")
+
+
 @pytest.mark.parametrize("command", ["plan {two}", "plan {two} --keep {plan}", "check {two}", "certify {two}"])
 def test_a_file_that_cannot_be_written_is_told_before_the_work(
     command: str, two: str, tmp_path: Path, capfd: Captured
