@@ -28,11 +28,12 @@ _LIMITS = ("latency", "traffic")
 
 
 class Figures(NamedTuple):
-    """The time, the traffic and the bytes of the fast memory of a layer in tiles."""
+    """The time, the traffic and the bytes of the fast memory of a layer in tiles; and the bytes in a second one."""
 
     latency: float
     traffic: int
     bytes: int
+    second: int = 0
 
 
 def faults(seed: int, _: Counter[str]) -> list[str]:
@@ -105,9 +106,11 @@ def drawn_machine(rng: random.Random) -> Target:
     return Target.model_validate(fields)
 
 
-def walk(graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: Target) -> Figures:
-    """Return the figures of a layer in tiles, gone through tile by tile."""
-    row, tensors, link, engine = graph.operations[v], graph.tensors, target.link, target.engine
+def walk(
+    graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: Target, far: frozenset[int] = frozenset()
+) -> Figures:
+    """Return the figures of a layer in tiles, gone through tile by tile; of what is `far`, through a second memory."""
+    row, tensors, engine = graph.operations[v], graph.tensors, target.engine
     out = tensors[row.outputs[0]]
     of = max(1, out.channels)
     cut = [_cut(*each) for each in zip((out.rows, out.columns, of), tile[:3], strict=True)]
@@ -118,13 +121,13 @@ def walk(graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: T
         for k, read in enumerate(reads)
         for axis in (0, 1)
     }
-    there: dict[object, object] = {}
-    filled: dict[object, list[int]] = {}
+    there: dict[int, object] = {}
+    filled: dict[int, list[int]] = {}
     times, traffic = list[float](), 0
     for y, x, z in _in_order([len(spans) for spans in cut], channels_outside=tile[3]):
         rows, columns, channels = cut[0][y], cut[1][x], cut[2][z]
         share = channels[1] - channels[0]
-        needs: list[tuple[object, object, int]] = [("constants", z, -(-row.weights * share // of))]
+        needs: list[tuple[int, object, int]] = [(-1 - v, z, -(-row.weights * share // of))]
         for k, read in enumerate(reads):
             source = tensors[read.tensor]
             a, b = read.rows.source(*rows, source.rows)
@@ -132,27 +135,35 @@ def walk(graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: T
             is_same = read.channels == "same"
             pixel = -(-source.pixel * share // of) if is_same else source.pixel
             piece = 0 if alike[k, 0] else y, 0 if alike[k, 1] else x, z if is_same else 0
-            needs.append((k, piece, (b - a) * (d - c) * pixel))
-        moved = 0
+            needs.append((read.tensor, piece, (b - a) * (d - c) * pixel))
+        moved = beyond = 0
         for name, key, bytes_ in needs:
             if bytes_ and there.get(name) != key:
                 there[name] = key
                 moved += bytes_
+                beyond += bytes_ * (name in far)
                 filled.setdefault(name, []).append(bytes_)
         if row.outputs[0] not in fast:
             bytes_ = (rows[1] - rows[0]) * (columns[1] - columns[0]) * -(-out.pixel * share // of)
             moved += bytes_
-            filled.setdefault("output", []).append(bytes_)
+            beyond += bytes_ * (row.outputs[0] in far)
+            filled.setdefault(row.outputs[0], []).append(bytes_)
         high = -(-(rows[1] - rows[0]) // engine.height) * engine.height
         wide = -(-(columns[1] - columns[0]) // engine.width) * engine.width
-        work = row.macs * high * wide * share / of / (engine.rate or 1.0)
-        times.append(max(work, link.latency + -(-moved // link.burst) * link.burst / link.bandwidth if moved else 0.0))
-        traffic += moved
-    bytes_ = 0
-    for sizes in filled.values():
-        each = -(-max(sizes) // target.alignment) * target.alignment
-        bytes_ += each * (engine.copies if len(sizes) > 1 else 1)
-    return Figures(fsum(times), traffic, bytes_)
+        work = row.macs * high * wide * share / of / engine.rate_of(row.kind)
+        over = zip(target.links, (moved, beyond), strict=False)
+        times.append(
+            max(work, *(link.latency + -(-n // link.burst) * link.burst / link.bandwidth for link, n in over if n))
+        )
+        traffic += moved + beyond
+    bytes_ = second = 0
+    for name, sizes in filled.items():
+        copies = engine.copies if len(sizes) > 1 else 1
+        bytes_ += copies * target.rounded(max(sizes))
+        if target.has_three:
+            whole = row.weights if name < 0 else tensors[name].bytes
+            second += copies * target.rounded(max(sizes), 1) if name in far else target.rounded(whole, 1)
+    return Figures(fsum(times), traffic, bytes_, second)
 
 
 def greedy(graph: AccessGraph, v: int, target: Target) -> Figures:

@@ -14,20 +14,35 @@ from memplan.solvers.search.to_plan import gap_of
 
 Objective = Literal["latency", "traffic", "peak"]
 Proof = Literal["bound", "exhaustion"]
+_Tiled = Literal["input", "output", "accumulator", "retained", "roll", "workspace"]
+SlotKind = _Tiled | Literal["constants", "ring", "sums", "tensor", "staged"]
 
 
 class ScheduleSlot(Answer):
     """A part of the fast memory, in the steps from `start` to before `end`: what it is for, of which tensor.
 
-    `constants` and `workspace` of a network have the first tensor that their operation makes.
+    `constants` and `workspace` of a network have the first tensor that their operation makes. In the second one of
+    three memories lie tensors and constants, and pieces that are `staged` on their way.
     """
 
-    kind: Literal["input", "output", "accumulator", "retained", "roll", "workspace", "constants", "ring", "sums"]
+    kind: SlotKind
     tensor: int
     size: int
     start: int
     end: int
     offset: int
+
+
+class ScheduleTransfer(Answer):
+    """What a step moves of a tensor from one memory to the next one: its bytes, and how many transfers these are."""
+
+    step: int
+    kind: Literal["input", "output", "constants"]
+    tensor: int
+    source: str
+    target: str
+    bytes: int
+    count: int
 
 
 class SchedulePoint(Answer):
@@ -48,7 +63,9 @@ class ScheduleAnswer(Answer):
     each once, in such tiles, is better.
     Where there are any, `alternatives` say which way computes each operation of a step, 0 for its own one, and
     `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `regions` has how each step runs: the
-    ranges of each operation; `channels_outermost` are the steps that make all tiles of some channels before others.
+    ranges of each operation; `channels_outermost` are the steps that make all tiles of some channels before others;
+    `transfers` what moves from memory to memory. Of three memories, `far` are the tensors in the last one, and -1 - v
+    for the constants of operation v; `second_slots` are what lies in the second one.
     """
 
     status: Literal["optimal", "feasible"]
@@ -74,6 +91,9 @@ class ScheduleAnswer(Answer):
     tensors_to_roll: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
     regions: tuple[CascadeRegion, ...] = Field((), exclude_if=lambda found: not found)
     channels_outermost: tuple[int, ...] = Field((), exclude_if=lambda steps: not steps)
+    transfers: tuple[ScheduleTransfer, ...] = Field((), exclude_if=lambda rows: not rows)
+    second_slots: tuple[ScheduleSlot, ...] = Field((), exclude_if=lambda rows: not rows)
+    far: tuple[int, ...] = Field((), exclude_if=lambda items: not items)
 
     @classmethod
     def of_run(
@@ -82,7 +102,7 @@ class ScheduleAnswer(Answer):
         """Return the answer of steps that were run."""
         value, times = float(getattr(run, objective)), list[float]()
         for step in run.figures:
-            busy = step.traffic / target.link.bandwidth / step.latency if step.latency else 0.0
+            busy = step.over_first_link / target.link.bandwidth / step.latency if step.latency else 0.0
             times.append(round(min(1.0, busy), 6))
         return cls(
             status="optimal" if proof == "bound" else "feasible",

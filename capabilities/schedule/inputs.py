@@ -10,6 +10,7 @@ from memplan.capabilities.inputs import object_in
 from memplan.capabilities.order.options import unaligned_graph
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader
+from memplan.capabilities.schedule import dory
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
 from memplan.capabilities.schedule.model.target import Target
 from memplan.planner import formats
@@ -31,6 +32,8 @@ def _target_of(value: object) -> Target:
 
 
 def _problem_of(value: object) -> ScheduleProblem | OperationGraph:
+    if (nodes := dory.nodes_of(value)) is not None:
+        return dory.graph_of(nodes)
     fields = object_in(value, "problem", ProblemError)
     return graph_from(fields) if "ops" in fields else ScheduleProblem.model_validate(fields)
 
@@ -38,7 +41,7 @@ def _problem_of(value: object) -> ScheduleProblem | OperationGraph:
 def _problem_in(reader: Reader, data: bytes, name: str, question: Question) -> ScheduleProblem | OperationGraph:
     if importers.detect(data, name) is None and formats.detect(data, name) == "json":
         fields = memplan_json.parse(data)
-        if not isinstance(fields, dict) or not fields.keys() & {"ops", "functions"}:
+        if dory.nodes_of(fields) or not isinstance(fields, dict) or not fields.keys() & {"ops", "functions"}:
             return _problem_of(fields)
     return unaligned_graph(reader, data, name, question)
 

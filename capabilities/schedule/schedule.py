@@ -16,9 +16,10 @@ from memplan.capabilities.schedule.model.contest import ScheduleProblem
 from memplan.capabilities.schedule.model.network_run import NetworkStep, run_network
 from memplan.capabilities.schedule.model.simulator import simulate
 from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.search.homes import second_slots
 from memplan.capabilities.schedule.search.network_search import NetworkRun
 from memplan.capabilities.schedule.search.networks import bound_of, network_answer, network_of, schedule_network
-from memplan.capabilities.schedule.search.placement import misplaced
+from memplan.capabilities.schedule.search.placement import misplaced, slots_of
 from memplan.capabilities.schedule.search.solve import schedule_tiles
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import Bytes
@@ -133,7 +134,7 @@ def schedule_refuted(
         return run.violations[0]
     if abs(run.latency - found.latency) > 1e-6 * found.latency:
         return "latency: must be that of its steps"
-    return misplaced(run.figures, machine, found.slots)
+    return misplaced(slots_of(run.figures), machine, found.slots)
 
 
 def _network_refuted(
@@ -144,14 +145,17 @@ def _network_refuted(
     try:
         rows = zip(found.regions, found.tensors_to_retain, strict=True)
         steps = [NetworkStep(_remade(k, row), kept, k in outermost) for k, (row, kept) in enumerate(rows)]
-        figures, wrong = run_network(graph, steps, machine)
+        far = frozenset(found.far)
+        figures, wrong = run_network(graph, steps, machine, far)
     except (ProblemError, ValueError, KeyError, TypeError, IndexError) as error:
         return f"regions: must be such as steps have, {error}"
     if wrong:
         return wrong[0]
-    if (why := misplaced(figures, machine, found.slots)) is not None:
+    if (why := misplaced(slots_of(figures), machine, found.slots)) is not None:
         return why
-    run, bound = NetworkRun(figures, steps, found.slots), bound_of(graph, machine, objective)
+    if machine.has_three and (why := misplaced(second_slots(graph, machine, figures), machine, found.second_slots, 1)):
+        return why
+    run, bound = NetworkRun(figures, steps, found.slots, far, found.second_slots), bound_of(graph, machine, objective)
     again = network_answer(graph, run, (), bound, machine, objective)
     # The figures of the points of a front are claims: they come without their steps.
     claimed = found.model_dump(mode="json", exclude={"frontier"})

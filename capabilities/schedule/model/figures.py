@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
+from typing import NamedTuple
 
 Slot = tuple[str, int, int]
 """A word for the use of a slot, its tensor and its bytes."""
@@ -31,13 +32,41 @@ class ScheduleStep:
     rolls: tuple[int, ...] = ()
 
 
+class Transfer(NamedTuple):
+    """What a step moves of one tensor over one link, which has so many starts: bytes, loaded or stored.
+
+    `is_far` is True over the link between the second memory and the third one. The `tensor` of constants is the first
+    one that their operation makes.
+    """
+
+    kind: str
+    tensor: int
+    is_far: bool
+    bytes: int
+    n_starts: int
+
+
 @dataclass(frozen=True)
 class StepFigures:
-    """The time of a step, the bytes that it moves over the link, and its slots of the fast memory."""
+    """The time of a step, the bytes that it moves over all links, and its slots of the fast memory.
+
+    latency: its time.
+    traffic: the bytes over all links.
+    buffers: the slots of the fast memory.
+    transfers: what moves, of networks alone.
+    staged: the slots of the second memory, through which pieces from the third one go.
+    """
 
     latency: float
     traffic: int
     buffers: tuple[Slot, ...]
+    transfers: tuple[Transfer, ...] = ()
+    staged: tuple[Slot, ...] = ()
+
+    @property
+    def over_first_link(self) -> int:
+        """The bytes over the link of the fast memory."""
+        return self.traffic - sum(row.bytes for row in self.transfers if row.is_far)
 
     @property
     def peak(self) -> int:

@@ -1,5 +1,8 @@
 """Networks on a target: operations in tiles, and regions of a cascade, gone through visit by visit.
 
+What lies `far`, in the last of three memories, goes over both links, through a slot of the second memory, while other
+bytes move and the engine works. `far` has numbers of tensors; -1 - v stands for the constants of operation v.
+
 It counts anew what searches and plans claim, and shares with them nothing but access maps, regions and targets.
 """
 
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, Window, driven
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes, sums_of
-from memplan.capabilities.schedule.model.figures import Slot, StepFigures
+from memplan.capabilities.schedule.model.figures import Slot, StepFigures, Transfer
 from memplan.capabilities.schedule.model.target import Target
 
 Counts = NDArray[Any]
@@ -40,7 +43,7 @@ class NetworkStep:
 
 
 def run_network(
-    graph: AccessGraph, steps: Sequence[NetworkStep], target: Target
+    graph: AccessGraph, steps: Sequence[NetworkStep], target: Target, far: frozenset[int] = frozenset()
 ) -> tuple[list[StepFigures], list[str]]:
     """Run the steps of a network one after the other; return their figures, and what is wrong with them.
 
@@ -64,16 +67,22 @@ def run_network(
         if broken:
             return figures, wrong + [f"subgraphs[{k}]: {sentence}" for sentence in broken]
         there |= written
-        figures.append(run_step(graph, step, resident, target))
+        figures.append(run_step(graph, step, resident, target, far))
         resident = retained
     if done < len(graph.operations):
         wrong.append(f"subgraphs: must have all {len(graph.operations)} operations, got {done}")
     return figures, wrong
 
 
-def run_step(graph: AccessGraph, step: NetworkStep, resident: frozenset[int], target: Target) -> StepFigures:
+def run_step(
+    graph: AccessGraph,
+    step: NetworkStep,
+    resident: frozenset[int],
+    target: Target,
+    far: frozenset[int] = frozenset(),
+) -> StepFigures:
     """Return the figures of one step, in front of which some tensors are whole in the fast memory."""
-    return _StepRun(graph, step, resident, target).run()
+    return _StepRun(graph, step, resident, target, far).run()
 
 
 @dataclass
@@ -84,13 +93,16 @@ class _StepRun:
     step: NetworkStep
     resident: frozenset[int]
     target: Target
+    far: frozenset[int]
     slots: list[Slot] = field(default_factory=list)
+    staged: list[Slot] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
 
     def run(self) -> StepFigures:
         graph, region, target = self.graph, self.step.region, self.target
         self.inside = {t for t, hold in region.holds.items() if hold.mode != "whole"} - set(self.step.retained)
         self.i, self.j, self.k = self._visits()
-        work, self.moved = np.zeros(len(self.i)), np.zeros(len(self.i), np.int64)
+        work, self.moved = np.zeros(len(self.i)), [np.zeros(len(self.i), np.int64) for _ in target.links]
         for v in range(region.first, region.end):
             work += self._operation(v)
         rounded = target.rounded
@@ -98,8 +110,10 @@ class _StepRun:
         self.slots += [("resident", t, rounded(graph.tensors[t].bytes)) for t in sorted(self.resident)]
         here = set(self.step.retained) - self.resident
         self.slots += [("retained", t, rounded(graph.tensors[t].bytes)) for t in sorted(here)]
-        time = fsum(np.maximum(work / (target.engine.rate or 1.0), target.link.time(self.moved)).tolist())
-        return StepFigures(time, int(self.moved.sum()), tuple(self.slots))
+        for link, moved in zip(target.links, self.moved, strict=True):
+            work = np.maximum(work, link.time(moved))
+        traffic = sum(int(moved.sum()) for moved in self.moved)
+        return StepFigures(fsum(work.tolist()), traffic, tuple(self.slots), tuple(self.transfers), tuple(self.staged))
 
     def _visits(self) -> tuple[Counts, Counts, Counts]:
         region = self.step.region
@@ -112,7 +126,7 @@ class _StepRun:
         return i, j, k
 
     def _operation(self, v: int) -> Counts:
-        """Add what an operation loads and stores; return its work in each visit."""
+        """Add what an operation loads and stores; return the time of its work in each visit."""
         graph, region, row = self.graph, self.step.region, self.graph.operations[v]
         out = graph.tensors[row.outputs[0]] if row.outputs else None
         is_whole, of = region.kind == "whole", (max(1, out.channels) if out else 1)
@@ -121,9 +135,8 @@ class _StepRun:
         rows, columns = (np.ones(1, np.int64),) * 2 if is_whole else (_lengths(made.rows), _lengths(made.columns))
         area = rows[self.i] * columns[self.j]
         key = self.k[:, None] if self.step.is_alone else np.zeros((len(self.k), 1), np.int64)
-        self._load(
-            "constants", row.outputs[0] if row.outputs else 0, key, (area > 0) * -(-row.weights * channels // of)
-        )
+        weights = (area > 0) * -(-row.weights * channels // of)
+        self._load("constants", row.outputs[0] if row.outputs else 0, key, weights, -1 - v)
         for read in row.reads:
             if read.tensor not in self.inside and read.tensor not in self.resident | set(self.step.retained):
                 self._read(v, read, made, channels)
@@ -136,20 +149,19 @@ class _StepRun:
                 stored = area * -(-graph.tensors[t].pixel * channels // of)
                 if is_whole or row.role != "striped":
                     stored = np.where(np.arange(len(area)) == len(area) - 1, graph.tensors[t].bytes, 0)
-                self.moved += stored
-                self._slot("output", t, stored)
+                self._move("output", t, stored, t)
         engine = self.target.engine
         if row.role == "striped" and not is_whole:
-            return (
-                row.macs * (_tiled(rows, engine.height)[self.i] * _tiled(columns, engine.width)[self.j]) * channels / of
-            )
-        return (graph.macs_of(v) if is_whole else row.macs) * area / max(1, int(area.sum()))
+            tiles = _tiled(rows, engine.height)[self.i] * _tiled(columns, engine.width)[self.j]
+            return np.asarray(row.macs * tiles * channels / of / engine.rate_of(row.kind))
+        macs = graph.macs_of(v) if is_whole else row.macs
+        return np.asarray(macs * area / max(1, int(area.sum())) / engine.rate_of(row.kind))
 
     def _read(self, v: int, read: Read, made: Stripes, channels: Counts) -> None:
         """Add a tensor of the slow memory: it is loaded where a visit changes an index on which its piece depends."""
         row, source = self.graph.operations[v], self.graph.tensors[read.tensor]
         if self.step.region.kind == "whole":
-            self._load("input", read.tensor, self.k[:, None] * 0, np.array([source.bytes]))
+            self._load("input", read.tensor, self.k[:, None] * 0, np.array([source.bytes]), read.tensor)
             return
         if row.role == "sum":
             spans = made.rows, made.columns
@@ -161,22 +173,25 @@ class _StepRun:
             out = self.graph.tensors[row.outputs[0]]
             pixel, keys = -(-source.pixel * channels // max(1, out.channels)), [*keys, self.k]
         bytes_ = _lengths(spans[0])[self.i] * _lengths(spans[1])[self.j] * pixel
-        self._load("input", read.tensor, np.stack(keys, axis=1), bytes_)
+        self._load("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
-    def _load(self, kind: str, tensor: int, key: Counts, bytes_: Counts) -> None:
+    def _load(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
         """Add what is loaded in each visit: nothing where it is still there from the visit before that used any."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         fresh[1:] = (key[used[1:]] != key[used[:-1]]).any(axis=1)
         loaded = np.zeros(len(bytes_), np.int64)
         loaded[used[fresh]] = bytes_[used[fresh]]
-        self.moved += loaded
-        self._slot(kind, tensor, loaded)
+        self._move(kind, tensor, loaded, item)
 
-    def _slot(self, kind: str, tensor: int, filled: Counts) -> None:
-        copies = self.target.engine.copies if np.count_nonzero(filled) > 1 else 1
-        if filled.any():
-            self.slots.append((kind, tensor, copies * self.target.rounded(int(filled.max()))))
+    def _move(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
+        """Add the transfers of what is loaded or stored in each visit, and the slots that it needs."""
+        count = int(np.count_nonzero(moved))
+        copies, most = self.target.engine.copies if count > 1 else 1, int(moved.max(initial=0))
+        for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):
+            self.moved[k] += moved
+            self.transfers.append(Transfer(kind, tensor, k > 0, int(moved.sum()), count))
+            slots.append((kind if k == 0 else "staged", tensor, copies * self.target.rounded(most, k)))
 
 
 def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:

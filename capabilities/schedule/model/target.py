@@ -1,4 +1,4 @@
-"""Targets: the memories, the link between them and the engine that schedules are made for."""
+"""Targets: the memories, the links between them and the engine that schedules are made for."""
 
 from __future__ import annotations
 
@@ -43,12 +43,17 @@ class Engine(Value):
     """The width and height of the native tile of what computes, and the copies of a streamed slice it works with.
 
     With two copies, the next slice is loaded while the engine works on this one. `rate` are the multiplications in a
-    unit of time, for networks, whose operations have no times of their own.
+    unit of time, for networks, whose operations have no times of their own; `rates` are those of some kinds of these.
     """
 
     native: Annotated[tuple[Side, Side], BeforeValidator(as_tuple)]
     copies: Annotated[int, Field(ge=1, le=2)] = 1
     rate: Rate | None = None
+    rates: dict[Name, Rate] = Field({}, exclude_if=lambda rates: not rates)
+
+    def rate_of(self, kind: str) -> float:
+        """Return the multiplications of operations of a kind in a unit of time."""
+        return self.rates.get(kind, self.rate or 1.0)
 
     @property
     def width(self) -> int:
@@ -62,10 +67,11 @@ class Engine(Value):
 
 
 class Target(Value):
-    """A machine: a fast memory, then a slow one, the link between them, and an engine.
+    """A machine: a fast memory, then slower ones, the links between neighbours, and an engine.
 
-    What a step retains stays for the next one, or until its last reader where `residency` is several steps. Where it
-    `rolls`, what a step makes and reads may keep in a slot what the next tile needs again; else that is made again.
+    Networks may have three memories: what lies in the last one goes through the second one. What a step retains stays
+    for the next one, or until its last reader where `residency` is several steps. Where it `rolls`, what a step makes
+    and reads may keep in a slot what the next tile needs again; else that is made again.
     """
 
     name: Name | None = None
@@ -76,16 +82,19 @@ class Target(Value):
     rolls: bool = False
 
     @model_validator(mode="after")
-    def _has_two_memories(self) -> Target:
+    def _has_memories(self) -> Target:
         breaks: list[tuple[Location, str]] = []
-        if len(self.memories) != 2:
-            breaks.append((("memories",), f"must be a fast one and a slow one, got {len(self.memories)}"))
-        elif self.memories[0].capacity is None:
-            breaks.append((("memories", 0, "capacity"), "is required, for the fast memory"))
-        elif self.memories[1].capacity is not None:
-            breaks.append((("memories", 1, "capacity"), "must be left out, as the slow memory has room for everything"))
-        if len(self.links) != 1:
-            breaks.append((("links",), f"must be one, between the two memories, got {len(self.links)}"))
+        last = len(self.memories) - 1
+        if last not in (1, 2):
+            breaks.append((("memories",), f"must be two or three, the fastest first, got {last + 1}"))
+        for k, memory in enumerate(self.memories):
+            if memory.capacity is None and k < last:
+                breaks.append((("memories", k, "capacity"), "is required, but for the last memory"))
+            elif memory.capacity is not None and k == last:
+                rule = "must be left out, as the last memory has room for everything"
+                breaks.append((("memories", k, "capacity"), rule))
+        if len(self.links) != last:
+            breaks.append((("links",), f"must be one between neighbouring memories, {last}, got {len(self.links)}"))
         if breaks:
             broken(*breaks)
         return self
@@ -97,8 +106,8 @@ class Target(Value):
 
     def with_capacity(self, capacity: int) -> Target:
         """Return the machine with another size of the fast memory."""
-        fast, slow = self.memories
-        return self.model_copy(update={"memories": (fast.model_copy(update={"capacity": capacity}), slow)})
+        fast, *others = self.memories
+        return self.model_copy(update={"memories": (fast.model_copy(update={"capacity": capacity}), *others)})
 
     @property
     def keeps(self) -> bool:
@@ -115,6 +124,12 @@ class Target(Value):
         """The way between the fast and the slow memory."""
         return self.links[0]
 
-    def rounded(self, size: int) -> int:
-        """Return the bytes that so many take in the fast memory."""
-        return -(-size // self.alignment) * self.alignment
+    @property
+    def has_three(self) -> bool:
+        """True where there is a memory between the fast one and the last one."""
+        return len(self.memories) == 3
+
+    def rounded(self, size: int, memory: int = 0) -> int:
+        """Return the bytes that so many take in a memory, the fast one by default."""
+        alignment = self.memories[memory].alignment
+        return -(-size // alignment) * alignment

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes, sums_of
+from memplan.capabilities.cascade.access.access_graph import MOST, AccessGraph
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes
 from memplan.capabilities.schedule.answer import Objective
-from memplan.capabilities.schedule.model.network_run import NetworkStep
-from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.model.network_run import NetworkStep, run_step
+from memplan.capabilities.schedule.model.target import Link, Target
 
 Numbers = NDArray[Any]
 _Table = tuple[int, Sequence[float], list[int], list[list[int]], list[bool]]
@@ -94,18 +94,20 @@ def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[
 
 @dataclass(frozen=True)
 class LayerTilings:
-    """The tilings of a striped operation of which some tensors lie whole in the fast memory."""
+    """The tilings of a striped operation of which some tensors lie whole in the fast memory, others in the last one."""
 
     graph: AccessGraph
     v: int
     fast: frozenset[int]
     target: Target
     objective: Objective
+    far: frozenset[int] = frozenset()
 
     def front(self) -> LayerFront:
         """Return the tilings of which no other one with as few bytes is as good."""
-        bytes_, traffic, bound, order = (table.ravel() for table in self._tables())
+        bytes_, traffic, bound, order, fits = (table.ravel() for table in self._tables())
         by_bytes = np.lexsort((bound, bytes_))
+        by_bytes = by_bytes[fits[by_bytes]]
         bytes_, traffic, bound, order = (table[by_bytes] for table in (bytes_, traffic, bound, order))
         scale = TIE / self.target.link.bandwidth
         if self.objective == "traffic":
@@ -147,7 +149,7 @@ class LayerTilings:
                 pixel, is_same = tensors[read.tensor].pixel, read.channels == "same"
                 factors.append([-(-pixel * n // of) if is_same else pixel for n in channels])
                 varies.append(is_same and len(channels) > 1)
-            share = [row.macs * n / of / (engine.rate or 1.0) for n in channels]
+            share = [row.macs * n / of / engine.rate_of(row.kind) for n in channels]
             tables.append((size, share, [-(-out.pixel * n // of) for n in channels], factors, varies))
         return axes[0], axes[1], _axis(tables)
 
@@ -155,33 +157,57 @@ class LayerTilings:
     def _is_written(self) -> bool:
         return self.graph.operations[self.v].outputs[0] not in self.fast
 
-    def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-        """Return the bytes, the traffic, a bound of the time, and the order of each tiling, for both orders."""
-        axes, link, target = self._axes, self.target.link, self.target
+    @cached_property
+    def _links(self) -> list[tuple[Link, list[int], bool]]:
+        """Each link, with the operands that are loaded over it, and whether the output is stored over it.
+
+        Operand 0 are the constants, others the tensors that are read of the slow memories.
+        """
+        row, first = self.graph.operations[self.v], self.target.link
+        read = [-1 - self.v, *(read.tensor for read in row.reads if read.tensor not in self.fast)]
+        found = [(first, list(range(len(read))), self._is_written)]
+        if self.target.has_three:
+            far = [k for k, item in enumerate(read) if item in self.far]
+            found.append((self.target.links[1], far, self._is_written and row.outputs[0] in self.far))
+        return found
+
+    def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
+        """Return the bytes, the traffic, a bound of the time, and the order of each tiling, for both orders.
+
+        The last table says which of them fit the second one of three memories.
+        """
+        axes, target = self._axes, self.target
         work = _outer([axis.total(axis.work) for axis in axes])
         visits = _outer([axis.tiles for axis in axes])
-        written = _outer([axis.total(axis.made) for axis in axes]) * self._is_written
-        slots = np.zeros_like(visits)
+        written = _outer([axis.total(axis.made) for axis in axes])
+        slots, staged = np.zeros_like(visits), np.zeros_like(visits)
+        _, far, is_far = self._links[-1] if target.has_three else (None, (), False)
+        middle = target.memories[1].alignment
         if self._is_written:
             copies = np.where(visits > 1, target.engine.copies, 1)
-            slots = slots + copies * _up(_outer([axis.most(axis.made) for axis in axes]), target.alignment)
+            largest = _outer([axis.most(axis.made) for axis in axes])
+            slots = slots + copies * _up(largest, target.alignment)
+            staged = staged + is_far * copies * _up(largest, middle)
         loads = [[self._loads(operand, order) for operand in range(len(axes[0].factors))] for order in _ORDERS]
-        loaded, moving = [], []
-        for in_order in loads:
-            total, most = written, visits * self._is_written
-            for bytes_, times in in_order:
-                total, most = total + bytes_, np.maximum(most, times)
-            loaded.append(total)
-            moving.append(most)
+        traffic, bounds = [np.zeros_like(visits)] * 2, [work, work]
+        for link, operands, is_stored in self._links:
+            for k, in_order in enumerate(loads):
+                total, most = written * is_stored, visits * is_stored
+                for bytes_, times in (in_order[operand] for operand in operands):
+                    total, most = total + bytes_, np.maximum(most, times)
+                traffic[k] = traffic[k] + total
+                bounds[k] = np.maximum(bounds[k], most * link.latency + total / link.bandwidth)
         for operand, (_, times) in enumerate(loads[0]):
             # The numbers of loads in both orders are one or more alike.
             copies = np.where(times > 1, target.engine.copies, 1)
             largest = _outer([axis.most(axis.factors[operand]) for axis in axes])
             slots = slots + copies * _up(largest, target.alignment)
-        bounds = [np.maximum(work, m * link.latency + t / link.bandwidth) for m, t in zip(moving, loaded, strict=True)]
+            staged = staged + (operand in far) * copies * _up(largest, middle)
+        fits = staged <= second_room(self.graph, self.v, self.fast | self.far, target)
         shape = (2, *visits.shape)
         numbers = np.broadcast_to(np.arange(2)[:, None, None, None], shape)
-        return np.broadcast_to(slots, shape), np.stack(loaded), np.stack(bounds), numbers
+        bytes_ = np.broadcast_to(slots, shape)
+        return bytes_, np.stack(traffic), np.stack(bounds), numbers, np.broadcast_to(fits, shape)
 
     def _loads(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
         """Return the bytes loaded of an operand, and how often: again where an axis inside of others changes."""
@@ -223,7 +249,7 @@ class LayerTilings:
 
     def _exact(self, numbers: Numbers, order: tuple[int, ...]) -> Numbers:
         """Return the times of tilings by their numbers, as sums over kinds of tiles."""
-        axes, link = self._axes, self.target.link
+        axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         where = np.unravel_index(numbers % np.prod(shape), shape)
 
@@ -236,43 +262,57 @@ class LayerTilings:
             for k, axis in enumerate(axes)
         ]
         slow, middle, fast = (is_first[k] for k in order)
-        moved = spread(axis.made for axis in axes) * self._is_written
-        for operand in range(len(axes[0].factors)):
-            varies = [axes[k].varies[operand][where[k]][:, None, None, None] for k in order]
-            loads = slow & middle & fast
-            loads = loads | ~fast & varies[2] | fast & ~middle & (varies[1] | varies[2])
-            loads = loads | fast & middle & ~slow & (varies[0] | varies[1] | varies[2])
-            moved = moved + loads * spread(axis.factors[operand] for axis in axes)
-        times = spread(axis.count for axis in axes) * np.maximum(spread(axis.work for axis in axes), link.time(moved))
-        return np.asarray(times.sum(axis=(1, 2, 3)))
+        made, times = spread(axis.made for axis in axes), spread(axis.work for axis in axes)
+        for link, operands, is_stored in self._links:
+            moved = made * is_stored
+            for operand in operands:
+                varies = [axes[k].varies[operand][where[k]][:, None, None, None] for k in order]
+                loads = slow & middle & fast
+                loads = loads | ~fast & varies[2] | fast & ~middle & (varies[1] | varies[2])
+                loads = loads | fast & middle & ~slow & (varies[0] | varies[1] | varies[2])
+                moved = moved + loads * spread(axis.factors[operand] for axis in axes)
+            times = np.maximum(times, link.time(moved))
+        return np.asarray((spread(axis.count for axis in axes) * times).sum(axis=(1, 2, 3)))
 
 
-def whole_front(graph: AccessGraph, v: int, fast: frozenset[int], target: Target, objective: Objective) -> LayerFront:
+def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:
+    """Return the bytes of the second memory beside what an operation has there; any number where it is the last one."""
+    if not target.has_three:
+        return MOST
+    row = graph.operations[v]
+    sizes = {t: graph.tensors[t].bytes for t in (*row.outputs, *(read.tensor for read in row.reads))}
+    here = sum(
+        target.rounded(size, 1) for item, size in {**sizes, -1 - v: row.weights}.items() if item not in elsewhere
+    )
+    return max(0, (target.memories[1].capacity or 0) - here)
+
+
+def whole_front(
+    graph: AccessGraph,
+    v: int,
+    fast: frozenset[int],
+    target: Target,
+    objective: Objective,
+    far: frozenset[int] = frozenset(),
+) -> LayerFront:
     """Return the tilings of an operation that has no parts: whole, or a sum over stripes of what it reads."""
-    row, tensors, link = graph.operations[v], graph.tensors, target.link
-    rate = target.engine.rate or 1.0
-    read = [tensors[read.tensor].bytes for read in row.reads if read.tensor not in fast]
-    written = [tensors[t].bytes for t in row.outputs if t not in fast]
-    others = [size for size in (*written, row.weights, row.work) if size]
-    traffic, work = sum(read) + sum(written) + row.weights, graph.macs_of(v) / rate
-    time = max(work, float(link.time(traffic)))
-    found = [(sum(map(target.rounded, (*read, *others))), traffic, time, 0)]
-    for size in tried(tensors[row.reads[0].tensor].rows) if row.role == "sum" and read else ():
-        source, step = tensors[row.reads[0].tensor], layer_step(graph, v, (size, 0, 0, 0), ())
-        loads = np.array([(b - a) * source.columns * source.pixel for a, b in step.region.ranges[v].rows], np.float64)
-        share = loads / loads.sum()
-        copies = target.engine.copies if len(loads) > 1 else 1
-        slots = copies * target.rounded(int(loads.max())) + target.rounded(sums_of(graph, step.region))
-        loads[0] += row.weights
-        loads[-1] += sum(written)
-        times = np.maximum(share * row.macs / rate, link.time(loads))
-        found.append((slots + sum(map(target.rounded, others)), traffic, float(times.sum()), size))
+    row, found = graph.operations[v], list[tuple[int, float, int]]()
+    made = tuple(t for t in row.outputs if t in fast)
+    is_cut = row.role == "sum" and row.reads[0].tensor not in fast
+    for size in [0, *tried(graph.tensors[row.reads[0].tensor].rows)] if is_cut else [0]:
+        step = layer_step(graph, v, (size, 0, 0, 0), made)
+        figures = run_step(graph, step, fast - set(made), target, far)
+        if sum(size for _, _, size in figures.staged) > second_room(graph, v, fast | far, target):
+            continue
+        bytes_ = sum(size for kind, _, size in figures.buffers if kind not in ("resident", "retained"))
+        time, moved = figures.latency, figures.traffic
+        cost = moved + TIE * time if objective == "traffic" else time + TIE / target.link.bandwidth * moved
+        found.append((bytes_, cost, size))
     front = list[tuple[int, float, int]]()
-    for bytes_, moved, time, size in sorted(found):
-        cost = moved + TIE * time if objective == "traffic" else time + TIE / link.bandwidth * moved
-        if not front or cost < front[-1][1]:
-            front.append((bytes_, cost, size))
-    sizes = np.array([[size, 0, 0, 0] for _, _, size in front], np.int64)
+    for one in sorted(found):
+        if not front or one[1] < front[-1][1]:
+            front.append(one)
+    sizes = np.array([[size, 0, 0, 0] for _, _, size in front], np.int64).reshape(-1, 4)
     return LayerFront(np.array([b for b, _, _ in front]), np.array([c for _, c, _ in front]), sizes)
 
 

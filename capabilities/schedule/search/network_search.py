@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, combinations
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph
+from memplan.capabilities.cascade.access.access_graph import MOST, AccessGraph
 from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.options import CascadeOptions
@@ -18,8 +18,9 @@ from memplan.capabilities.schedule.answer import Objective, ScheduleSlot
 from memplan.capabilities.schedule.model.figures import Run, StepFigures
 from memplan.capabilities.schedule.model.network_run import NetworkStep, run_network, run_step
 from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.search.homes import homes, second_slots
 from memplan.capabilities.schedule.search.layers import LayerFront, LayerTilings, layer_step, whole_front
-from memplan.capabilities.schedule.search.placement import placed
+from memplan.capabilities.schedule.search.placement import placed, slots_of
 from memplan.planner.errors import InvalidPlanError
 
 LONGEST = 16
@@ -30,6 +31,7 @@ MOST_STATES = 64
 """The sets of tensors in the fast memory that are followed behind each operation, the best first."""
 PASSES = ((0, MOST_STATES), (60, 2), (240, 8), (MOST_RANGES, 16), (MOST_RANGES, MOST_STATES))
 """Ranges whose regions are run, and sets that are followed: each pass has a schedule, the last ones the best."""
+_STATES_FOR_HOMES = 4
 MOST_RETAINED = 3
 MOST_PLACED = 8
 """A schedule that has no places in all of the memory is sought again in less of it, so often."""
@@ -42,6 +44,8 @@ class NetworkRun(Run):
 
     steps: Sequence[NetworkStep]
     slots: Sequence[ScheduleSlot]
+    far: frozenset[int] = frozenset()
+    second_slots: Sequence[ScheduleSlot] = ()
 
     @property
     def peak(self) -> int:
@@ -61,12 +65,16 @@ class _Reached:
 
 @dataclass
 class NetworkSearch:
-    """The best steps of a network in a memory, by dynamic programming over operations done and tensors that stay."""
+    """The best steps of a network in a memory, by dynamic programming over operations done and tensors that stay.
+
+    `far` is what lies in the last one of three memories.
+    """
 
     graph: AccessGraph
     target: Target
     objective: Objective
     regions: dict[int, list[CascadeRegion]] = field(default_factory=dict)
+    far: frozenset[int] = frozenset()
     _fronts: dict[object, LayerFront] = field(default_factory=dict)
     _runs: dict[object, StepFigures] = field(default_factory=dict)
     _ranges: Iterator[list[list[int]]] | None = None
@@ -77,7 +85,8 @@ class NetworkSearch:
 
         All tensors are in the slow memory.
         """
-        needs = [int(self._front_of(v, frozenset()).bytes[0]) for v in range(len(self.graph.operations))]
+        fronts = [self._front_of(v, frozenset()).bytes for v in range(len(self.graph.operations))]
+        needs = [int(bytes_[0]) if len(bytes_) else MOST for bytes_ in fronts]
         return max(needs), needs.index(max(needs))
 
     def within(
@@ -94,14 +103,36 @@ class NetworkSearch:
             steps = self._steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
             if steps is None:
                 return None
-            figures, wrong = run_network(self.graph, steps, self.target)
+            figures, wrong = run_network(self.graph, steps, self.target, self.far)
             if wrong:
                 raise InvalidPlanError(*wrong[:5])
-            slots = placed(figures, self.target.with_capacity(capacity), _PLACE_S, deterministic=True)
+            slots = placed(slots_of(figures), self.target.with_capacity(capacity), _PLACE_S, deterministic=True)
             if slots is not None:
-                return NetworkRun(tuple(figures), tuple(steps), tuple(slots))
+                second = self._placed_second(figures)
+                run = NetworkRun(tuple(figures), tuple(steps), tuple(slots), self.far, tuple(second or ()))
+                return None if second is None else run
             room -= room // 16
         raise InvalidPlanError("capacity: must leave places for all slots")
+
+    def _placed_second(self, figures: Sequence[StepFigures]) -> list[ScheduleSlot] | None:
+        """Return the slots of the second one of three memories; None where it has no place for all."""
+        if not self.target.has_three:
+            return []
+        return placed(second_slots(self.graph, self.target, figures), self.target, _PLACE_S, True, memory=1)
+
+    def choose_homes(self, capacity: int, is_over: Callable[[], bool]) -> None:
+        """Choose what lies in the last one of three memories; nothing of two."""
+
+        def run(far: frozenset[int]) -> list[StepFigures]:
+            self.far = far
+            steps = self._steps(capacity, MOST_RETAINED, _STATES_FOR_HOMES, lambda: False)
+            return [] if steps is None else run_network(self.graph, steps, self.target, far)[0]
+
+        def value(steps: Sequence[StepFigures]) -> float:
+            return float(getattr(Run(steps), self.objective)) if steps else float("inf")
+
+        if self.target.has_three:
+            self.far = homes(self.graph, self.target, run, value, is_over)
 
     def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
         """Run regions of cascades of up to so many ranges of operations, with all between these in rings.
@@ -160,7 +191,7 @@ class NetworkSearch:
         return sum(self.graph.tensors[t].bytes for t in inside)
 
     def _steps(self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]) -> list[NetworkStep] | None:
-        """Return the steps of least cost whose bytes are within a capacity in each step; None where it is over before.
+        """Return the steps of least cost whose bytes are within a capacity; None if there are none in time.
 
         Each may leave so many of its tensors in the fast memory; `most` sets of these are followed.
         """
@@ -186,8 +217,10 @@ class NetworkSearch:
                         known = reached[end].get(after)
                         if known is None or before.cost + cost < known.cost:
                             reached[end][after] = _Reached(before.cost + cost, after, make, before)
-        best, steps = min(reached[n].values(), key=lambda way: way.cost, default=None), list[NetworkStep]()
-        while best is not None and best.make is not None:
+        if not reached[n]:
+            return None
+        best, steps = min(reached[n].values(), key=lambda way: way.cost), list[NetworkStep]()
+        while best.make is not None and best.before is not None:
             steps.append(best.make(tuple(sorted(best.resident))))
             best = best.before
         return steps[::-1]
@@ -222,9 +255,9 @@ class NetworkSearch:
 
     def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
         """Run a region, of which some inputs and outputs lie whole in the fast memory."""
-        key = (id(region), fast, kept)
+        key = (id(region), fast, kept, self.far)
         if key not in self._runs:
-            self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target)
+            self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target, self.far)
         return self._runs[key]
 
     def _front_of(self, v: int, fast: frozenset[int]) -> LayerFront:
@@ -233,12 +266,15 @@ class NetworkSearch:
         fast &= {*row.outputs, *(read.tensor for read in row.reads)}
         reads = [(read.windows, read.channels, self._shape(read.tensor), read.tensor in fast) for read in row.reads]
         made = [(self._shape(t), t in fast) for t in row.outputs]
-        key = (row.role, row.macs, row.weights, row.sums, row.work, tuple(reads), tuple(made))
+        items = (-1 - v, *row.outputs, *(read.tensor for read in row.reads))
+        far = tuple(item in self.far for item in items)
+        rate = self.target.engine.rate_of(row.kind)
+        key = (row.role, row.macs, row.weights, row.sums, row.work, rate, tuple(reads), tuple(made), far)
         if key not in self._fronts:
             if row.role == "striped":
-                self._fronts[key] = LayerTilings(graph, v, fast, self.target, self.objective).front()
+                self._fronts[key] = LayerTilings(graph, v, fast, self.target, self.objective, self.far).front()
             else:
-                self._fronts[key] = whole_front(graph, v, fast, self.target, self.objective)
+                self._fronts[key] = whole_front(graph, v, fast, self.target, self.objective, self.far)
         return self._fronts[key]
 
     def _shape(self, tensor: int) -> tuple[int, ...]:

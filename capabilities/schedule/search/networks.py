@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation, driven
 from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes
-from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer, point_of
+from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer, ScheduleTransfer, point_of
 from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.downsets import EPSILON
+from memplan.capabilities.schedule.search.homes import items_of
 from memplan.capabilities.schedule.search.network_search import PASSES, NetworkRun, NetworkSearch
 from memplan.planner.errors import ProblemError
 from memplan.planner.operations.graph import OperationGraph
@@ -77,11 +78,15 @@ def schedule_network(
         running.report({objective: round(float(getattr(best, objective)), 3)})
         return network_answer(access, best, front, bound, target, objective)
 
+    search.choose_homes(capacity, lambda: is_over(_BEFORE_FRONT))
     found, until = list[NetworkRun](), _BEFORE_FRONT if wants_front else _STEPS
     for ranges, states in PASSES:
         search.add_regions(ranges, lambda: is_over(until - _LAST_PASS))
         schedule = search.within(capacity, (lambda: is_over(until)) if found else (lambda: False), states)
         if schedule is None:
+            if not found and search.far != (everything := frozenset(items_of(access).values())):
+                search.far = everything
+                continue
             break
         is_better = not found or getattr(schedule, goal) < min(getattr(one, goal) for one in found)
         found.append(schedule)
@@ -89,8 +94,12 @@ def schedule_network(
             running.note(answer(schedule, ()))
         if is_over(until):
             break
+    if not found:
+        name = target.memories[1].name
+        raise ProblemError(f"capacity: {name} must hold the pieces on their way to {target.memories[0].name}")
     if wants_front:
-        other = NetworkSearch(access, target, "traffic" if goal == "latency" else "latency", search.regions)
+        second: Objective = "traffic" if goal == "latency" else "latency"
+        other = NetworkSearch(access, target, second, search.regions, search.far)
         sizes = np.geomspace(target.capacity, least, FRONT_SIZES).astype(np.int64).tolist()
         for size in dict.fromkeys(sizes):
             runs = (one.within(max(size, least), lambda: is_over(_FRONT)) for one in (search, other))
@@ -118,11 +127,24 @@ def network_answer(
         traversal_orders=(None,) * len(best.steps),
         channels_outermost=tuple(k for k, step in enumerate(best.steps) if step.channels_outermost),
         slots=best.slots,
+        transfers=tuple(_transfers(best, [memory.name for memory in target.memories])),
+        far=tuple(sorted(best.far)),
+        second_slots=tuple(best.second_slots),
         frontier=tuple(map(point_of, front)),
         regions=tuple(region.model_copy(update={"id": f"r{number}"}) for number, region in enumerate(regions)),
     )
     # A value at the bound but for rounding has no gap.
     return answer.model_copy(update={"gap": 0.0}) if is_least else answer
+
+
+def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransfer]:
+    """Yield what moves from memory to memory, step by step."""
+    for k, step in enumerate(run.figures):
+        for kind, tensor, is_far, bytes_, count in step.transfers:
+            near, away = names[is_far : is_far + 2]
+            ends = (near, away) if kind == "output" else (away, near)
+            row = {"kind": kind, "tensor": tensor, "source": ends[0], "target": ends[1]}
+            yield ScheduleTransfer.model_validate({"step": k, **row, "bytes": bytes_, "count": count})
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
@@ -147,24 +169,25 @@ def _front(found: Sequence[NetworkRun]) -> list[NetworkRun]:
 
 def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
     """Return what no schedule is below: what is read or kept is made once, and moved once with all constants."""
-    work, moved = least_needs(graph)
+    work, moved = least_needs(graph, target)
     if objective == "latency":
-        return max(work / (target.engine.rate or 1.0), float(target.link.time(moved)))
+        return max(work, float(target.link.time(moved)))
     return float(moved) if objective == "traffic" else 0.0
 
 
-def least_needs(graph: AccessGraph) -> tuple[int, int]:
-    """Return multiplications and bytes over the link that no schedule does without: what is read or kept, once."""
+def least_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
+    """Return the arithmetic time and the bytes that no schedule does without: what is read or kept, once."""
     needed = [[np.zeros(size, np.bool_) for size in tensor.sizes] for tensor in graph.tensors]
     for tensor in graph.kept:
         for axis in needed[tensor]:
             axis[:] = True
-    work = 0
+    work = 0.0
     for v in reversed(range(len(graph.operations))):
         row = graph.operations[v]
         rows, columns = needed[row.outputs[0]] if row.outputs else (np.zeros(0), np.zeros(0))
         is_striped = row.role == "striped"
-        work += row.macs * int(rows.sum()) * int(columns.sum()) if is_striped else row.macs
+        macs = row.macs * int(rows.sum()) * int(columns.sum()) if is_striped else row.macs
+        work += macs / target.engine.rate_of(row.kind)
         for read in row.reads:
             for made, window, axis in zip((rows, columns), read.windows, needed[read.tensor], strict=True):
                 spans = [window.source(k, k + 1, len(axis)) for k in np.flatnonzero(made).tolist()]

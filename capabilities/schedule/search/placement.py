@@ -16,8 +16,11 @@ from memplan.planner.model.rows import Buffer
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
+Row = tuple[Any, ...]
+"""A kind, a tensor, a size and a half-open lifetime."""
 
-def slots_of(steps: Sequence[StepFigures]) -> list[tuple[Any, ...]]:
+
+def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
     """Return a kind, a tensor, a size and a half-open lifetime for each slot.
 
     What is retained lives in the step that makes it, and in those in which it is resident.
@@ -34,19 +37,19 @@ def slots_of(steps: Sequence[StepFigures]) -> list[tuple[Any, ...]]:
 
 
 def placed(
-    steps: Sequence[StepFigures], target: Target, time_limit_s: float, deterministic: bool
+    rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
 ) -> list[ScheduleSlot] | None:
-    """Return offsets for all slots within the fast memory; None without any, InvalidPlanError where a plan is no good.
+    """Return offsets for all slots within a memory; None without any, InvalidPlanError where a plan is no good.
 
     There is one in the bytes alive if what is retained lives two steps: it may lie at the two ends of the memory in
     turns, and all else between. What stays for several steps may leave gaps that are too small.
     """
-    rows = slots_of(steps)
+    room = target.memories[memory]
     buffers = [
-        Buffer(id=k, size=size, start=start, end=end, alignment=target.alignment)
+        Buffer(id=k, size=size, start=start, end=end, alignment=room.alignment)
         for k, (_, _, size, start, end) in enumerate(rows)
     ]
-    problem = Problem(buffers=buffers, pools=[Pool(name=target.memories[0].name, size=target.capacity)])
+    problem = Problem(buffers=buffers, pools=[Pool(name=room.name, size=room.capacity)])
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
     if len(plan.placements) < len(buffers):
         return None
@@ -57,14 +60,15 @@ def placed(
     return [ScheduleSlot(**dict(zip(names, row, strict=True)), offset=offsets[k]) for k, row in enumerate(rows)]
 
 
-def misplaced(steps: Sequence[StepFigures], target: Target, slots: Sequence[ScheduleSlot]) -> str | None:
+def misplaced(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot], memory: int = 0) -> str | None:
     """Return what is wrong with the places of slots that came from elsewhere; None where nothing is."""
-    if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(slots_of(steps)):
+    room = target.memories[memory]
+    if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(rows):
         return "slots: must be those that the steps need"
-    alive: list[list[ScheduleSlot]] = [[] for _ in steps]
+    alive: list[list[ScheduleSlot]] = [[] for _ in range(max((slot.end for slot in slots), default=0))]
     for slot in slots:
-        if slot.offset % target.alignment or not 0 <= slot.offset <= target.capacity - slot.size:
-            return f"slots: must lie in {target.capacity} bytes, aligned to {target.alignment}, got {slot.offset}"
+        if slot.offset % room.alignment or not 0 <= slot.offset <= (room.capacity or 0) - slot.size:
+            return f"slots: must lie in {room.capacity} bytes, aligned to {room.alignment}, got {slot.offset}"
         for step in range(slot.start, slot.end):
             alive[step].append(slot)
     for step, here in enumerate(alive):

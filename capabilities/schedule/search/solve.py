@@ -16,9 +16,9 @@ from memplan.capabilities.schedule.search.frontier import front_of, least_peak
 from memplan.capabilities.schedule.search.ground import Ground
 from memplan.capabilities.schedule.search.improvement import Improvement, rebuilt
 from memplan.capabilities.schedule.search.nests import bits
-from memplan.capabilities.schedule.search.placement import placed
+from memplan.capabilities.schedule.search.placement import placed, slots_of
 from memplan.capabilities.schedule.search.search import ScheduleSearch, depth_first, in_order
-from memplan.planner.errors import InvalidPlanError
+from memplan.planner.errors import InvalidPlanError, ProblemError
 from memplan.solvers.search.control import Control
 
 PLACEMENT_S = 2.0
@@ -38,6 +38,8 @@ def schedule_tiles(
 
     Points of a front that come when time is over are left out.
     """
+    if target.has_three:
+        raise ProblemError("target.memories: must be two, as operations on matrices are scheduled between these, got 3")
     effort = ScheduleEffort(running.within(_SEARCH * running.left_s))
     ordered = in_order(graph, depth_first(graph))
     ground = Ground(ordered, target, objective, effort, lambda value: running.report({objective: round(value, 3)}))
@@ -121,7 +123,7 @@ class _Verifier:
         if abs(run.latency - said) > said * EPSILON:
             raise InvalidPlanError(f"latency: must be what the search says, {said}, got {run.latency}")
         target = self.target.with_capacity(run.peak) if is_tight else self.target
-        slots = placed(run.figures, target, PLACEMENT_S, self.is_counted)
+        slots = placed(slots_of(run.figures), target, PLACEMENT_S, self.is_counted)
         return None if slots is None else (run, steps, tuple(slots))
 
 

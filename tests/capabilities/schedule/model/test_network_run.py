@@ -46,13 +46,14 @@ def test_the_arithmetic_of_steps_is_what_regions_count(seed: int) -> None:
     graph = replace(graph, is_coarse=True)
     regions = random_cascade(graph, options, RegionSearch(graph, options).run(), rng).regions
     steps = [alone(graph, row.first) if row.kind == "whole" else NetworkStep(row) for row in regions]
-    found, wrong = run_network(graph, steps, machine(bandwidth=1e12, rate=1))
+    target = machine(bandwidth=1e12, rate=1)
+    found, wrong = run_network(graph, steps, target)
     assert not wrong
     # With a link that takes no time, the time is the arithmetic.
     work = macs_of(Cascade(graph, regions))
     assert sum(step.latency for step in found) == pytest.approx(work, rel=1e-6, abs=1)
-    assert least_needs(graph)[0] <= work
-    assert least_needs(graph)[1] <= sum(step.traffic for step in found)
+    assert least_needs(graph, target)[0] <= work
+    assert least_needs(graph, target)[1] <= sum(step.traffic for step in found)
 
 
 def test_layer_by_layer_takes_the_larger_one_of_arithmetic_and_transfers() -> None:
@@ -92,7 +93,7 @@ def test_rows_that_a_stride_skips_are_no_work_that_must_be_done() -> None:
     net.conv(net.conv(net.input(9, 9, 1), 4, 1), 2, 1, 2)
     graph = access_graph(net.graph())
     assert graph.macs == 81 * 4 + 25 * 8
-    assert least_needs(graph) == (25 * 4 + 25 * 8, 25 + 25 * 2 + 4 + 8)
+    assert least_needs(graph, machine(rate=1)) == (25 * 4 + 25 * 8, 25 + 25 * 2 + 4 + 8)
 
 
 def _without_last(made: Stripes) -> Stripes:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lab.schedule_tiles import differences, drawn_machine, greedy
+from lab.schedule_tiles import differences, drawn_machine, greedy, walk
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.schedule.answer import ScheduleAnswer
+from memplan.capabilities.schedule.dory import graph_of, nodes_of
 from memplan.capabilities.schedule.model.network_run import run_step
+from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.schedule import schedule_refuted
 from memplan.capabilities.schedule.search.layers import LayerTilings, layer_step, whole_front
 from memplan.capabilities.schedule.search.network_search import MOST_RANGES, PASSES, NetworkSearch
 from memplan.capabilities.schedule.search.networks import network_of, schedule_network
-from memplan.planner.errors import ProblemError
+from memplan.planner.errors import FormatError, ProblemError
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
 from tests.support.networks import Network, mobilenet_v1, mobilenet_v2, two_convolutions
 from tests.support.random_networks import random_network
+
+EXAMPLES = Path(__file__).parents[4] / "examples" / "schedules"
 
 
 @pytest.mark.drawn
@@ -108,3 +116,101 @@ def test_a_refusal_names_the_operation_that_needs_most() -> None:
     net.pool(net.conv(net.input(8, 8, 64), 64, 3))
     with pytest.raises(ProblemError, match=r"capacity: must hold the \d+ bytes that operation 0 \(conv2d .*; got 100"):
         schedule_network(net.graph(), drawn_machine(random.Random(0)).with_capacity(100), "latency", Control())
+
+
+def dory_layer(rng: random.Random) -> dict[str, Any]:
+    """Return a layer as DORY writes it, with names of tensors."""
+    name, side, into = rng.choice(("Convolution", "FullyConnected", "Addition", "Pooling")), rng.randint(2, 5), 4
+    kernel, made = (rng.choice((1, 3)), rng.randint(1, 6)) if name == "Convolution" else (1, into)
+    kernel = 2 if name == "Pooling" else kernel
+    side = 1 if name == "FullyConnected" else side
+    out = side + 2 * (kernel // 2) - kernel + 1
+    weights = kernel * kernel * into * made if name in ("Convolution", "FullyConnected") else 0
+    inputs = ["a", "b"] if name == "Addition" else ["a"]
+    own = {"input_indexes": inputs, "output_index": "y", "input_activation_bits": 8, "output_activation_bits": 8}
+    layer = {
+        "kernel_shape": [kernel] * 2,
+        "strides": [1, 1],
+        "dilations": [1, 1],
+        "group": 1,
+        "pads": [kernel // 2] * 4,
+        "input_channels": into,
+        "output_channels": made,
+        "weight_memory": weights,
+        "input_dimensions": [side] * 2,
+        "output_dimensions": [out] * 2,
+    }
+    return {"name": f"{name}0", "DORY_node_parameters": own, "Layer_node_parameters": layer, "Weights": {}}
+
+
+def three_memories(rng: random.Random) -> Target:
+    """Return a small machine of three memories, with a rate of its own for pools and sums."""
+    fields = drawn_machine(rng).model_dump(mode="json")
+    fast, slow = fields["memories"]
+    fast["capacity"] = rng.choice((80, 200, 500))
+    middle = {"name": "L2", "capacity": rng.choice((120, 250, 600)), "alignment": rng.choice((1, 8))}
+    fields["memories"] = [fast, middle, {**slow, "name": "L3"}]
+    fields["links"].append({"bandwidth": rng.choice((0.25, 1)), "latency": rng.choice((0, 20))})
+    fields["engine"]["rates"] = {"conv2d": 4.0, "add": 2.0}
+    return Target.model_validate(fields)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(20))
+def test_a_layer_of_dory_in_three_memories_has_the_tiles_of_an_enumeration(seed: int) -> None:
+    rng = random.Random(seed)
+    nodes, target = [dory_layer(rng)], three_memories(rng)
+    graph = network_of(graph_of(nodes_of({"layers": nodes}) or []))
+    row, out = graph.operations[0], graph.tensors[graph.operations[0].outputs[0]]
+    items = [*([-1] if row.weights else []), *row.outputs, *(read.tensor for read in row.reads)]
+    rows, columns, channels = (range(1, size + 1) for size in (out.rows, out.columns, out.channels))
+    tiles = list(product(rows, columns, channels, (False, True)))
+    walked = [
+        walk(graph, 0, tile, frozenset(), target, frozenset(far))
+        for size in range(len(items) + 1)
+        for far in combinations(items, size)
+        for tile in tiles
+    ]
+    second = target.memories[1].capacity or 0
+    fitting = [one.latency for one in walked if one.bytes <= target.capacity and one.second <= second]
+    if not fitting:
+        with pytest.raises(ProblemError, match="capacity"):
+            schedule_network(graph_of(nodes), target, "latency", Control())
+        return
+    found = schedule_network(graph_of(nodes), target, "latency", Control())
+    assert found.latency == pytest.approx(min(fitting))
+    assert schedule_refuted(graph_of(nodes), target, "latency", found) is None
+    assert sum(move.bytes for move in found.transfers) == found.traffic
+    assert {move.source for move in found.transfers if move.tensor in found.far} <= {"L1", "L2", "L3"}
+
+
+def test_a_network_in_three_memories_has_a_place_for_all_in_the_second_one() -> None:
+    target = Target.model_validate_json((EXAMPLES / "gap8_with_l3_like.json").read_bytes())
+    fast, second, third = target.memories
+    target = target.model_copy(update={"memories": (fast, second.model_copy(update={"capacity": 60_000}), third)})
+    graph = mobilenet_v1(0.25, 96)
+    found = schedule_network(graph, target, "latency", Control.of(3))
+    assert schedule_refuted(graph, target, "latency", found) is None
+    assert found.far
+    assert max(slot.offset + slot.size for slot in found.second_slots) <= 60_000
+    assert any(row.source == "L3" for row in found.transfers)
+    for change in ({"far": found.far[1:]}, {"second_slots": found.second_slots[1:]}):
+        assert schedule_refuted(graph, target, "latency", found.model_copy(update=change)) is not None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sentence"),
+    [
+        (
+            [{"name": "Softmax0", "Layer_node_parameters": {}}],
+            "nodes\\[0\\].name: must be a Convolution, FullyConnected",
+        ),
+        (
+            [{"name": "Addition0", "Layer_node_parameters": {}}],
+            "nodes\\[0\\]: must have what a layer of DORY has, 'input_d",
+        ),
+    ],
+)
+def test_what_is_no_layer_of_dory_is_refused(nodes: list[dict[str, Any]], sentence: str) -> None:
+    with pytest.raises(FormatError, match=sentence):
+        graph_of(nodes_of(nodes) or [])
