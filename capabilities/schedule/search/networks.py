@@ -60,15 +60,8 @@ def schedule_network(
     least, stuck = search.least_memory()
     capacity = least if objective == "peak" else target.capacity
     if least > target.capacity:
-        row = access.operations[stuck]
-        name = " ".join(
-            word for word in (row.kind, next((access.tensors[t].name for t in row.outputs), row.name)) if word
-        )
-        why = f", as {row.reason}" if row.reason else ""
-        raise ProblemError(
-            f"capacity: must hold the {least} bytes that operation {stuck} ({name}) needs in its least tiles{why}; "
-            f"got {target.capacity}"
-        )
+        rule = f"must hold the {least} bytes that {_named(access, stuck)}"
+        raise ProblemError(f"capacity: {rule}; got {target.capacity}")
     bound = bound_of(access, target, objective)
 
     def is_over(share: float) -> bool:
@@ -106,6 +99,14 @@ def schedule_network(
             found += [one for one in runs if one is not None]
     best = min(found, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
     return answer(best, _front(found) if wants_front else ())
+
+
+def _named(graph: AccessGraph, v: int) -> str:
+    """Name an operation that needs too much, and why it has no smaller tiles."""
+    row = graph.operations[v]
+    words = row.kind, next((graph.tensors[t].name for t in row.outputs), row.name)
+    why = f", as {row.reason}" if row.reason else ""
+    return f"operation {v} ({' '.join(filter(None, words))}) needs in its least tiles{why}"
 
 
 def network_answer(
