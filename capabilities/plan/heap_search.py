@@ -31,6 +31,8 @@ _MOST_LIVE_SETS = 200
 """The heaviest live sets whose bin packing bounds the heaps; lighter ones need no more on any file."""
 _WALLS, _POOLS = 0.3, 0.5
 """The parts of the time that is left for the pool with walls, and for each number of pools."""
+_FIRST_FIT = 1_000
+"""The most buffers that are dealt to heaps by first fit, at once, for an answer in any time."""
 _ABOVE = 8
 """The numbers of heaps that are tried from the bound on, before the walls' plan is good enough."""
 
@@ -58,6 +60,11 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
     steps = lcm(problem.pools[0].alignment, *set(table.alignment.tolist()))
     pitch = limit // steps * steps
     gap = least * pitch / max(1, least_bytes) - 1
+    heaps, first = Heaps(limit=limit, least=least), None
+    if len(table) == len(instance) <= _FIRST_FIT:
+        first = _first_fit(problem, instance, limit)
+        if control.note is not None:
+            control.note(_plan_of(problem, _by_heap(first), heaps, least_bytes))
     best = _behind_walls(problem, pitch, f"{max(0.0, 100 * gap):.4f}%", control) if largest <= pitch else None
     tried = range(least, least + _ABOVE if best is None else 1 + max(heap for heap, _ in best.values()))
     for count in tried:
@@ -70,9 +77,38 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
         if plan.status != "infeasible":
             break
         least = count + 1
-    if best is None:
+    if best is None and first is None:
         raise ProblemError(f"heaps: none were found in the time, up to {tried[-1]} of them")
-    return _heap_by_heap(problem, best, Heaps(limit=limit, least=least), least_bytes, control)
+    return _heap_by_heap(problem, best or first or {}, heaps.model_copy(update={"least": least}), least_bytes, control)
+
+
+def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
+    """Return heaps that take each buffer, the largest first, in the first one with room for it. O(n^2 log n)."""
+    table, row = problem.buffers, instance.source[instance.lifetime_buffer]
+    meets = np.zeros((len(table), len(table)), dtype=np.bool_)
+    one, other = np.nonzero((instance.start[:, None] < instance.end) & (instance.start < instance.end[:, None]))
+    meets[row[one], row[other]] = True
+    number = {name: i for i, name in enumerate(table.ids)}
+    for a, b in problem.conflicts:
+        meets[number[a], number[b]] = meets[number[b], number[a]] = True
+    size, step = table.size, [lcm(problem.pools[0].alignment, each) for each in table.alignment.tolist()]
+    heap, offset = np.full(len(table), -1), np.zeros(len(table), dtype=np.int64)
+    for i in np.argsort(-size, kind="stable").tolist():
+        while heap[i] < 0 or offset[i] + size[i] > limit:
+            heap[i], offset[i] = heap[i] + 1, 0
+            near = np.nonzero(meets[i] & (heap == heap[i]) & (np.arange(len(table)) != i))[0]
+            for j in near[np.argsort(offset[near])].tolist():
+                if offset[j] < offset[i] + size[i] and offset[i] < offset[j] + size[j]:
+                    offset[i] = -(-(offset[j] + size[j]) // step[i]) * step[i]
+    return {name: (int(heap[i]), int(offset[i])) for name, i in number.items()}
+
+
+def _by_heap(dealt: Dealt) -> list[dict[int | str, int]]:
+    """Return the offsets in each heap."""
+    found: dict[int, dict[int | str, int]] = {}
+    for name, (heap, offset) in dealt.items():
+        found.setdefault(heap, {})[name] = offset
+    return [found[heap] for heap in sorted(found)]
 
 
 def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
@@ -103,22 +139,22 @@ def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> 
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
-    """Plan each heap by itself, and return all of them, the fullest first; raises InvalidPlanError."""
-    alignment, sizes = (
-        problem.pools[0].alignment,
-        dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True)),
-    )
-    numbers = sorted({heap for heap, _ in dealt.values()})
-    found: list[tuple[int, dict[int | str, int]]] = []
-    for left, number in zip(range(len(numbers), 0, -1), numbers, strict=True):
-        offsets = {name: offset for name, (heap, offset) in dealt.items() if heap == number}
+    """Plan each heap by itself, and return all of them; raises InvalidPlanError."""
+    found = _by_heap(dealt)
+    for number, offsets in enumerate(found):
         rows = [row for row in rows_without_pool(problem) if row["id"] in offsets]
         pairs = [pair for pair in problem.conflicts if offsets.keys() >= set(pair)]
-        pool = {"name": "heap", "size": heaps.limit, "alignment": alignment}
-        plan = _part(Problem(buffers=rows, conflicts=pairs, pools=[pool]), control, 1 / left)
+        pool = {"name": "heap", "size": heaps.limit, "alignment": problem.pools[0].alignment}
+        plan = _part(Problem(buffers=rows, conflicts=pairs, pools=[pool]), control, 1 / (len(found) - number))
         if plan.placements:  # else the time is over, and what is known of the heap stays
-            offsets = {each.id: each.offset for each in plan.placements}
-        found.append((max(offset + sizes[name] for name, offset in offsets.items()), offsets))
+            found[number] = {each.id: each.offset for each in plan.placements}
+    return _plan_of(problem, found, heaps, least_bytes)
+
+
+def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, least_bytes: int) -> Plan:
+    """Return the plan of the offsets in each heap, the fullest first; raises InvalidPlanError."""
+    sizes = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
+    found = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
     found.sort(key=lambda heap: -heap[0])
     places = {
         name: (f"heap {k + 1}", offset) for k, (_, offsets) in enumerate(found) for name, offset in offsets.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import pytest
 
 import memplan
 from memplan import OptionError, Plan, PlanOptions, Problem, ProblemError, plan, read_problem
-from memplan.capabilities.plan.answers import plan_lines
+from memplan.capabilities.capability import Control
+from memplan.capabilities.plan.answers import plan_lines, problem_in_heaps
+from memplan.capabilities.plan.heap_search import plan_in_heaps
+from memplan.planner.verify.verifier import verify
 from tests.support.applications import least_peak
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -86,3 +90,18 @@ def test_what_heaps_cannot_do_is_refused(fields: Any, options: Any, error: type[
     problem = Problem(buffers=[row], pools=fields.get("pools", []))
     with pytest.raises(error, match=message):
         plan(problem, options=PlanOptions(**options))
+
+
+@pytest.mark.parametrize("limit_s", [0.001, 0.05, 0.5])
+def test_heaps_whose_time_ends_have_what_is_known_of_them_by_then(limit_s: float) -> None:
+    rng = random.Random(1)
+    starts = [rng.randrange(300) for _ in range(300)]
+    rows = [
+        {"id": k, "size": rng.randrange(1, 3000), "start": start, "end": start + rng.randrange(1, 80)}
+        for k, start in enumerate(starts)
+    ]
+    problem, noted = Problem.model_validate({"buffers": rows}), list[Plan]()
+    found = plan_in_heaps(problem, 9000, replace(Control.of(limit_s), note=noted.append))
+    for each in (noted[0], found):
+        assert (each.status, max(pool.used or 0 for pool in each.pools) <= 9000) == ("feasible", True)
+        assert verify(problem_in_heaps(problem, each), each) == ()
