@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -37,13 +37,26 @@ def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
     return {where: list(positions) for where, positions in found.items()}
 
 
-def full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[int]:
+def new_order(
+    wanted: Sequence[int],
+    reads: Sequence[Iterable[Hashable]],
+    writes: Sequence[Iterable[Hashable]],
+    in_turn: Container[int],
+) -> list[int]:
     """Return an order of all operations of a list: `wanted`, each after what it needs, and at the end all others.
 
-    `needs` are, for each operation, those whose outputs it reads. What is not in `wanted`, such as views and constants,
-    runs right before the first that needs it. Where `wanted` is the order of the file, so is all of it. Raises
-    OperationsError for operations that need each other.
+    Operations need those that write what they read, and `in_turn` are those with effects, which stay in their order.
+    What is not in `wanted`, such as views and constants, runs right before the first that needs it. Where `wanted` is
+    the order of the file, so is all of it. Raises OperationsError for an order that runs one before what it needs.
     """
+    maker = {value: v for v, row in enumerate(writes) for value in row}
+    needs = [frozenset(maker[value] for value in row if maker.get(value, v) != v) for v, row in enumerate(reads)]
+    order = _full_order(wanted, needs)
+    _refuse_wrong(order, needs, in_turn)
+    return order
+
+
+def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[int]:
     if all(first < second for first, second in pairwise(wanted)):
         return list(range(len(needs)))
     done = [False] * len(needs)
@@ -66,22 +79,14 @@ def full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[i
     return order
 
 
-def refuse_wrong(order: Sequence[int], needs: Sequence[frozenset[int]], in_turn: Mapping[int, object]) -> None:
-    """Raise OperationsError for an order that is none of all operations, or that runs one before what it needs.
-
-    Operations of one value in `in_turn` must stay in the order in which they were.
-    """
+def _refuse_wrong(order: Sequence[int], needs: Sequence[frozenset[int]], in_turn: Container[int]) -> None:
     if sorted(order) != list(range(len(needs))):
         raise OperationsError("order: must name each operation of the file once")
     done: set[int] = set()
-    last: dict[object, int] = {}
     for v in order:
         if missing := needs[v] - done:
             raise OperationsError(f"order: must run operation {min(missing)} before {v}")
         done.add(v)
-        if v in in_turn:
-            if last.get(in_turn[v], -1) > v:
-                raise OperationsError(
-                    f"order: must keep operation {v} before {last[in_turn[v]]}, which has effects, too"
-                )
-            last[in_turn[v]] = v
+    for first, second in pairwise(v for v in order if v in in_turn):
+        if first > second:
+            raise OperationsError(f"order: must keep operation {second} before {first}, which has effects, too")

@@ -51,11 +51,10 @@ class MemoryConfig(WireValue):
         count = len(self.memory_sizes)
         names = self.memory_names or tuple(f"memory {k + 1}" for k in range(count))
         alignments = self.memory_alignments or (1,) * count
-        bases = self.base_addrs or (0,) * count
-        return tuple(
-            Pool(name=name, size=size, alignment=alignment, base_address=base)
-            for name, size, alignment, base in zip(names, self.memory_sizes, alignments, bases, strict=True)
-        )
+        rows = zip(names, self.memory_sizes, alignments, strict=True)
+        pools = [{"name": name, "size": size, "alignment": alignment} for name, size, alignment in rows]
+        addresses: list[dict[str, int]] = [{"base_address": base} for base in self.base_addrs or ()] or [{}] * count
+        return tuple(Pool.model_validate(pool | at) for pool, at in zip(pools, addresses, strict=True))
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:

@@ -9,7 +9,7 @@ from memplan.planner.errors import FormatError, InvalidPlanError
 from memplan.systems.onnx.facts import BY_CHANCE
 from memplan.systems.onnx.loading import parsed
 from memplan.systems.onnx.model import graphs_of, subgraphs
-from memplan.systems.sequence import ReorderedFile, Where, full_order, refuse_wrong
+from memplan.systems.sequence import ReorderedFile, Where, new_order
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
@@ -34,13 +34,8 @@ def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> Reordered
 
 def _reorder(graph: GraphProto, orders: Mapping[Where, Sequence[int]], where: Where) -> bool:
     """Put the nodes of a graph, and of those inside, in order; return whether any is in another place."""
-    maker = {name: v for v, node in enumerate(graph.node) for name in node.output if name}
-    needs = [
-        frozenset(maker[name] for name in _names_read(node) if maker.get(name, v) != v)
-        for v, node in enumerate(graph.node)
-    ]
-    order = full_order(orders.get(where, ()), needs)
-    refuse_wrong(order, needs, {v: "chance" for v, node in enumerate(graph.node) if _draws(node)})
+    reads, writes = [[*_names_read(node)] for node in graph.node], [[*filter(None, node.output)] for node in graph.node]
+    order = new_order(orders.get(where, ()), reads, writes, {v for v, node in enumerate(graph.node) if _draws(node)})
     inside = [
         _reorder(inner, orders, (*where, v, k))
         for v, node in enumerate(graph.node)

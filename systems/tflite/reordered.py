@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from memplan.planner.errors import FormatError, InvalidPlanError, shown
 from memplan.systems.flatbuffer import Table
-from memplan.systems.sequence import ReorderedFile, Where, full_order, refuse_wrong
+from memplan.systems.sequence import ReorderedFile, Where, new_order
 from memplan.systems.tflite import ethos_u
 from memplan.systems.tflite.facts import has_effects
-from memplan.systems.tflite.model import OFFLINE_PLAN, Model, Subgraph, read_model
+from memplan.systems.tflite.model import OFFLINE_PLAN, Model, read_model
 
 _CONTROL = "model_control_dependencies"
 """The metadata in which a converter names operators by their positions."""
@@ -32,8 +32,10 @@ def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> Reordered
         if start in places:
             raise FormatError(f"{graph.path}.operators: must be a list of its own, got that of another subgraph")
         places.add(start)
-        order = full_order(orders.get((k,), ()), _needs(model.subgraphs[k]))
-        refuse_wrong(order, _needs(model.subgraphs[k]), _in_turn(model.subgraphs[k]))
+        own = model.subgraphs[k]
+        reads, writes = [row.inputs for row in own.operators], [row.outputs for row in own.operators]
+        effects = {v for v, row in enumerate(own.operators) if has_effects(own, row)}
+        order = new_order(orders.get((k,), ()), reads, writes, effects)
         _point(out, start, [tables[v] for v in order], f"{graph.path}.operators")
     left_out: tuple[str, ...] = ()
     if OFFLINE_PLAN in model.metadata and bytes(out) != data:
@@ -62,19 +64,6 @@ def _point(out: bytearray, start: int, tables: Sequence[int], path: str) -> None
         if at < start + 4 * k:
             raise FormatError(f"{path}: must be lists whose tables lie behind them, got one at byte {at}")
         struct.pack_into("<I", out, start + 4 * k, at - start - 4 * k)
-
-
-def _needs(subgraph: Subgraph) -> list[frozenset[int]]:
-    maker = {tensor: v for v, operator in enumerate(subgraph.operators) for tensor in operator.outputs}
-    return [
-        frozenset(maker[tensor] for tensor in operator.inputs if maker.get(tensor, v) != v)
-        for v, operator in enumerate(subgraph.operators)
-    ]
-
-
-def _in_turn(subgraph: Subgraph) -> dict[int, str]:
-    """Return which operators have effects, or work on state: they stay in the order in which they are."""
-    return {v: "effects" for v, operator in enumerate(subgraph.operators) if has_effects(subgraph, operator)}
 
 
 def _check(old: Model, new: Model) -> None:

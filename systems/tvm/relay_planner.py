@@ -37,16 +37,6 @@ def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Placed
     return Placed(placements, tuple(stuck))
 
 
-def token_total(problem: Problem) -> int:
-    """Return the bytes of all storages that the tokens of a problem with one pool need."""
-    return sum(storage.token.max_bytes for storage in _storages(problem, lambda: None))
-
-
-def start_only_cost(problem: Problem, best_peak: int) -> int:
-    """Return the bytes that it costs that buffers lie only at the start of a storage: token total - best peak."""
-    return token_total(problem) - best_peak
-
-
 def _storages(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
     """Return the storages, in the order in which they are made, with the buffers that lie in them."""
     found = [tensor for tensor in tensors(problem) if tensor.start < tensor.end]

@@ -15,7 +15,7 @@ from memplan.planner.operations.order_check import peak_of
 from memplan.systems.model_graph import ModelGraph, read_model_graph
 from memplan.systems.onnx import reordered as onnx_files
 from memplan.systems.reordered import write_reordered
-from memplan.systems.sequence import full_order, refuse_wrong
+from memplan.systems.sequence import new_order
 from memplan.systems.tflite import reordered as tflite_files
 from memplan.systems.tflite.model import read_model
 from tests.support import litert_models, random_onnx
@@ -115,16 +115,23 @@ def test_files_that_name_operations_by_their_places_are_refused() -> None:
 
 
 def test_what_an_order_leaves_out_runs_right_before_what_needs_it() -> None:
-    needs = [frozenset(), frozenset({0}), frozenset(), frozenset({2, 1}), frozenset()]
-    assert full_order([4, 3], needs) == [4, 0, 1, 2, 3]
-    assert full_order([3, 4], needs) == [0, 1, 2, 3, 4]
-    with pytest.raises(OperationsError, match="must not need operation"):
-        full_order([1, 0], [frozenset({1}), frozenset({0})])
+    reads, writes = ["", "a", "", "cb", ""], [[name] for name in "abcde"]
+    assert new_order([4, 3], reads, writes, ()) == [4, 0, 1, 2, 3]
+    assert new_order([3, 4], reads, writes, ()) == [0, 1, 2, 3, 4]
 
 
-def test_wrong_orders_of_a_file_are_refused() -> None:
-    needs = [frozenset(), frozenset({0})]
-    with pytest.raises(OperationsError, match="must name each operation of the file once"):
-        refuse_wrong([0], needs, {})
-    with pytest.raises(OperationsError, match="must run operation 0 before 1"):
-        refuse_wrong([1, 0], needs, {})
+@pytest.mark.parametrize(
+    ("wanted", "in_turn", "sentence"),
+    [
+        ([1, 0], (), "must not need operation"),
+        ([2, 3], {2, 3}, None),
+        ([3, 2], {2, 3}, "must keep operation 2 before 3, which has effects, too"),
+    ],
+)
+def test_wrong_orders_of_a_file_are_refused(wanted: list[int], in_turn: set[int], sentence: str | None) -> None:
+    reads, writes = (["b", "a", "", ""] if sentence == "must not need operation" else [""] * 4), [*"abcd"]
+    if sentence is None:
+        assert new_order(wanted, reads, writes, in_turn) == [0, 1, 2, 3]
+        return
+    with pytest.raises(OperationsError, match=sentence):
+        new_order(wanted, reads, writes, in_turn)

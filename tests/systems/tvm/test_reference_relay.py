@@ -18,8 +18,6 @@ from lab.relay_storages import (
 from memplan.planner.model.problem import Problem
 from memplan.solvers.objects.relay_tokens import TensorType
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.tvm.relay_planner import start_only_cost, token_total
-from tests.support import tvm_problems as tvm
 
 
 def floats(*shape: int) -> TensorType:
@@ -207,12 +205,3 @@ def test_storages_behind_the_capacity_are_named() -> None:
     assert plan.status == "unknown"
     assert plan.explanation is not None
     assert plan.explanation.buffers == ("b1", "b2")
-
-
-def test_what_starting_only_at_storages_costs() -> None:
-    wanted = problem((6, 0, 1), (6, 0, 1), (12, 1, 2))
-    best = solve(wanted).peak
-    assert best == 12
-    assert token_total(wanted) == 18
-    assert start_only_cost(wanted, best) == 6
-    assert start_only_cost(tvm.living(tvm.MOBILENET), 1_117_718) == 0
