@@ -90,7 +90,8 @@ class Client:
         """Wait for all accepted jobs; each ended once, with one plan, that is valid. Return how many in each state."""
         states: dict[str, int] = {}
         for name in (*self.accepted, *self.others):
-            state = self.wait(name)["state"]
+            job = self.wait(name)
+            state = job["state"]
             states[state] = states.get(state, 0) + 1
             check_events(self.call("GET", f"/v1/jobs/{name}/events").text)
             if (problem := self.accepted.get(name)) is None:
@@ -100,7 +101,7 @@ class Client:
             first = self.call("GET", f"/v1/jobs/{name}/plan")
             assert first.content == self.call("GET", f"/v1/jobs/{name}/plan").content
             if first.status_code != 200:
-                assert state in ("cancelled", "expired"), f"job {name} is {state} without a plan: {first.text}"
+                assert state in ("cancelled", "expired"), f"a job ended without a plan: {job}"
                 continue
             plan = Plan.model_validate_json(first.content)
             if plan.status in ("optimal", "feasible"):
