@@ -20,6 +20,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.mip.draft import F64, IntegerProgram
+from memplan.solvers.mip.mps import MpsColumn, Number, Sense, mps_lines
 from memplan.solvers.mip.stages import RESERVE_S, EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
@@ -88,30 +89,20 @@ def _run(command: list[str], folder: Path, limit_s: float | None) -> tuple[str, 
 
 
 def _mps(program: IntegerProgram) -> Iterator[str]:
-    """Yield the program as lines of free MPS; its columns are x0, x1, ..., its rows r0, r1, ..."""
-    yield from ("NAME memplan FREE", "ROWS", " N total")
-    limits: list[float] = []
+    """Yield the program as lines of MPS; its columns are x0, x1, ..., its rows r0, r1, ..."""
+    rows: list[tuple[str, Sense, Number]] = []
     for k, (least, most) in enumerate(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)):
-        yield f" {'E' if least == most else 'L' if least == -inf else 'G'} r{k}"
-        limits.append(most if least == -inf else least)
-    yield "COLUMNS"
-    entries: list[list[str]] = [[f" x{at} total {cost!r}"] for at, cost in enumerate(program.cost.tolist())]
-    rows = np.repeat(np.arange(len(limits)), np.diff(program.first)).tolist()
-    for at, k, value in zip(program.index.tolist(), rows, program.value.tolist(), strict=True):
-        entries[at].append(f" x{at} r{k} {value!r}")
-    for kind, columns in (("INTEND", ~program.is_whole), ("INTORG", program.is_whole)):
-        yield f" MARKER 'MARKER' '{kind}'"
-        for at in np.flatnonzero(columns).tolist():
-            yield from entries[at]
-    yield from (
-        " MARKER 'MARKER' 'INTEND'",
-        "RHS",
-        *(f" RHS r{k} {limit!r}" for k, limit in enumerate(limits)),
-        "BOUNDS",
-    )
-    for at, (least, most) in enumerate(zip(program.lower.tolist(), program.upper.tolist(), strict=True)):
-        yield from (f" LO BND x{at} {least!r}", f" UP BND x{at} {most!r}")
-    yield "ENDATA"
+        rows.append(
+            (f"r{k}", "E" if least == most else "L" if least == -inf else "G", most if least == -inf else least)
+        )
+    entries: list[list[tuple[str, Number]]] = [[("total", cost)] for cost in program.cost.tolist()]
+    row_of = np.repeat(np.arange(len(rows)), np.diff(program.first)).tolist()
+    for at, k, value in zip(program.index.tolist(), row_of, program.value.tolist(), strict=True):
+        entries[at].append((f"r{k}", value))
+    limits, kinds = (program.lower.tolist(), program.upper.tolist()), program.is_whole.tolist()
+    columns = [MpsColumn(f"x{at}", *column) for at, column in enumerate(zip(*limits, kinds, entries, strict=True))]
+    # Few changes from one kind to the other: each takes a marker.
+    yield from mps_lines(rows, sorted(columns, key=lambda column: column.is_whole))
 
 
 def _started(program: IntegerProgram, start: F64) -> Iterator[str]:

@@ -18,6 +18,7 @@ from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, LinearRow
 from memplan.solvers.mip.model_names import COLUMN_WORDS, WORDS, ModelNames
+from memplan.solvers.mip.mps import MpsColumn, Sense, mps_lines
 from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.stages import MAX_ROWS, count_rows, sensible_limits
 from memplan.solvers.search.incumbent import Search
@@ -146,37 +147,18 @@ class _Text:
     def mps(self, head: list[str]) -> Iterator[str]:
         """Yield the lines of a free MPS file."""
         yield from (f"* {line}" for line in head)
-        yield from ("NAME memplan FREE", "ROWS", " N total")
-        for row in self.program.rows:
-            sense = "E" if row.at_least == row.at_most else "G" if row.at_most is None else "L"
-            yield f" {sense} {self.row_name[row.key]}"
-        yield "COLUMNS"
-        yield from self._mps_columns()
-        yield "RHS"
-        for row in self.program.rows:
-            yield f" RHS {self.row_name[row.key]} {_limit(row)}"
-        yield "BOUNDS"
-        for at, name in self.name.items():
-            lower, upper = self.program.lower[at], self.program.upper[at]
-            if lower == upper:
-                yield f" FX BND {name} {lower}"
-            else:
-                yield from (f" LO BND {name} {lower}", f" UP BND {name} {upper}")
-        yield "ENDATA"
-
-    def _mps_columns(self) -> Iterator[str]:
         entries: dict[int, list[tuple[str, int]]] = {at: [] for at in self.name}
         entries[self.objective].append(("total", 1))
+        rows: list[tuple[str, Sense, int]] = []
         for row in self.program.rows:
+            sense: Sense = "E" if row.at_least == row.at_most else "G" if row.at_most is None else "L"
+            rows.append((self.row_name[row.key], sense, _limit(row)))
             for at, coefficient in row.entries or [(self.objective, 0)]:
                 entries[at].append((self.row_name[row.key], coefficient))
-        for is_whole, group in groupby(entries, key=lambda at: self.program.is_whole[at]):
-            if is_whole:
-                yield " MARKER 'MARKER' 'INTORG'"
-            for at in group:
-                yield from (f" {self.name[at]} {row} {coefficient}" for row, coefficient in entries[at])
-            if is_whole:
-                yield " MARKER 'MARKER' 'INTEND'"
+        lower, upper, is_whole = self.program.lower, self.program.upper, self.program.is_whole
+        yield from mps_lines(
+            rows, [MpsColumn(self.name[at], lower[at], upper[at], is_whole[at], entries[at]) for at in entries]
+        )
 
 
 def _wrapped(text: str) -> list[str]:
