@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.fuzz_importers import SEEDS, broken, outcome
+from memplan.planner import formats
 from memplan.planner.errors import FormatError
 from memplan.planner.systems import file_readers
 from memplan.systems.reading import detect, read_model
@@ -20,6 +21,22 @@ def test_a_file_is_known_by_what_is_in_it(name: str) -> None:
     for data in SEEDS[name]():
         assert detect(data, "problem.json") == name
         assert [known for known, importer in file_readers().items() if importer.recognises(data)] == [name]
+        assert not formats.is_own(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"id,lower,upper,size\na,0,1,4\n",
+        b'\xef\xbb\xbf{ "buffers": []}',
+        b'{"format": "memplan/1", "buffers": []}',
+        b'{"size": [4], "ops": []}',
+        b'{"functions": {}}',
+    ],
+)
+def test_files_of_memplan_itself_are_known_by_their_beginning(data: bytes) -> None:
+    assert formats.is_own(data)
+    assert not any(reader.recognises(data) for reader in file_readers().values())
 
 
 def test_a_file_is_known_by_its_name_where_that_is_all_there_is() -> None:

@@ -38,18 +38,6 @@ def test_a_kept_plan_moves_what_it_must_and_says_so(files: Path, capfd: Captured
     assert "0 of 3 buffers moved, 0 bytes; proved to be the fewest" in capfd.readouterr().err
 
 
-def test_places_are_compared_with_those_of_a_baseline(files: Path, capfd: Captured) -> None:
-    (files / "next.csv").write_text("id,lower,upper,size,offset\na,0,4,8,8\nb,0,5,12,16\nd,0,4,8,0\n")
-    asked = ["check", str(files / "next.csv"), "--baseline", str(files / "old.csv"), "--differences"]
-    assert main([*asked, "--tolerance", "100%", "--format", "json", "-q"]) == 0
-    told = json.loads(capfd.readouterr().out)["difference"]
-    assert (told["added"], told["removed"], told["growth"]["default"]["used"]) == (["d"], ["c"], 28)
-    same = ["check", str(files / "old.csv"), "--baseline", str(files / "old.csv"), "--differences", "--unmoved"]
-    assert main([*same, "--format", "table"]) == 0
-    rows = capfd.readouterr().out.splitlines()
-    assert rows == ["default: 16 bytes (+0)", "peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
-
-
 def test_the_problem_of_a_plan_alone_comes_beside_it(files: Path, capfd: Captured) -> None:
     plan = str(files / "old.json")
     assert main(["plan", str(files / "old.csv"), "-o", plan, "-q"]) == 0

@@ -130,12 +130,14 @@ def test_a_profiler_sees_a_command_through(tmp_path: Path) -> None:
     assert pstats.Stats(str(profile)).get_stats_profile().func_profiles["run_in_thread"].ncalls
 
 
-def test_a_plan_needs_no_library_for_pictures_tables_or_servers(tmp_path: Path) -> None:
+def test_a_plan_needs_no_library_for_pictures_tables_or_servers_and_no_other_system(tmp_path: Path) -> None:
     file = tmp_path / "two.csv"
     file.write_bytes(TWO)
     script = (
         "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
         "heavy = {'matplotlib', 'rich', 'fastapi', 'uvicorn', 'ortools', 'highspy', 'pulp'} & set(sys.modules);"
+        "heavy |= {name for name in sys.modules if name.startswith('memplan.') and name.endswith('.system')};"
+        "heavy |= {name for name in sys.modules if name.startswith('memplan.planner.operations')};"
         "print(status, sorted(heavy), file=sys.stderr)"
     )
     done = subprocess.run(
