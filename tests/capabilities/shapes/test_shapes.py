@@ -15,13 +15,13 @@ from lab.shapes import faults_of_limits
 from memplan.api.cli.main import main
 from memplan.capabilities.shapes.limits import ShapesLimits
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
-from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, lines, shapes
+from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.planner.errors import OptionError, ProblemError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
 from memplan.planner.symbols.space import SymbolRange
-from tests.support.symbolic import drawn_problem, every_value
+from tests.support.symbolic import drawn_problem
 
 GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
 
@@ -32,13 +32,6 @@ def problem_of(**changes: Any) -> SymbolicProblem:
 
 def evaluator_of(problem: SymbolicProblem, found: ShapesAnswer) -> Evaluator:
     return Evaluator(problem, OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs))
-
-
-def test_the_lines_say_for_which_values_what_is_proved_and_the_peak() -> None:
-    found = list(lines(shapes(problem_of())))
-    assert found[0] == "optimal for all values of b from 1 to 64, n from 2 to 2048: 3 buffers, one order"
-    assert found[1] == "optimal whatever the sizes of the buffers are: the order depends on lifetimes alone"
-    assert "48*b*n*n" in found[2]
 
 
 def test_the_curves_are_the_expressions_of_peak_and_bound_with_the_other_symbols_at_their_largest() -> None:
@@ -125,16 +118,6 @@ def test_limits_and_stairs_are_those_of_trying_every_value() -> None:
     # Of seed 182, sizes fall while a symbol grows, and the stairs have gaps.
     assert [line for seed in (*range(15), 182) for line in faults_of_limits(seed, counts)] == []
     assert min(counts["limits"], counts["stairs"]) > 0
-
-
-def test_the_stairs_of_two_symbols_are_the_pairs_that_cannot_grow() -> None:
-    problem = problem_of(symbols={"b": {"max": 9}, "n": {"max": 40}})
-    found = limits_within(problem, within=400_000)
-    evaluator = evaluator_of(problem, shapes(problem))
-    fits = {(row["b"], row["n"]) for row in every_value(problem) or [] if evaluator.offsets(row)[0] <= 400_000}
-    corners = {pair for pair in fits if not {(pair[0] + 1, pair[1]), (pair[0], pair[1] + 1)} & fits}
-    assert {(row["b"], row["n"]) for row in found.stairs} == corners
-    assert found.stairs == found.stairs_of_any_plan
 
 
 def test_a_symbol_without_a_largest_value_has_a_limit() -> None:

@@ -14,7 +14,6 @@ from memplan.capabilities.shapes.verify_programs import value_of
 from memplan.capabilities.shapes.verify_shapes import (
     SymbolicOffsets,
     VerifiedShapes,
-    verified_lines,
     verify_shapes,
 )
 from memplan.planner.errors import PlanError
@@ -39,18 +38,6 @@ def test_a_memory_of_the_least_batch_that_is_stated_is_found() -> None:
     found = checked(problem, offsets, 274432 * 2)
     assert (found.status, found.faults[0].rule) == ("invalid", "ends behind the arena")
     assert (found.faults[0].at or {})["batch"] > 2
-
-
-def test_offsets_of_the_first_run_that_are_used_again_are_found() -> None:
-    problem = problem_of(("48*n**2", 0, 2), ("3072*n", 1, 3), ("64*n", 2, 4), n={"min": 1, "max": 512})
-    first = 48 * 64**2
-    found = checked(problem, {"t0": 0, "t1": first, "t2": 0})
-    assert [row.buffers for row in found.faults] == [("t0", "t1"), ("t1", "t2")] or found.faults[0].buffers == (
-        "t0",
-        "t1",
-    )
-    assert (found.faults[0].at or {})["n"] > 64
-    assert next(iter(verified_lines(found))) == "invalid"
 
 
 def test_a_program_of_memplan_is_valid_and_one_bound_lower_is_not() -> None:

@@ -69,14 +69,6 @@ def test_buffers_are_alive_from_their_first_use_to_their_last(main: dict[str, An
     assert said == expected
 
 
-def test_inputs_and_outputs_are_planned_or_not() -> None:
-    operations = program(function(op("x -> a"), op("a -> y"), takes="x", gives="y", x=1, a=1, y=1))
-    only_outputs = analyse(operations, Reading(plan_inputs=False))
-    assert (set(only_outputs.problem.index), only_outputs.not_planned) == ({"main/a", "main/y"}, ("main/x",))
-    neither = analyse(operations, Reading(plan_inputs=False, plan_outputs=False))
-    assert (set(neither.problem.index), neither.not_planned) == ({"main/a"}, ("main/x", "main/y"))
-
-
 def test_constants_lie_apart_and_count_once_however_often_their_function_is_called() -> None:
     main = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=1, a=1, y=1)
     f = function(op("p w -> q"), takes="p", gives="q", constants="w", p=1, q=1, w=100)
@@ -118,15 +110,6 @@ def test_the_temporaries_of_a_call_are_alive_for_their_own_part_or_for_all_of_it
         ("scope", "nested", 188, 84),
         ("usage", "lifted", 188, 84),
         ("scope", "lifted", 188, 84),
-    ]
-
-
-def test_a_view_keeps_what_it_looks_at_alive() -> None:
-    view = {"size": 4, "alias_of": "a", "alias_offset": 2}
-    problem = problem_of(program(function(op("-> a"), op(), op("v ->"), op(), a=8, v=view)))
-    assert [(row.id, row.intervals, row.alias_of, row.alias_offset) for row in problem.buffers] == [
-        ("main/a", ((0, 3),), None, None),
-        ("main/v", (), "main/a", 2),
     ]
 
 

@@ -18,11 +18,6 @@ def facts() -> Analysis:
     return analyse(program(MAIN, f=F, g=G, idle=IDLE))
 
 
-def test_a_program_without_steps_needs_nothing() -> None:
-    space = analyse(program(function())).workspace
-    assert (space.live_bytes, space.time, space.path) == (0, None, None)
-
-
 def test_each_step_says_what_takes_it_and_what_is_alive() -> None:
     assert [(step.time, step.path, step.label, step.live_bytes) for step in facts().steps] == [
         (0, "main/0:f/0", "op", 64),
@@ -94,8 +89,3 @@ def test_an_order_may_be_tentative_and_some_bytes_are_alive_in_any() -> None:
     main = function(op("-> a"), op("-> b"), op("a ->"), op("b ->"), a=5, b=6)
     found = analyse(operations_from({"order": "tentative", "functions": {"main": main}}))
     assert (found.order, found.workspace.live_bytes, found.workspace.any_order_live_bytes) == ("tentative", 11, 6)
-
-
-def test_an_analysis_is_written_with_a_problem_that_can_be_read_back() -> None:
-    found = facts()
-    assert Analysis.model_validate_json(found.model_dump_json()).problem == found.problem

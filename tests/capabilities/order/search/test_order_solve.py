@@ -34,28 +34,6 @@ def test_recorded_graphs_reach_the_least_peak_and_prove_it(row: dict[str, Any]) 
     assert result.moves == 0 or row["best_peak"] < row["given_peak"]
 
 
-def test_the_seven_operations_of_liberis_and_lane_need_4960_bytes() -> None:
-    # arXiv 1910.05110: 5216 bytes in the given order, 4960 in the order 1, 4, 6, 2, 3, 5, 7.
-    graph = graph_from(
-        {
-            "size": [1568, 3136, 1568, 512, 512, 256, 256, 512],
-            "kept": [7],
-            "ops": [
-                {"in": [0], "out": [1]},
-                {"in": [1], "out": [2]},
-                {"in": [2], "out": [3]},
-                {"in": [1], "out": [4]},
-                {"in": [3], "out": [5]},
-                {"in": [4], "out": [6]},
-                {"in": [5, 6], "out": [7]},
-            ],
-        }
-    )
-    result = order_operations(graph, deterministic=True)
-    assert (result.given_peak, result.peak, result.status) == (5216, 4960, "optimal")
-    assert result.order == (0, 3, 5, 1, 2, 4, 6)
-
-
 @pytest.mark.drawn
 def test_a_bound_has_a_witness() -> None:
     kinds = set()
@@ -75,13 +53,6 @@ def test_a_bound_has_a_witness() -> None:
             assert witness.budget == result.lower_bound - 1
             assert {*witness.operations} <= {*range(len(graph.ops))}
     assert kinds == {"state", "cut", "exhaustion"}
-
-
-def test_a_deterministic_search_gives_one_result() -> None:
-    graph = layered_graph(random.Random(3), 150, 10)
-    first, second = (order_operations(graph, time_limit_s=0.5, deterministic=True) for _ in range(2))
-    assert first == second
-    assert first.wall_time_s is None
 
 
 def test_no_start_is_better_than_the_result() -> None:
@@ -136,3 +107,20 @@ def test_a_bound_that_its_witness_does_not_bear_out_never_leaves(bound: int, wit
     check_bound(graph, 4, 4, CutWitness(0, ()))
     with pytest.raises(InvalidPlanError, match="lower_bound: must be"):
         check_bound(graph, 4, bound, witness)
+
+
+def test_a_deterministic_search_gives_one_result() -> None:
+    graph = layered_graph(random.Random(3), 150, 10)
+    first, second = (order_operations(graph, time_limit_s=0.5, deterministic=True) for _ in range(2))
+    assert first == second
+    assert first.wall_time_s is None
+
+
+def test_the_seven_operations_of_liberis_and_lane_need_4960_bytes() -> None:
+    # arXiv 1910.05110: 5216 bytes in the given order, 4960 in the order 1, 4, 6, 2, 3, 5, 7.
+    rows = [([0], 1), ([1], 2), ([2], 3), ([1], 4), ([3], 5), ([4], 6), ([5, 6], 7)]
+    ops = [{"in": inputs, "out": [output]} for inputs, output in rows]
+    graph = graph_from({"size": [1568, 3136, 1568, 512, 512, 256, 256, 512], "kept": [7], "ops": ops})
+    result = order_operations(graph, deterministic=True)
+    assert (result.given_peak, result.peak, result.status) == (5216, 4960, "optimal")
+    assert result.order == (0, 3, 5, 1, 2, 4, 6)

@@ -76,10 +76,3 @@ def test_a_claim_that_fails_at_one_value_is_refused_with_it() -> None:
 def test_symbols_without_a_bound_are_proved_by_powers() -> None:
     problem = problem_of("64*n", "16*b*n", "ceil_div(n, 3)*16", symbols={"b": {}, "n": {"min": 3, "multiple_of": 3}})
     assert said_of(answered(problem), problem) == "proved"
-
-
-def test_sizes_with_maxima_and_quotients_are_read_alike() -> None:
-    sizes = ("max(16*n, 4*b, 300)", "align(3*b*n, 64)", "min(n, 7)*16", "FloorDiv(n + 3, 4)*16", "n % 4 + 2*b**2")
-    problem = problem_of(*sizes, alignment=1)
-    answer = answered(problem)
-    assert said_of(answer, problem) == ("proved" if answer["proof"]["ratio"] is not None else "refused")
