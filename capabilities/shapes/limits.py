@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from memplan.capabilities.capability import Answer
-from memplan.capabilities.shapes.offset_programs import Evaluator, value_rule
+from memplan.capabilities.shapes.offset_programs import Evaluator
 from memplan.capabilities.shapes.search.search import Planned
 from memplan.capabilities.texts import counted
 from memplan.planner.errors import OptionError, shown
@@ -78,8 +78,11 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
             raise OptionError(
                 f"at: must name a symbol of the problem ({', '.join(problem.symbols)}), got {shown(name)}"
             )
-        if (rule := value_rule(value, symbol.min, symbol.max, symbol.multiple_of)) is not None:
-            raise OptionError(f"at.{name}: {rule}, got {value}")
+        if value < symbol.min or (symbol.max is not None and value > symbol.max):
+            upper = "" if symbol.max is None else f" to {symbol.max}"
+            raise OptionError(f"at.{name}: must be from {symbol.min}{upper}, got {value}")
+        if value % symbol.multiple_of:
+            raise OptionError(f"at.{name}: must be a multiple of {symbol.multiple_of}, got {value}")
     free = [name for name in problem.symbols if name not in at]
     if len(free) not in (1, 2):
         rest = f"got none for {', '.join(free)}" if free else "got a value for each"

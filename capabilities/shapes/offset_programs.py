@@ -10,9 +10,9 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer
-from memplan.planner.errors import ProblemError, shown
+from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import Value
-from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled, where
+from memplan.planner.symbols.problem import SymbolicProblem, compiled, where
 from memplan.planner.symbols.space import Values
 
 Index = Annotated[int, Field(ge=0)]
@@ -69,29 +69,11 @@ class Evaluator:
     """Offsets and peak of a problem at one value of each symbol after the other, in exact integers."""
 
     def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
-        self.problem, self.found = problem, found
-        self.sized: Sized = compiled(problem)
+        self.found, self.sized = found, compiled(problem)
         self.counts = Counter(self.sized.form_of.tolist())
 
-    def values(self, given: Values) -> dict[str, int]:
-        """Return a value of each symbol, checked; raises ProblemError, which names symbol and value."""
-        known = self.problem.symbols
-        wrong = [f"{name}: must be a symbol of the problem ({', '.join(known)})" for name in given if name not in known]
-        for name, symbol in known.items():
-            if name not in given:
-                wrong.append(f"{name}: needs a value")
-            elif (rule := value_rule(given[name], symbol.min, symbol.max, symbol.multiple_of)) is not None:
-                wrong.append(f"{name}: {rule}, got {shown(given[name])}")
-        if wrong:
-            raise ProblemError(*wrong)
-        return dict(given)
-
-    def sizes(self, given: Values) -> list[int]:
-        """Return the padded distinct sizes."""
-        return self.sized.space.values(self.sized.forms, given)
-
     def offsets(self, given: Values) -> tuple[int, list[int]]:
-        """Return the peak and the offset of each buffer; raises ProblemError for a value out of range."""
+        """Return the peak and the offset of each buffer; raises ProblemError where sizes add up to too much."""
         peak, values, program = self._run(given)
         return peak, [values[each] for each in program.which]
 
@@ -101,7 +83,7 @@ class Evaluator:
 
     def _run(self, given: Values) -> tuple[int, list[int], OffsetProgram]:
         """Return the least peak, with the values of its program."""
-        sizes = self.sizes(self.values(given))
+        sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
             raise ProblemError(f"sizes: must add up to less than 2^63 bytes at {where(given)}")
         runs = []
@@ -111,13 +93,6 @@ class Evaluator:
                 values.append(_largest(terms, values, sizes))
             runs.append((_largest(program.last, values, sizes), values, program))
         return min(runs, key=lambda run: run[0])
-
-
-def value_rule(value: int, low: int, high: int | None, multiple_of: int) -> str | None:
-    """Return the rule of a symbol that a value breaks."""
-    if value < low or (high is not None and value > high):
-        return f"must be from {low}" + ("" if high is None else f" to {high}")
-    return f"must be a multiple of {multiple_of}" if value % multiple_of else None
 
 
 def _largest(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:

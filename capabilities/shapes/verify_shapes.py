@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -136,10 +136,6 @@ def _plan(value: object) -> SymbolicOffsets:
     return SymbolicOffsets.model_validate(object_in(value, "verify", PlanError))
 
 
-EXAMPLE_OFFSETS: dict[str, Any] = {
-    "offsets": {"embedding": 0, "scores": "3072*b*n", "mask": "align(48*b*n**2, 64) + 3072*b*n"},
-    "arena": "3072*b*n + 64*b*n**2 + n**2 + 4096",
-}
 OFFSETS = Input(
     "verify",
     SymbolicOffsets,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from math import prod
 from typing import Annotated, Literal
 
@@ -200,20 +200,16 @@ class Operations(WireValue):
 
     def _cycles(self) -> list[tuple[Location, str]]:
         """Name a cycle of calls, if there is one: memory is planned for calls that end."""
-        finished: set[str] = set()
-        for root in self.functions:
-            path: dict[str, Iterator[tuple[Location, str]]] = {}
-            reached: tuple[Location, str] | None = ((), root)
-            while reached is not None or path:
-                if reached is None:
-                    finished.add(path.popitem()[0])
-                elif reached[1] in path:
-                    names = list(path)
-                    cycle = [*names[names.index(reached[1]) :], reached[1]]
-                    return [((*reached[0], "call"), f"must not lead back to itself, got {' -> '.join(cycle)}")]
-                elif reached[1] not in finished:
-                    path[reached[1]] = self.calls(reached[1])
-                reached = next(path[next(reversed(path))], None) if path else None
+        called = {name: [callee for _, callee in self.calls(name)] for name in self.functions}
+        try:
+            TopologicalSorter(called).prepare()
+        except CycleError as error:
+            # What is called comes first there, and the first function again in the end.
+            cycle: list[str] = error.args[1][:0:-1]
+            first = min(range(len(cycle)), key=lambda k: list(called).index(cycle[k]))
+            names = [*cycle[first:], *cycle[: first + 1]]
+            where = next(where for where, callee in self.calls(names[-2]) if callee == names[-1])
+            return [((*where, "call"), f"must not lead back to itself, got {' -> '.join(names)}")]
         return []
 
     @cached_property

@@ -14,8 +14,6 @@ Polynomial = Mapping[Monomial, int]
 Key = tuple[tuple[Monomial, int], ...]
 """A polynomial that can be hashed."""
 
-ZERO: Polynomial = {}
-
 
 def constant(value: int) -> Polynomial:
     """Return the polynomial of one number."""

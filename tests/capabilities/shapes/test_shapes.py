@@ -17,7 +17,7 @@ from memplan.capabilities.shapes.limits import ShapesLimits
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
-from memplan.planner.errors import OptionError, ProblemError
+from memplan.planner.errors import OptionError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicProblem, compiled
 from memplan.planner.symbols.space import SymbolRange
@@ -143,14 +143,3 @@ def test_a_wrong_question_for_limits_is_named(options: dict[str, Any], sentence:
     with pytest.raises(OptionError) as error:
         limits_within(problem_of(), **options)
     assert str(error.value) == sentence
-
-
-def test_a_value_out_of_range_is_named() -> None:
-    problem = problem_of()
-    with pytest.raises(ProblemError) as error:
-        evaluator_of(problem, shapes(problem)).offsets({"b": 0, "x": 3})
-    assert error.value.sentences == (
-        "x: must be a symbol of the problem (b, n)",
-        "b: must be from 1 to 64, got 0",
-        "n: needs a value",
-    )
