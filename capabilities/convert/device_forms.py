@@ -11,7 +11,7 @@ from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.cascade.in_parts.write import rewritable
 from memplan.capabilities.cascade.writing import arenas_in_parts
-from memplan.capabilities.order.placement.joint import order_and_place
+from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.search.regions import permuted
 from memplan.planner.errors import InputError
 from memplan.solvers.portfolio.solve import solve

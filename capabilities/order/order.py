@@ -10,7 +10,7 @@ from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.capabilities.order.certificate import certify_order
 from memplan.capabilities.order.options import OrderOptions
-from memplan.capabilities.order.placement.joint import order_and_place
+from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.recompute.frontier import recompute, unplanned
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import given_order

@@ -8,9 +8,8 @@ from typing import Any
 
 from memplan.capabilities.graph_inputs import read_operations_field
 from memplan.capabilities.order.answer import OrderAnswer
-from memplan.capabilities.order.placement.joint import order_and_place, order_and_pose
+from memplan.capabilities.order.placement import order_and_place, order_and_pose
 from memplan.capabilities.order.search.regions import OrderedRegions
-from memplan.capabilities.order.search.solve import OrderedInside
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.formats import memplan_json
 from memplan.planner.liveness.analysis import analyse
@@ -88,6 +87,5 @@ def reorder_program(
     def pose(order: Sequence[int]) -> Problem:
         return analyse(drawn.reordered(order)).problem
 
-    inside = OrderedInside(drawn.graph, OrderedRegions(drawn.graph), control)
-    answer = order_and_pose(inside, pose, "placed")
+    answer = order_and_pose(OrderedRegions(drawn.graph), pose, "placed", control)
     return Reordered(answer, drawn.reordered(answer.order))

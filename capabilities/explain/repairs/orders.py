@@ -10,7 +10,7 @@ from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.questions.parts import remade
 from memplan.capabilities.explain.values import OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.capabilities.order.options import OrderOptions
-from memplan.capabilities.order.placement.joint import order_and_place
+from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.recompute.frontier import recompute
 from memplan.planner.audit import verify
 from memplan.planner.errors import MemplanError

@@ -18,12 +18,13 @@ class OrderedRegions:
     """A graph with its regions in the orders that were found; `orders` are those that differ from the given ones.
 
     No operation's work would fall by more than `slack` bytes with the best orders of its regions. The order of a region
-    that several operations run is stated once.
+    that several operations run is stated once. `given` is the graph before, where regions were ordered.
     """
 
     graph: OperationGraph
     slack: int = 0
     orders: tuple[RegionOrder, ...] = ()
+    given: OperationGraph | None = None
 
 
 OrderOf = Callable[[OrderedRegions, Path], tuple[Sequence[int], int]]
@@ -67,7 +68,7 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedReg
         return OrderedRegions(replaced(outer, ops=tuple(rows)), slack)
 
     found = all_regions(graph, ())
-    return OrderedRegions(found.graph, found.slack, tuple(sorted(orders, key=lambda each: each.path)))
+    return OrderedRegions(found.graph, found.slack, tuple(sorted(orders, key=lambda each: each.path)), graph)
 
 
 def with_orders_inside(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 
 from memplan.capabilities.inputs import PlanAndProblem
@@ -58,37 +57,12 @@ def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
     """Order operations as `order_operations` does, until the control says that it is over."""
     inside = order_regions(graph, control)
     with control.watched(WORK_PER_S) as left:
-        search = OrderSearch(inside.ordered.graph, left)
+        search = OrderSearch(inside, left)
         search.run()
-    return inside.answer(search, search.best())
+    return search.answer(search.best(), control)
 
 
-@dataclass(frozen=True)
-class OrderedInside:
-    """A graph as it was given, and with its regions ordered, under the control of the call."""
-
-    given: OperationGraph
-    ordered: OrderedRegions
-    control: Control
-
-    def answer(self, search: OrderSearch, order: Sequence[int], placed: PlanAndProblem | None = None) -> OrderAnswer:
-        """Return the answer that an order of the graph with its regions ordered is."""
-        graph = self.ordered.graph
-        return OrderAnswer.of_order(
-            self.given,
-            order,
-            peak_of(graph, order),
-            max(0, search.bound - self.ordered.slack),
-            peak_of(self.given, range(len(self.given.ops))),
-            ordered=graph,
-            placed=placed,
-            witness=search.witness(),
-            regions=self.ordered.orders,
-            wall_time_s=self.control.wall_time_s,
-        )
-
-
-def order_regions(graph: OperationGraph, control: Control) -> OrderedInside:
+def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
     """Order the regions of a graph, for half of the time at most."""
     rest_s = control.left_s / 2
 
@@ -96,22 +70,21 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedInside:
         nonlocal rest_s
         since = time.monotonic()
         with control.within(max(0.0, rest_s / 2)).watched(WORK_PER_S) as left:
-            search = OrderSearch(region.graph, left)
+            search = OrderSearch(region, left)
             given_work = int(left.work_left[0])
             search.run()
             spent = (given_work - int(left.work_left[0])) / WORK_PER_S
-            spent_s = spent if control.counts_work else time.monotonic() - since
-            rest_s -= spent_s
-        return search.best(), max(0, search.bound - region.slack)
+            rest_s -= spent if control.counts_work else time.monotonic() - since
+        return search.best(), search.bound_inside
 
-    return OrderedInside(graph, with_regions_ordered(graph, order_of), control)
+    return with_regions_ordered(graph, order_of)
 
 
 class OrderSearch:
-    """The search of one graph, part by part; it can give other orders when it has ended."""
+    """The search of one graph, whose regions are ordered, part by part; when it has ended it can give other orders."""
 
-    def __init__(self, graph: OperationGraph, left: Control) -> None:
-        self._graph, self._left = graph, left
+    def __init__(self, inside: OrderedRegions, left: Control) -> None:
+        self._inside, self._graph, self._left = inside, (graph := inside.graph), left
         self._starts = [list(range(len(graph.ops))), breadth_first(graph), depth_first(graph)]
         self._start_peaks = [peak_of(graph, start) for start in self._starts]
         self._reduced = macro_graph(graph)
@@ -141,6 +114,27 @@ class OrderSearch:
         peak, order = min([*starts, (peak_of(self._graph, found), found)], key=itemgetter(0))
         check_bound(self._graph, peak, self.bound, self.witness())
         return tuple(order)
+
+    def answer(self, order: Sequence[int], control: Control, placed: PlanAndProblem | None = None) -> OrderAnswer:
+        """Return the answer that an order of the graph is, under the control of the call."""
+        given = self._inside.given or self._graph
+        return OrderAnswer.of_order(
+            given,
+            order,
+            peak_of(self._graph, order),
+            self.bound_inside,
+            peak_of(given, range(len(given.ops))),
+            ordered=self._graph,
+            placed=placed,
+            witness=self.witness(),
+            regions=self._inside.orders,
+            wall_time_s=control.wall_time_s,
+        )
+
+    @property
+    def bound_inside(self) -> int:
+        """The bytes that no order is below, nor any of the regions."""
+        return max(0, self.bound - self._inside.slack)
 
     @property
     def bound(self) -> int:

@@ -12,7 +12,7 @@ from memplan.capabilities.order.answer import RegionOrder
 from memplan.capabilities.order.certificate import certify_order
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
-from memplan.capabilities.order.placement.joint import order_and_place
+from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.liveness.ordered import problem_of_order

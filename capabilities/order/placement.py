@@ -12,7 +12,8 @@ from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.options import Goal
 from memplan.capabilities.order.search.nearness import nearby
-from memplan.capabilities.order.search.solve import WORK_PER_S, OrderedInside, OrderSearch, order_regions
+from memplan.capabilities.order.search.regions import OrderedRegions
+from memplan.capabilities.order.search.solve import WORK_PER_S, OrderSearch, order_regions
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -53,29 +54,30 @@ def order_and_place(
     inside = order_regions(graph, control)
 
     def pose(order: Sequence[int]) -> Problem:
-        return problem_of_order(inside.ordered.graph, order, alignment=alignment)
+        return problem_of_order(inside.graph, order, alignment=alignment)
 
-    return order_and_pose(inside, pose, goal, on_order)
+    return order_and_pose(inside, pose, goal, control, on_order)
 
 
 def order_and_pose(
-    inside: OrderedInside,
+    inside: OrderedRegions,
     pose: Pose,
     goal: Goal,
+    control: Control,
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
 ) -> OrderAnswer:
     """Find an order and a plan for it as `order_and_place` does, where `pose` says what is planned for an order."""
-    control, began = inside.control, time.monotonic()
+    began = time.monotonic()
     limit_s = control.left_s
     for_plans = (1 - _ORDER_SHARE) * limit_s
     if goal == "alive":
         # No order with more alive is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
     with control.within(limit_s - for_plans).watched(WORK_PER_S) as left:
-        search = OrderSearch(inside.ordered.graph, left)
+        search = OrderSearch(inside, left)
         search.run()
     order = search.best()
-    on_order(inside.answer(search, order))
+    on_order(search.answer(order, control))
     passed = time.monotonic() - began
     # Time that the search of orders did not need, as it ended with a proof, goes to the plans.
     rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
@@ -83,8 +85,8 @@ def order_and_pose(
         rest = min(rest, max(_LEAST_S, passed))
     with control.within(rest).watched(WORK_PER_S) as left:
         search.use(left)
-        best = _PlannedOrders(inside.ordered.graph, search, order, pose, left, rest).best(goal)
-    return inside.answer(search, best.order, PlanAndProblem(problem=best.problem, plan=best.plan))
+        best = _PlannedOrders(inside.graph, search, order, pose, left, rest).best(goal)
+    return search.answer(best.order, control, PlanAndProblem(problem=best.problem, plan=best.plan))
 
 
 class _PlannedOrder(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.capabilities.order.placement.joint import order_and_place
+from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.search.nearness import nearby
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.errors import OperationsError
@@ -23,7 +23,7 @@ from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, random_graph, twin_graph, with_pairs
 
-FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
+FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
 FLAG = np.zeros(1, dtype=np.int64)
 DETERMINISTIC = Control(counted_s=10.0)
 
