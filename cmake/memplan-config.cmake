@@ -1,6 +1,8 @@
-# memplan_plan(): plan memory when a project is built, check it against budgets, and compile the plan into a library.
+# memplan::memplan, the planner as a library behind memplan.h; and memplan_plan(): plan memory when a project is built,
+# check it against budgets, and compile the plan into a library.
 #
 # Found by find_package(memplan), with memplan_DIR set to this folder, or included by its path. CMake 3.20 or later.
+# Where the library is not installed it is compiled with the project, which must have enabled the language CXX.
 #
 #   memplan_plan(<name>
 #     PROBLEM <file>                      a problem or a model; relative to the source folder
@@ -21,8 +23,23 @@
 # <name> is a static library: link it and #include "<name>.h". Plans are deterministic: the same input gives the same
 # addresses on every machine. Target <name>_baseline writes BASELINE anew.
 
-find_program(MEMPLAN_EXECUTABLE memplan DOC "The command memplan")
-if(NOT MEMPLAN_EXECUTABLE)
+if(NOT TARGET memplan::memplan)
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/memplan-targets.cmake")
+    include("${CMAKE_CURRENT_LIST_DIR}/memplan-targets.cmake")
+    # It needs nothing of the library of C++, so that projects in C alone can link it.
+    get_target_property(configurations memplan::memplan IMPORTED_CONFIGURATIONS)
+    foreach(configuration IN LISTS configurations)
+      set_target_properties(memplan::memplan PROPERTIES IMPORTED_LINK_INTERFACE_LANGUAGES_${configuration} "")
+    endforeach()
+  elseif("CXX" IN_LIST languages AND EXISTS "${CMAKE_CURRENT_LIST_DIR}/../solvers/core/memplan.cpp")
+    set(memplan_IS_FOUND_AS_SOURCES TRUE)
+    add_subdirectory("${CMAKE_CURRENT_LIST_DIR}/../solvers/core" memplan EXCLUDE_FROM_ALL)
+  endif()
+endif()
+
+find_program(MEMPLAN_EXECUTABLE memplan DOC "The command memplan, for memplan_plan()")
+if(NOT MEMPLAN_EXECUTABLE AND NOT TARGET memplan::memplan)
   set(memplan_FOUND FALSE)
   set(memplan_NOT_FOUND_MESSAGE "The command memplan was not found; set MEMPLAN_EXECUTABLE to its path.")
 endif()

@@ -18,6 +18,7 @@ COMMANDS = {
     "serve": "service.serve",
     "worker": "service.worker",
     "keys": "service.keys",
+    "core": "solvers.core",
     "doctor": "solvers.doctor",
 }
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
@@ -29,7 +30,7 @@ LOCALS = {
 PANELS = {
     "Networks": ("order", "cascade", "schedule", "liveness", "shapes"),
     "Files": ("convert", "compare", "schema"),
-    "Solvers": ("solvers", "bench", "doctor"),
+    "Solvers": ("solvers", "core", "bench", "doctor"),
     "Service": ("serve", "worker", "keys"),
 }
 """The panels of the list of commands; all others are in the first, on plans."""

@@ -1,0 +1,36 @@
+"""An allocator of omnimalloc that plans with memplan: `allocate(allocations, MemplanAllocator())`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from omnimalloc import Allocation
+from omnimalloc.allocators.base import BaseAllocator
+
+import memplan
+
+
+class MemplanAllocator(BaseAllocator):
+    """The least peak that is found within so many seconds; without a limit, by a search that is the same everywhere.
+
+    Offsets that are given are kept.
+    """
+
+    supports_vector_time: ClassVar[bool] = False
+    supports_pinned: ClassVar[bool] = True
+
+    def __init__(self, timeout: float | None = None) -> None:
+        self._timeout = timeout
+
+    def _allocate(self, allocations: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
+        rows = [
+            {"id": i, "size": row.size, "start": row.start, "end": row.end, "offset": row.offset}
+            for i, row in enumerate(allocations)
+        ]
+        problem = memplan.Problem(buffers=rows)
+        if self._timeout is None:
+            plan = memplan.solve(problem, deterministic=True)
+        else:
+            plan = memplan.solve(problem, time_limit_s=self._timeout)
+        placed = {row.id: row.offset for row in plan.placements}
+        return tuple(row.with_offset(placed[i]) for i, row in enumerate(allocations))

@@ -1,0 +1,232 @@
+"""The planner that programs link: what docs/core.md shows, ways to have it, adapters; compiled and run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memplan import Problem, solve
+from memplan.api.cli.main import main
+from memplan.planner import __version__
+from memplan.systems.reading import read_model
+from memplan.systems.tflite.model import OFFLINE_PLAN
+from memplan.systems.tflite.model import read_model as read_tensors
+from memplan.systems.tflite.tflm import with_metadata
+from tests.support.depth import seeds
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "solvers" / "core"
+ADAPTERS = ROOT / "examples" / "core"
+PROGRAMS = Path(__file__).parent / "core"
+KEYWORDS = ROOT / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+PAGE = (ROOT / "docs" / "core.md").read_text(encoding="utf-8")
+FLAGS = re.findall(r"-std=c\+\+20[^\n]*?-fno-rtti", PAGE)[0].split()
+TWO = "602112 bytes"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("c++") is None or shutil.which("cc") is None, reason="needs compilers"),
+]
+
+
+def run(*command: str | Path, text: str = "") -> str:
+    done = subprocess.run([*map(str, command)], input=text, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what `memplan core -o` writes, compiled as the page says."""
+    folder = tmp_path_factory.mktemp("core")
+    assert main(["core", "-o", str(folder)]) == 0
+    run("c++", *FLAGS, "-Wall", "-Wextra", "-Werror", "-c", folder / "memplan.cpp", "-o", folder / "memplan.o")
+    return folder
+
+
+def compiled(linked: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
+    """Return a program of C++ with the planner."""
+    made = linked / sources[0].stem
+    include = (f"-I{linked}", f"-I{ADAPTERS}", f"-I{CORE}")
+    run(
+        "c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", *flags, *include, *sources, linked / "memplan.o", "-o", made
+    )
+    return made
+
+
+def shown(language: str) -> str:
+    (block,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return str(block)
+
+
+def test_the_command_says_where_the_sources_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["core", "--where"]) == 0
+    where = Path(capsys.readouterr().out.strip())
+    assert (where / "memplan.h").exists()
+    assert f"VERSION {__version__}" in (where / "CMakeLists.txt").read_text()
+    assert main(["core"]) == 2
+
+
+def test_the_program_of_the_page_links_as_c_and_needs_the_c_library_alone(linked: Path) -> None:
+    (linked / "main.c").write_text(shown("c"))
+    pedantic = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
+    run("cc", *pedantic, f"-I{linked}", linked / "main.c", linked / "memplan.o", "-o", linked / "main")
+    assert run(linked / "main") == f"{TWO}, at least 602112\n"
+
+
+def test_the_program_of_the_page_in_cpp_plans(linked: Path) -> None:
+    (linked / "spans.cpp").write_text(shown("cpp"))
+    assert run(compiled(linked, linked / "spans.cpp")) == "200704\n"
+    assert len((CORE / "memplan.hpp").read_text().splitlines()) < 150
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
+def test_a_program_in_rust_links_it(linked: Path) -> None:
+    run("ar", "rcs", linked / "libmemplan.a", linked / "memplan.o")
+    run("rustc", ADAPTERS / "main.rs", "-L", linked, "-lstatic=memplan", "-o", linked / "rust")
+    assert run(linked / "rust") == f"{TWO} at [0, 401408]\n"
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+def test_cmake_finds_it_installed_as_sources_and_fetched(tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
+    run("cmake", "-S", CORE, "-B", tmp_path / "lib", f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib")
+    run("cmake", "--build", tmp_path / "lib")
+    run("cmake", "--install", tmp_path / "lib")
+    fetched = f"include(FetchContent)\nFetchContent_Declare(memplan SOURCE_DIR {ROOT} SOURCE_SUBDIR solvers/core)\n"
+    ways = {
+        "installed": ("C", "find_package(memplan REQUIRED)", (f"-Dmemplan_DIR={prefix}/lib/cmake/memplan",)),
+        "sources": ("C CXX", "find_package(memplan REQUIRED)", (f"-Dmemplan_DIR={ROOT / 'cmake'}",)),
+        "fetched": ("C CXX", f"{fetched}FetchContent_MakeAvailable(memplan)", ()),
+    }
+    for way, (languages, found, options) in ways.items():
+        folder = tmp_path / way
+        folder.mkdir()
+        (folder / "main.c").write_text(shown("c"))
+        (folder / "CMakeLists.txt").write_text(
+            f"cmake_minimum_required(VERSION 3.20)\nproject(main {languages})\n{found}\n"
+            "add_executable(main main.c)\ntarget_link_libraries(main PRIVATE memplan::memplan)\n"
+        )
+        run("cmake", "-S", folder, "-B", folder / "build", *options)
+        run("cmake", "--build", folder / "build", "--target", "main")
+        assert TWO in run(folder / "build" / "main")
+    if shutil.which("pkg-config") is not None:
+        wanted = ["pkg-config", "--cflags", "--libs", "memplan"]
+        where = os.environ | {"PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"}
+        flags = subprocess.run(wanted, env=where, capture_output=True, text=True, check=True).stdout.split()
+        run("cc", tmp_path / "installed" / "main.c", *flags, "-o", tmp_path / "by_pkg_config")
+        assert TWO in run(tmp_path / "by_pkg_config")
+
+
+def test_adapters_are_short() -> None:
+    long = {path.name: n for path in ADAPTERS.iterdir() if (n := len(path.read_text().splitlines())) > 150}
+    assert long == {}
+
+
+@pytest.mark.drawn
+def test_the_function_of_llvm_places_all_allocations_and_its_peak_is_that_of_solve(linked: Path) -> None:
+    program = compiled(linked, PROGRAMS / "llvm.cpp", ADAPTERS / "llvm_planner.cpp")
+    for seed in seeds(10):
+        rng = random.Random(seed)
+        rows = []
+        for _ in range(rng.randint(1, 30)):
+            start = rng.randint(0, 20)
+            rows.append((rng.randint(1, 900), rng.choice([1, 16, 64]), start, start + rng.randint(0, 6)))
+        said = run(program, text="64\n" + "".join(f"{' '.join(map(str, row))}\n" for row in rows))
+        offsets = [int(line) for line in said.split()]
+        assert all(offset % row[1] == 0 for offset, row in zip(offsets, rows, strict=True))
+        buffers = [
+            {"id": i, "size": size, "alignment": alignment, "start": start, "end": max(end, start + 1)}
+            for i, (size, alignment, start, end) in enumerate(rows)
+        ]
+        fixed = [row | {"offset": offset} for row, offset in zip(buffers, offsets, strict=True)]
+        ours = solve(Problem(buffers=buffers), deterministic=True)
+        # Pinned, they are refused where two that are alive together share bytes.
+        assert solve(Problem(buffers=fixed)).peak == ours.peak, seed
+
+
+def test_the_command_of_minimalloc_writes_its_solution_and_says_that_nothing_fits(linked: Path) -> None:
+    program = compiled(linked, ADAPTERS / "minimalloc.cpp", flags=("-DMINIMALLOC_MAIN",))
+    problem, solution = ROOT / "examples/problems/minimalloc/A.1048576.csv", linked / "solution.csv"
+    run(program, "--capacity=1048576", f"--input={problem}", f"--output={solution}", "--validate", "--timeout", "20s")
+    with solution.open() as file:
+        rows = list(csv.DictReader(file))
+    fixed = [{"id": row["id"], "start": row["lower"], "end": row["upper"]} | row for row in rows]
+    columns = ("size", "start", "end", "offset")
+    buffers = [{"id": row["id"], **{name: int(row[name]) for name in columns}} for row in fixed]
+    assert solve(Problem(buffers=buffers, pools=[{"name": "pool", "size": 1048576}])).peak == 1048576
+    command = [str(program), "--capacity=1048575", f"--input={problem}", f"--output={solution}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "NOT_FOUND: nothing fits\n")
+
+
+def test_problems_of_pypto_have_all_that_they_ask_for(linked: Path) -> None:
+    program = compiled(linked, PROGRAMS / "pypto.cpp", ADAPTERS / "pypto.cpp")
+    said = {line.split()[0]: [*map(int, line.split()[1:])] for line in run(program).splitlines()}
+    feasible, infeasible, unsupported = 0, 1, 4
+    assert said["lives"][:3] == [feasible, 96, 0]
+    assert said["separation"][:2] == [feasible, 128]
+    assert said["capacity"][0] == infeasible
+    assert said["colocation"] == [feasible, 96, 0, 32, 32, 0]
+    assert said["penalty"][:3] == [feasible, 160, 0]
+    assert said["penalty-paid"][:3] == [feasible, 128, 7]
+    assert said["banks"][0] == unsupported
+
+
+def test_a_model_runs_with_the_plan_of_two_arenas(linked: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
+    program = compiled(linked, PROGRAMS / "tflm.cpp", ADAPTERS / "tflm_planner.cpp")
+    data, fast = KEYWORDS.read_bytes(), 8800
+    rows = list(read_model(data).problem.buffers)
+    text = "".join(f"{row.size} {row.start} {row.end - 1}\n" for row in rows if row.start is not None and row.end)
+    offsets = [int(line) for line in run(program, text=f"{fast}\n{text}").split()]
+    slow = [row for row, offset in zip(rows, offsets, strict=True) if offset >= fast]
+    assert {row.size for row in slow} == {8000}
+    assert len(slow) < len([row for row in rows if row.size == 8000])
+    assert all(at >= fast or at + row.size <= fast for at, row in zip(offsets, rows, strict=True))
+    places = {str(row.id).removeprefix("main/"): at for row, at in zip(rows, offsets, strict=True)}
+    planned = [places.get(str(tensor.id), -1) for tensor in read_tensors(data).tensors]
+    content = struct.pack(f"<{3 + len(planned)}i", 0, 1, len(planned), *planned)
+
+    def result(model: bytes) -> bytes:
+        interpreter = runtime.Interpreter.from_bytes(model, arena_size=1 << 20)
+        about = interpreter.get_input_details(0)
+        values = np.arange(np.prod(about["shape"])).reshape(about["shape"])
+        interpreter.set_input(values.astype(about["dtype"]), 0)
+        interpreter.invoke()
+        return bytes(interpreter.get_output(0).tobytes())
+
+    assert result(with_metadata(data, OFFLINE_PLAN, content)) == result(data)
+    capfd.readouterr()
+
+
+@pytest.mark.drawn
+def test_no_drawn_problem_breaks_what_is_true_of_all_answers(linked: Path) -> None:
+    run(compiled(linked, PROGRAMS / "fuzz.cpp", flags=("-O1",)), "0", str(100 * len(seeds(10))), "2")
+
+
+@pytest.mark.skipif(find_spec("omnimalloc") is None, reason="needs omnimalloc")
+def test_an_allocator_of_omnimalloc_keeps_pins_and_its_peak_is_that_of_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ADAPTERS))
+    program = """
+from omnimalloc import Allocation, allocate
+from omnimalloc_allocator import MemplanAllocator
+rows = [Allocation("a", 40, 0, 3), Allocation("b", 20, 2, 5, 0), Allocation("c", 40, 3, 6), Allocation("d", 7, 0, 1)]
+print([row.offset for row in allocate(rows, MemplanAllocator())])
+"""
+    where = os.environ | {"PYTHONPATH": f"{ADAPTERS}{os.pathsep}{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", program], env=where, capture_output=True, text=True, check=True)
+    offsets = json.loads(done.stdout)
+    assert offsets[1] == 0
+    assert max(offsets[0] + 40, offsets[2] + 40) == 60
