@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "arena.hpp"
-#include "memplan.h"
+#include "door.hpp"
 
 namespace memplan {
 
@@ -50,7 +50,7 @@ struct Instance {
     for (i64 a = first[i]; a < first[i + 1]; ++a)
       for (i64 b = first[j]; b < first[j + 1]; ++b)
         if (start[a] < end[b] && start[b] < end[a]) return true;
-    return std::find(pair.data + pair_first[i], pair.data + pair_first[i + 1], j) != pair.data + pair_first[i + 1];
+    return std::binary_search(pair.data + pair_first[i], pair.data + pair_first[i + 1], j);
   }
 };
 
@@ -214,18 +214,30 @@ class Compiler {
     }
     for (i64 row = 0; row < count; ++row)  // moves each first to its end, that is to the next one's first
       if (ends_of(row, i, j)) made.pair[made.pair_first[i]++] = j, made.pair[made.pair_first[j]++] = i;
-    for (i64 at = made.n; at > 0; --at) made.pair_first[at] = made.pair_first[at - 1];
-    made.pair_first[0] = 0;
+    i64 kept = 0, first = 0;
+    for (i64 at = 0; at < made.n; ++at) {  // each once, whatever the rows repeat
+      i64 *begin = made.pair.data + first, *end = made.pair.data + made.pair_first[at];
+      first = made.pair_first[at];
+      std::sort(begin, end, [](i64 a, i64 b) { return a < b; });
+      made.pair_first[at] = kept;
+      kept += std::unique(begin, end) - begin;
+      std::copy(begin, begin + (kept - made.pair_first[at]), made.pair.data + made.pair_first[at]);
+    }
+    made.pair_first[made.n] = made.pair.size = kept;
   }
 
-  // The capacity, or what stacking all on everything fixed takes.
+  // The capacity, or what stacking all on everything fixed takes; kLargest where that is more, and proves nothing.
   i64 ceiling_of(const Instance &made) const {
-    i64 fixed = made.reserved.size > 0 ? made.reserved[made.reserved.size - 1][1] : 0, stacked = 0;
+    i64 sum = made.reserved.size > 0 ? made.reserved[made.reserved.size - 1][1] : 0, fixed = 0;
     for (i64 i = 0; i < made.n; ++i) {
       fixed = std::max({fixed, made.lowest[i], made.pin[i] == kAbsent ? 0 : made.pin[i] + made.size[i]});
-      stacked += made.size[i] + made.step[i] + made.page[i] + made.distance[i];
+      const i64 step = made.step[i], page = made.page[i];
+      // Where pages do not begin on the alignment, a place on both may be as far as both are long.
+      const bool is_odd = page > 0 && (page % step != 0 || made.base % step != 0);
+      const i64 waste = !is_odd ? step + page : page > kLargest / step ? kLargest : step * page;
+      sum = std::min(kLargest, sum + made.size[i] + made.distance[i] + waste);
     }
-    return std::min(made.capacity, fixed + stacked);
+    return std::min({made.capacity, kLargest, fixed + sum});
   }
 };
 

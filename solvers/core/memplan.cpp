@@ -13,6 +13,7 @@ namespace {
 
 constexpr i64 kMostLifetimes = 10'000;  // of what is searched exactly, as pairs of those that meet are listed
 constexpr i64 kMostWithRules = 2'000;
+constexpr i64 kMostBorders = 100'000;   // of pages, each of which is an obstacle
 constexpr i64 kFirst = 4;               // if none of the first orders comes near the bound, hardly any later one does
 constexpr double kNear = 1.1;
 constexpr i64 kDefaultWork = 100'000;
@@ -103,7 +104,10 @@ class Plan {
       return;
     }
     const i64 lifetimes = std::max(instance.n, instance.start.size);
-    const bool is_exact = options_.work > 0 && !instance.has_joins &&
+    i64 borders = 0;
+    for (i64 i = 0; i < instance.n && borders <= kMostBorders; ++i)
+      borders += instance.page[i] > 0 ? instance.ceiling / instance.page[i] : 0;
+    const bool is_exact = options_.work > 0 && !instance.has_joins && borders <= kMostBorders &&
                           lifetimes <= (instance.is_plain ? kMostLifetimes : kMostWithRules);
     pack_in_orders(arena, instance, packer, is_exact);
     if (best_.peak <= best_.bound || stop_.is_over() || arena.has_failed) return;
@@ -228,8 +232,8 @@ class Plan {
       } else if (found.outcome == exact::kExhausted) {
         best_.is_searched = true;
         is_proving = is_proving || rounds.nodes() - before > part.n;
-        if (found.need > instance.ceiling) {  // where there is room for all that could be pushed down
-          best_.is_infeasible = true;
+        if (found.need > instance.ceiling) {  // below which there is room for all that can be pushed down
+          best_.is_infeasible = instance.ceiling < kLargest;
           stop_.end();
         } else {
           best_.bound = std::max(best_.bound, found.need);

@@ -1,0 +1,100 @@
+/* A problem that is right, and each rule broken in turn: ends with 1, and says where another answer comes. */
+#include <math.h>
+#include <stdio.h>
+
+#include "memplan.h"
+
+static memplan_buffer rows[3];
+static memplan_pair pairs[1];
+static memplan_gap gaps[1];
+static memplan_join joins[1];
+static memplan_range ranges[1];
+static memplan_problem problem;
+static int64_t offsets[3];
+static int faults;
+
+static void set_up(void) {
+  for (int k = 0; k < 3; ++k) {
+    const memplan_buffer row = {8, 10 * k, 10 * k + 15, 4, MEMPLAN_FREE, 0, 0, 0};
+    rows[k] = row;
+    offsets[k] = 8 * (k % 2);
+  }
+  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
+  problem = whole;
+}
+
+static void expect(memplan_result found, memplan_status status, memplan_rule rule, size_t buffer, int line) {
+  if (found.status == status && found.rule == rule && found.buffer == buffer) return;
+  printf("line %d: %s, %s, buffer %zu\n", line, memplan_status_text(found.status), memplan_rule_text(found.rule),
+         found.buffer);
+  faults = 1;
+}
+
+#define REFUSED(change, rule, row)                                                                        \
+  set_up();                                                                                               \
+  change;                                                                                                 \
+  expect(memplan_plan(&problem, NULL, offsets), MEMPLAN_INVALID, rule, row, __LINE__);                    \
+  expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, rule, row, __LINE__);
+#define WRONG(change, rule, row) \
+  set_up();                      \
+  change;                        \
+  expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, rule, row, __LINE__);
+#define ROWS(field, number, ...)                                 \
+  {                                                              \
+    const memplan_##number row = {__VA_ARGS__};                  \
+    field##s[0] = row;                                           \
+  }
+
+int main(void) {
+  set_up();
+  expect(memplan_plan(&problem, NULL, offsets), MEMPLAN_OPTIMAL, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  expect(memplan_plan(NULL, NULL, offsets), MEMPLAN_INVALID, MEMPLAN_NULL_POINTER, MEMPLAN_NONE, __LINE__);
+  expect(memplan_plan(&problem, NULL, NULL), MEMPLAN_INVALID, MEMPLAN_NULL_POINTER, MEMPLAN_NONE, __LINE__);
+  problem.capacity = 15;
+  expect(memplan_plan(&problem, NULL, offsets), MEMPLAN_INFEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  memplan_options options = {0};
+  options.seconds = NAN;
+  expect(memplan_plan(&problem, &options, offsets), MEMPLAN_INVALID, MEMPLAN_OPTION_WRONG, MEMPLAN_NONE, __LINE__);
+  options.seconds = 0, options.work = -1;
+  expect(memplan_plan(&problem, &options, offsets), MEMPLAN_INVALID, MEMPLAN_OPTION_WRONG, MEMPLAN_NONE, __LINE__);
+
+  REFUSED(problem.buffers = NULL, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
+  REFUSED(problem.count = SIZE_MAX, MEMPLAN_TOO_MANY, MEMPLAN_NONE)
+  REFUSED(problem.capacity = -1, MEMPLAN_CAPACITY_NEGATIVE, MEMPLAN_NONE)
+  REFUSED(problem.base = -4, MEMPLAN_BASE_NEGATIVE, MEMPLAN_NONE)
+  REFUSED(rows[1].size = -1, MEMPLAN_SIZE_NEGATIVE, 1)
+  REFUSED(rows[2].end = rows[2].begin, MEMPLAN_LIFETIME_EMPTY, 2)
+  REFUSED(rows[1].alignment = -2, MEMPLAN_ALIGNMENT_NEGATIVE, 1)
+  REFUSED(rows[0].pin = -1, MEMPLAN_PIN_NEGATIVE, 0)
+  REFUSED(rows[0].lowest = -1, MEMPLAN_LOWEST_NEGATIVE, 0)
+  REFUSED(rows[0].limit = -1, MEMPLAN_LIMIT_NEGATIVE, 0)
+  REFUSED(rows[0].no_cross = -1, MEMPLAN_NO_CROSS_NEGATIVE, 0)
+  REFUSED(rows[2].size = INT64_C(1) << 60, MEMPLAN_TOO_LARGE, 2)
+  REFUSED(ROWS(pair, pair, 1, 1) problem.pairs = pairs; problem.pair_count = 1, MEMPLAN_PAIR_WRONG, 0)
+  REFUSED(ROWS(pair, pair, 0, 3) problem.pairs = pairs; problem.pair_count = 1, MEMPLAN_PAIR_WRONG, 0)
+  REFUSED(ROWS(gap, gap, 0, 0, 5) problem.gaps = gaps; problem.gap_count = 1, MEMPLAN_GAP_WRONG, 0)
+  REFUSED(ROWS(join, join, 1, 0, -8) problem.joins = joins; problem.join_count = 1, MEMPLAN_JOIN_WRONG, 0)
+  REFUSED(ROWS(range, range, 8, 8) problem.reserved = ranges; problem.reserved_count = 1, MEMPLAN_RANGE_WRONG, 0)
+
+  WRONG(offsets[1] = -1, MEMPLAN_OFFSET_NEGATIVE, 1)
+  WRONG(offsets[1] = 10, MEMPLAN_MISALIGNED, 1)
+  WRONG(rows[1].pin = 16, MEMPLAN_OFF_PIN, 1)
+  WRONG(rows[1].lowest = 12, MEMPLAN_OUT_OF_RANGE, 1)
+  WRONG(rows[1].limit = 12, MEMPLAN_OUT_OF_RANGE, 1)
+  WRONG(rows[1].no_cross = 12, MEMPLAN_CROSSING, 1)
+  WRONG(problem.capacity = 12, MEMPLAN_ABOVE_CAPACITY, 1)
+  WRONG(offsets[1] = 4, MEMPLAN_OVERLAP, 0)
+  WRONG(ROWS(range, range, 12, 14) problem.reserved = ranges; problem.reserved_count = 1, MEMPLAN_IN_RESERVED, 1)
+  WRONG(ROWS(join, join, 1, 0, 16) problem.joins = joins; problem.join_count = 1, MEMPLAN_OFF_DISTANCE, 1)
+  WRONG(ROWS(pair, pair, 2, 0) problem.pairs = pairs; problem.pair_count = 1, MEMPLAN_OVERLAP, 2)
+
+  set_up(); /* a gap in which the second one lies */
+  rows[1].begin = 3, rows[1].end = 7, offsets[1] = 0;
+  ROWS(gap, gap, 0, 2, 8)
+  problem.gaps = gaps, problem.gap_count = 1;
+  expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  rows[1].end = 9;
+  expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, MEMPLAN_OVERLAP, 0, __LINE__);
+  return faults;
+}

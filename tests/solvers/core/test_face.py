@@ -1,0 +1,96 @@
+"""The core behind its header in C, from programs without Python: real problems, drawn ones, and nonsense."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from memplan.solvers.core.build import FLAGS, HERE
+from tests.support import public_problems
+from tests.support.depth import DEPTH
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("g++") or not shutil.which("gcc"), reason="there is no g++ and gcc"),
+]
+PROGRAMS = Path(__file__).parent
+FACE = [HERE / "memplan.cpp", HERE / "check.cpp"]
+SANITIZED = ("-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-DMEMPLAN_CHECKED", "-fno-sanitize-recover=all")
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, timeout=550)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the programs, which look at each address and each sum."""
+    folder = tmp_path_factory.mktemp("sanitized")
+    flags = [*SANITIZED, "-fsanitize=address,undefined", f"-I{HERE}"]
+    objects = [folder / f"{source.stem}.o" for source in FACE]
+    for source, made in zip(FACE, objects, strict=True):
+        run("g++", *flags, "-c", source, "-o", made)
+    for program in ("drawn", "fuzz"):
+        run("g++", *flags, PROGRAMS / f"{program}.cpp", *objects, "-pthread", "-o", folder / program)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plan_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("face")
+    objects = [folder / f"{source.stem}.o" for source in FACE]
+    for source, made in zip(FACE, objects, strict=True):
+        run("g++", *FLAGS, "-Wall", "-Wextra", "-Werror", "-c", source, "-o", made)
+    words = ["-std=c99", "-D_POSIX_C_SOURCE=199309L", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{HERE}"]
+    run("gcc", *words, PROGRAMS / "plan_files.c", *objects, "-o", folder / "plan_files")  # no library of C++ is linked
+    return folder / "plan_files"
+
+
+def planned(plan_files: Path, work: int, seed: int, *files: Path) -> dict[str, list[str]]:
+    return {Path(row[0]).stem: row for row in csv.reader(run(plan_files, work, seed, "1", *files).splitlines())}
+
+
+def test_the_given_problems_are_proved_from_c_with_the_same_bytes_each_time(plan_files: Path) -> None:
+    files = [file for folder in ("minimalloc", "xla", "tflite") for file in public_problems.files(folder)]
+    found = planned(plan_files, 20_000, 0, *(file for file in files if file.suffix == ".csv"))
+    peaks = {"A": 1048576, "C": 1039360, "E": 1048576, "F": 1048576, "H": 1048576, "K": 1048576}
+    hard = {name[0]: row for name, row in found.items() if name.endswith(".1048576") and name[0] in peaks}
+    assert len(hard) > 2
+    assert {name: int(row[4]) for name, row in hard.items()} == {name: peaks[name] for name in hard}
+    assert [name for name, row in found.items() if row[2] != "optimal" and name[0] not in "DJ"] == []
+    again = planned(plan_files, 20_000, 0, *(file for file in files if file.stem in found))
+    assert [row[-1] for row in again.values()] == [row[-1] for row in found.values()]
+
+
+def test_the_hardest_but_one_is_proved_with_every_seed(plan_files: Path) -> None:
+    (file,) = (file for file in public_problems.files("minimalloc") if file.stem.startswith("D"))
+    for seed in range(3):
+        (row,) = planned(plan_files, 500_000, seed, file).values()
+        assert row[2:5] == ["optimal", "986112", "986112"]
+
+
+def test_drawn_problems_of_every_kind_pass_the_check_and_their_proofs_are_right(sanitized: Path) -> None:
+    run(sanitized / "drawn", str(400 * DEPTH), "1", "2")
+
+
+def test_nonsense_is_refused_with_the_row_and_the_rule(sanitized: Path) -> None:
+    run(sanitized / "fuzz", str(20_000 * DEPTH), "0")
+
+
+def test_threads_share_nothing(tmp_path: Path) -> None:
+    sources = [*FACE, PROGRAMS / "drawn.cpp"]
+    run("g++", *SANITIZED, "-fsanitize=thread", f"-I{HERE}", *sources, "-pthread", "-o", tmp_path / "drawn")
+    run(tmp_path / "drawn", str(100 * DEPTH), "100000", "8")
+
+
+def test_every_rule_that_is_broken_is_told_with_its_row(plan_files: Path) -> None:
+    made = plan_files.with_name("rules")
+    objects = [plan_files.with_name(f"{source.stem}.o") for source in FACE]
+    run("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{HERE}", PROGRAMS / "rules.c", *objects, "-o", made)
+    run(made)
