@@ -40,7 +40,7 @@ class CapabilityOptions(Value):
 
     def due(self, started: float | None = None) -> Deadline:
         """Return when the answer is due of a call that came at `started`, or now; never where work is counted."""
-        return due(inf if self.counts_work else self.time_limit_s, started)
+        return Deadline.after(inf if self.counts_work else self.time_limit_s, started)
 
     def fields(self, *names: str) -> dict[str, Any]:
         """Return some of the options by their names, as a study takes them."""

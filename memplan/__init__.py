@@ -44,7 +44,7 @@ def __getattr__(name: str) -> object:
         value.__module__, value.__qualname__ = __name__, name  # a pickle finds it by these
     globals()[name] = value
     # Here, since the domain must not stand on what shows it; and now, since nothing is imported before a name is.
-    import_module("memplan.planner.model.planned").show_with(_cell)
+    import_module("memplan.planner.model.plan").show_with(_cell)
     return value
 
 

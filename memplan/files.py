@@ -16,8 +16,7 @@ from memplan.capabilities.reading import Reader, ReadOptions, validated
 from memplan.planner import formats
 from memplan.planner.errors import FileError, InputError, OptionError, ReaderFaultError, shown
 from memplan.planner.errors.did_you_mean import meant
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.planned import with_problem
+from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import InvalidPlanError, OptionError, ProblemError, shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.plan import Heaps, Plan, PoolUse
-from memplan.planner.model.planned import with_problem
+from memplan.planner.model.plan import Heaps, Plan, PoolUse, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve

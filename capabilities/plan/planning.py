@@ -10,8 +10,7 @@ from pydantic_core import to_jsonable_python
 from memplan.capabilities import MODULES
 from memplan.capabilities.capability import Control
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.planned import with_problem
+from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve

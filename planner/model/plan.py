@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BeforeValidator,
@@ -20,10 +22,13 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.parts import in_parts
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
-from memplan.planner.model.planned import cell_of, problem_of
 from memplan.planner.model.problem_fields import Profile
 from memplan.planner.model.rows import Id, Name, Placement, PlanValue, as_tuple
 
+if TYPE_CHECKING:
+    from memplan.planner.model.problem import Problem
+
+P = TypeVar("P", bound=object)
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "accepted", "time_limit", "cancelled", "work_limit"]
 Disturbance = Literal["time_limit", "cancelled", "engine-failure"]
@@ -275,4 +280,30 @@ class Plan(PlanValue):
 
     def _repr_html_(self) -> str | None:
         """Return the page of the plan for a notebook's cell; None where the problem is not known, or is too large."""
-        return cell_of(self, _SHOWN_AT_MOST)
+        problem = problem_of(self)
+        if problem is None or len(problem.buffers) > _SHOWN_AT_MOST:
+            return None
+        return next((display(problem, self) for display in _DISPLAYS), None)
+
+
+# Beside the plan and not in it: what is compared, copied, pickled or written is the plan alone.
+_PROBLEMS: dict[int, Problem] = {}
+_DISPLAYS: list[Callable[[Problem, object], str]] = []
+
+
+def with_problem(plan: P, problem: Problem) -> P:
+    """Return the plan, and keep its problem for `problem_of`."""
+    if id(plan) not in _PROBLEMS:
+        weakref.finalize(plan, _PROBLEMS.pop, id(plan), None).atexit = False
+    _PROBLEMS[id(plan)] = problem
+    return plan
+
+
+def show_with(display: Callable[[Problem, object], str]) -> None:
+    """Let a function of the problem and the plan write the HTML of plans in notebooks."""
+    _DISPLAYS[:] = [display]
+
+
+def problem_of(plan: object) -> Problem | None:
+    """Return the problem of a plan; None for one that was made of JSON alone."""
+    return _PROBLEMS.get(id(plan))

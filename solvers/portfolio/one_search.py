@@ -95,7 +95,14 @@ class Solve:
             self._offer(self._start)
         if len(self._instance) == 0 and not self._instance.unplaceable:
             self._search.offer(self._instance.pin, self._instance.pin, "empty")
-        self._run(self._stages[:1])
+        # Imported here: it brings the compiled core.
+        from memplan.solvers.packing.quick_orders import suits
+
+        if suits(self._instance) and not self._control.cancelled.is_set():
+            # Such orders take less time than a thread that would end them.
+            self._failures += stages.run(self._instance, self._search, self._stages[:1])
+        else:
+            self._run(self._stages[:1])
         return self._result() if self._search.is_over else None
 
     def finish(self) -> SolveResult:

@@ -7,8 +7,7 @@ from typing import Any
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.lint.problems import lint
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.planned import with_problem
+from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, ProfileChoice, SolveOptions, profile_choice

@@ -13,8 +13,7 @@ from memplan.capabilities.plan.answers import plan_lines
 from memplan.capabilities.plan.plan import CAPABILITY, PlanOptions, plan
 from memplan.capabilities.plan.solving import solve
 from memplan.planner.errors import OptionError
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.planned import problem_of
+from memplan.planner.model.plan import Plan, problem_of
 from memplan.planner.model.problem import Problem
 
 BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]

@@ -12,7 +12,7 @@ import pytest
 
 from memplan import Buffer, Plan, Problem, read_plan, solve
 from memplan.planner.errors import OptionError
-from memplan.planner.model.planned import _PROBLEMS, problem_of
+from memplan.planner.model.plan import _PROBLEMS, problem_of
 from tests.support.browser import chromium, tab
 
 PROBLEM = Problem(
