@@ -61,6 +61,8 @@ def _remade(number: int, row: CascadeRegion) -> CascadeRegion:
     if not row.ops or (row.kind != "whole" and not row.ranges):
         raise ProblemError(f"regions: must have operations and their ranges, got {row.id}")
     for buffer in row.buffers or ():
-        if min(*buffer.capacity, buffer.bytes) < 1:
-            raise ProblemError(f"regions: must have buffers of some bytes, got that of tensor {buffer.tensor}")
+        if min(*buffer.capacity, buffer.bytes) < 0:
+            raise ProblemError(
+                f"regions: must have buffers of no less than 0 bytes, got that of tensor {buffer.tensor}"
+            )
     return row if row.kind == "whole" else row.model_copy(update={"id": f"r{number}"}).remade(row.ranges)

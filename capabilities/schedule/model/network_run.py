@@ -222,6 +222,9 @@ def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
             shape = graph.tensors[t].sizes
             if hold is not None and hold.mode != "whole":
                 shape = hold.rows, hold.columns
+                is_made = all(_lengths(spans).any() for spans in (region.ranges[v].rows, region.ranges[v].columns))
+                if is_made and not all(shape):
+                    return [f"must hold some of tensor {t}"]
                 if graph.last[t] >= region.end or hold.bytes < hold.rows * hold.columns * graph.tensors[t].pixel:
                     return [f"must hold all of tensor {t}"]
             rings[t] = np.full(shape, -1, np.int64)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation, driven
 from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
@@ -23,6 +24,8 @@ _BEFORE_FRONT, _STEPS, _FRONT = 0.5, 0.85, 0.95
 """The parts of the time by which steps are searched, where a front is wanted or not, and points of a front."""
 _LAST_PASS = 0.1
 """The part of the time that a pass has at least behind the regions that are run for it."""
+Axis = NDArray[np.bool_]
+"""The rows, or the columns, of a tensor that are needed."""
 FRONT_SIZES = 12
 """The sizes of the fast memory that are tried for a front, each a constant part of the one before."""
 
@@ -178,25 +181,35 @@ def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
 
 def least_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
     """Return the arithmetic time and the bytes that no schedule does without: what is read or kept, once."""
-    needed = [[np.zeros(size, np.bool_) for size in tensor.sizes] for tensor in graph.tensors]
-    for tensor in graph.kept:
-        for axis in needed[tensor]:
-            axis[:] = True
-    work = 0.0
+    needed = {t: tuple(np.ones(size, np.bool_) for size in graph.tensors[t].sizes) for t in graph.kept}
+    work, moved = 0.0, sum(graph.tensors[t].bytes for t in graph.kept if graph.maker[t] is not None)
     for v in reversed(range(len(graph.operations))):
-        row = graph.operations[v]
-        rows, columns = needed[row.outputs[0]] if row.outputs else (np.zeros(0), np.zeros(0))
-        is_striped = row.role == "striped"
-        macs = row.macs * int(rows.sum()) * int(columns.sum()) if is_striped else row.macs
-        work += macs / target.engine.rate_of(row.kind)
+        row, is_striped = graph.operations[v], graph.operations[v].role == "striped"
+        made = needed.get(row.outputs[0]) if row.outputs else None
+        if is_striped and made is None:
+            continue  # what it makes is read nowhere, or of its padding alone
+        area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
+        work += row.macs * area / target.engine.rate_of(row.kind)
+        moved += row.weights
         for read in row.reads:
-            for made, window, axis in zip((rows, columns), read.windows, needed[read.tensor], strict=True):
-                spans = [window.source(k, k + 1, len(axis)) for k in np.flatnonzero(made).tolist()]
-                for first, end in spans if is_striped else [(0, len(axis))]:
+            axes = [np.ones(size, np.bool_) for size in graph.tensors[read.tensor].sizes]
+            for axis, window, seen in zip(axes, read.windows, made or (), strict=False) if is_striped else ():
+                axis[:] = False
+                for k in np.flatnonzero(seen).tolist():
+                    first, end = window.source(k, k + 1, len(axis))
                     axis[first:end] = True
-    moved = sum(row.weights for row in graph.operations)
-    moved += sum(graph.tensors[t].bytes for t in graph.kept if graph.maker[t] is not None)
+            if axes[0].any() and axes[1].any():
+                needed[read.tensor] = _joined(needed.get(read.tensor), (axes[0], axes[1]))
     for t in graph.inputs:
-        if graph.readers[t]:
+        if t in needed and graph.readers[t]:
             moved += int(needed[t][0].sum()) * int(needed[t][1].sum()) * graph.tensors[t].pixel
     return work, moved
+
+
+def _joined(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """Return rows and columns that are all needed where those of two readers are: both, or the larger ones."""
+    if one is None:
+        return other
+    if any((mine == theirs).all() for mine, theirs in zip(one, other, strict=True)):
+        return tuple(mine | theirs for mine, theirs in zip(one, other, strict=True))
+    return max(one, other, key=lambda axes: int(axes[0].sum()) * int(axes[1].sum()))

@@ -88,6 +88,19 @@ def test_arithmetic_goes_in_native_tiles() -> None:
     assert found.latency == 28 * 28 * 32 * 27 / 16
 
 
+def test_what_two_readers_need_apart_and_what_only_padding_is_made_of_is_not_in_the_bound() -> None:
+    net = Network()
+    x = net.input(8, 8, 1)
+    wide, tall = (net.window("max_pool2d", x, 0, k, s) for k, s in (((1, 8), (8, 1)), ((8, 1), (1, 8))))
+    graph = access_graph(net.graph([wide, tall]))
+    outputs = sum(graph.tensors[t].bytes for t in (wide, tall))
+    assert least_needs(graph, machine(rate=1))[1] <= outputs + 8 + 8 - 1
+    unused = Network()
+    y = unused.window("conv2d", unused.conv(unused.input(4, 4, 1), 1, 1), 1, 1, 9, pad=((4, 4), (8, 8)))
+    bound = least_needs(graph := access_graph(unused.graph()), machine(rate=1))
+    assert bound == (graph.macs_of(1), graph.tensors[y].bytes + graph.operations[1].weights)
+
+
 def test_rows_that_a_stride_skips_are_no_work_that_must_be_done() -> None:
     net = Network()
     net.conv(net.conv(net.input(9, 9, 1), 4, 1), 2, 1, 2)
