@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from math import inf
 from typing import Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 from starlette.responses import StreamingResponse
@@ -37,8 +37,6 @@ from memplan.planner.model.plan import Plan
 
 router = APIRouter()
 _JSON_FORMATS = [name for name, known in PLAN_FORMATS.items() if known.media_type == JSON]
-_MOST_REFUSED = 100
-"""The wrong submissions that are told at a time: errors that pass from thread to thread are cycles of garbage each."""
 _NOTHING = b'{"buffers":[]}'
 
 
@@ -92,15 +90,6 @@ def submissions_of(body: bytes) -> list[bytes]:
 
 
 @dataclass(frozen=True)
-class _Submission:
-    """A submission that was read, and what its line begins with."""
-
-    about: dict[str, Any]
-    problem: CompiledProblem
-    options: Options
-
-
-@dataclass(frozen=True)
 class _Batch:
     """The submissions of one request; what has no options of its own goes by those of the query."""
 
@@ -110,52 +99,44 @@ class _Batch:
     key_id: str | None
 
     async def results(self, cancelled: asyncio.Event) -> AsyncGenerator[bytes, None]:
-        """Yield a line for each submission, in the order in which they are ready; of those that are wrong some at once.
+        """Yield a line for each submission, in the order in which they are ready.
 
         As many are in work as there are places, so that memory does not grow with the batch; the time limit of each
         counts from when a worker takes it. When `cancelled` is set, those in work end with the best plan so far, and
         those that have had no turn yet with an error.
         """
-        numbered, in_work, is_read = enumerate(self.submissions), set[asyncio.Task[bytes]](), False
+        numbered, in_work = enumerate(self.submissions), set[asyncio.Task[bytes]]()
         try:
-            while in_work or not is_read:
-                while not is_read and len(in_work) < max(1, self.service.queue.places):
-                    refused, right = await to_thread.run_sync(self._next, numbered, cancelled)
-                    if refused:
-                        yield b"".join(refused)
-                    if right is not None:
-                        in_work.add(asyncio.create_task(self._result(right, cancelled)))
-                    is_read = right is None and not refused
-                if in_work:
-                    done, in_work = await asyncio.wait(in_work, return_when=asyncio.FIRST_COMPLETED)
-                    for result in done:
-                        yield result.result()
+            while True:
+                for index, line in islice(numbered, max(1, self.service.queue.places) - len(in_work)):
+                    in_work.add(asyncio.create_task(self._result(index, line, cancelled)))
+                if not in_work:
+                    return
+                done, in_work = await asyncio.wait(in_work, return_when=asyncio.FIRST_COMPLETED)
+                for result in done:
+                    yield result.result()
         finally:
             cancelled.set()
             if in_work:
                 await asyncio.wait(in_work)
 
-    def _next(
-        self, numbered: Iterator[tuple[int, bytes]], cancelled: asyncio.Event
-    ) -> tuple[list[bytes], _Submission | None]:
-        """Read the next submission that is right, in any thread; return the lines of those before it that are not.
+    async def _result(self, index: int, line: bytes, cancelled: asyncio.Event) -> bytes:
+        """Return the line of one submission."""
+        about: dict[str, Any] = {"index": index, "id": None}
+        try:
+            if cancelled.is_set():
+                raise UnavailableError("memplan: stopped before this one had its turn")
+            compiled, options = await self.service.run(partial(self._read, line, about), len(line))
+            plan = await self.service.solving.plan(PlanRequest(compiled, options, due(inf), self.key_id), cancelled)
+            written = await self.service.run(
+                partial(write_in, options.format or "json", plan, compiled.problem), len(line)
+            )
+            selection = self.wanted.selection
+            return _line(about, "plan", written if selection is None else selection.write(written))
+        except Exception as error:  # noqa: BLE001  the border: the others of the batch go on
+            return _refusal(about, error)
 
-        These are some at a time; without either, none is left.
-        """
-        refused: list[bytes] = []
-        for index, line in numbered:
-            about: dict[str, Any] = {"index": index, "id": None}
-            try:
-                if cancelled.is_set():
-                    raise UnavailableError("memplan: stopped before this one had its turn")
-                return refused, self._read(line, about)
-            except Exception as error:  # noqa: BLE001  the border: the others of the batch go on
-                refused.append(_refusal(about, error))
-            if len(refused) >= _MOST_REFUSED:
-                break
-        return refused, None
-
-    def _read(self, line: bytes, about: dict[str, Any]) -> _Submission:
+    def _read(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=("id",))
         about["id"] = _name(asked.terms.get("id"))
         options = asked.options
@@ -164,22 +145,7 @@ class _Batch:
         if options.format not in (None, *_JSON_FORMATS):
             known = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
             raise OptionError(f"format: must be {known} in a batch, got {shown(options.format)}")
-        return _Submission(about, CompiledProblem.of(asked.question()["problem"]), options)
-
-    async def _result(self, read: _Submission, cancelled: asyncio.Event) -> bytes:
-        try:
-            asked = PlanRequest(read.problem, read.options, due(inf), self.key_id)
-            plan = await self.service.solving.plan(asked, cancelled)
-            return _line(read.about, "plan", await to_thread.run_sync(self._written, plan, read))
-        except Exception as error:  # noqa: BLE001  the border, as above
-            return _refusal(read.about, error)
-
-    def _written(self, plan: Plan, read: _Submission) -> bytes:
-        written, selection = (
-            write_in(read.options.format or "json", plan, read.problem.problem),
-            self.wanted.selection,
-        )
-        return written if selection is None else selection.write(written)
+        return CompiledProblem.of(asked.question()["problem"]), options
 
 
 class _Stream(StreamingResponse):

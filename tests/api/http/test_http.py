@@ -20,7 +20,6 @@ from memplan.solvers.portfolio.registry import SOLVERS
 from tests.support.server import Running
 from tests.support.strategies import raw_problems
 
-OPTIONS_EXAMPLE: dict[str, Any] = {"time_limit_s": 2, "solver": "auto", "accept": "5%"}
 CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
 CSV_PLAN_EXAMPLE = "id,lower,upper,size,offset\nconv1,0,3,401408,0\nconv2,2,5,200704,401408\n"
 PLAN_EXAMPLE: dict[str, Any] = {
@@ -50,25 +49,9 @@ def test_a_bare_problem_is_planned_and_proved(server: Running) -> None:
     assert verify(Problem.model_validate(PROBLEM_EXAMPLE), Plan.model_validate(found)) == ()
 
 
-def test_a_problem_may_come_with_options(server: Running) -> None:
-    assert plan(server, {"problem": PROBLEM_EXAMPLE, "options": OPTIONS_EXAMPLE})["peak"] == 602112
-    assert plan(server, {"problem": PROBLEM_EXAMPLE})["peak"] == 602112
-
-
-def test_options_of_a_bare_problem_come_in_the_query(server: Running) -> None:
-    found = plan(server, PROBLEM_EXAMPLE, solver="greedy", time_limit_s=1, seed=3, deterministic="true", accept="5%")
-    assert found["wall_time_s"] is None  # which deterministic plans leave out
-
-
 def test_a_deterministic_plan_is_the_same_to_the_byte(server: Running) -> None:
     asked = {"problem": PROBLEM_EXAMPLE, "options": {"deterministic": True}}
     assert len({server.client.post("/v1/plan", json=asked).content for _ in range(3)}) == 1
-
-
-def test_csv_is_read(server: Running) -> None:
-    answer = server.client.post("/v1/plan", content=CSV_EXAMPLE, headers={"content-type": "text/csv; charset=UTF-8"})
-    assert answer.status_code == 200
-    assert answer.json()["peak"] == 602112
 
 
 @pytest.mark.parametrize(

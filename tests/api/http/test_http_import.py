@@ -127,16 +127,6 @@ def test_a_broken_file_is_a_sentence_and_ends_no_worker(server: Running) -> None
     assert before == {child.pid for child in workers()}
 
 
-def test_a_model_is_compared(server: Running) -> None:
-    options = {"dims": {}, "time_limit_s": 10}
-    body = {"file": b64encode(VIEW).decode(), "options": options}
-    found = server.client.post("/v1/compare", json=body).json()
-    assert (found["format"], found["memplan"]["status"], found["views"]["aliases"]) == ("tflite", "optimal", 1)
-    assert server.client.post("/v1/compare", content=VIEW, headers=BYTES, params={"time_limit_s": 10}).json() == found
-    wrong = server.client.post("/v1/compare", content=MODEL[:200], headers=BYTES)
-    assert wrong.json()["errors"][0].startswith("model.buffers: must lie in the file (200 bytes)")
-
-
 def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: Running) -> None:
     problem = server.client.post("/v1/convert", content=VIEW, headers=BYTES).json()["problem"]
     plan = server.client.post("/v1/plan", json=problem).json()

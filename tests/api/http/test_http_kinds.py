@@ -15,12 +15,8 @@ from memplan.api.settings import Settings
 from memplan.capabilities.bodies import request_model
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.planner.audit import verify
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import graph_from
 from memplan.planner.operations.order_check import peak_of
-from tests.support.operation_graphs import ORDERED_INSIDE
 from tests.support.server import Running, running
 
 # Given, both inputs of each sum are alive at once; in pairs, one sum at a time.
@@ -61,12 +57,6 @@ def test_an_order_with_the_least_peak_is_the_answer(server: Running) -> None:
     again = server.client.post("/v1/order", json={"graph": GRAPH, "options": {"deterministic": True}}).json()
     assert (again["peak"], again["wall_time_s"]) == (18, None)
     assert server.client.post("/v1/order?deterministic=true", json=GRAPH).json() == again
-
-
-def test_an_order_is_found_inside_of_operations_too(server: Running) -> None:
-    found = server.client.post("/v1/order", json=ORDERED_INSIDE).json()
-    assert (found["status"], found["given_peak"], found["peak"], found["placed_peak"]) == ("optimal", 206, 107, 107)
-    assert [region["path"] for region in found["regions"]] == [[0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -134,21 +124,6 @@ def test_the_points_of_a_cascade_come_as_they_are_planned(server: Running) -> No
         assert (answer.status_code, "alignment: must be a power of two" in answer.json()["detail"]) == (422, True)
 
 
-def test_all_options_of_cascades_are_taken_by_query_and_in_the_body_as_texts_or_numbers(server: Running) -> None:
-    graph = CAPABILITIES["cascade"].example["graph"]
-    texts = {"stripe": "6x6", "objectives": "peak,macs", "pools": "fast=8KiB,slow=1MiB", "macs": "+10%", "point": "-1"}
-    numbers = {"stripe": [6, 6], "objectives": ["peak", "macs"], "macs": 1.1, "point": -1}
-    numbers["pools"] = [{"name": "fast", "size": 8192}, {"name": "slow", "size": 1 << 20}]
-    by_query = server.client.post("/v1/cascade", params=texts, json=graph).json()
-    in_body = server.client.post("/v1/cascade", json={"graph": graph, "options": numbers}).json()
-    assert by_query["points"] == in_body["points"]
-    assert len(by_query["points"]) == 1
-    assert by_query["conventions"] == in_body["conventions"]
-    assert by_query["conventions"]["pools"] == numbers["pools"]
-    job = server.client.post("/v1/jobs?kind=cascade", json={"graph": graph, "options": numbers}).json()
-    assert ended(server, job)["state"] == "succeeded"
-
-
 def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> None:
     plan = server.client.post("/v1/jobs?kind=plan", json=PROBLEM_EXAMPLE).json()
     order = server.client.post("/v1/jobs?kind=order", json=GRAPH).json()
@@ -183,23 +158,6 @@ def test_every_kind_has_a_call_that_the_schema_describes(server: Running) -> Non
         assert server.client.post(kind.path, json=kind.example).status_code == 200
 
 
-def test_a_grid_of_changes_is_planned(server: Running) -> None:
-    grid: list[Any] = [
-        [{"buffer": "conv1", "fields": {"size": 100}}, {"buffer": "conv1"}],
-        [{"pool": "default", "fields": {"size": 250_000}}, {"pool": "default", "fields": {"size": None}}],
-    ]
-    found = server.client.post("/v1/sweep", json={"problem": PROBLEM_EXAMPLE, "changes": grid}).json()
-    assert found["combinations"] == 4
-    assert [row["peak"] for row in found["points"]] == [200_804, 200_804, 200_704, 200_704]
-    assert found["points"][2]["changes"][0] == {"buffer": "conv1"}
-    wrongs: list[Any] = [5, [[]], [[{}]], [[{"buffer": "x"}]], [[{"pool": "default", "fields": {"size": -1}}]]]
-    for wrong in wrongs:
-        refused = server.client.post("/v1/sweep", json={"problem": PROBLEM_EXAMPLE, "changes": wrong})
-        assert refused.status_code == 422
-    many = server.client.post("/v1/sweep", json={"problem": PROBLEM_EXAMPLE, "changes": [grid[0] * 100] * 2})
-    assert many.json()["detail"] == "sweep: must have at most 10000 combinations, got 40000"
-
-
 def test_sizes_of_pools_are_swept(server: Running) -> None:
     asked = {name: CAPABILITIES["sweep"].example[name] for name in ("problem", "sizes")}
     found = server.client.post("/v1/sweep", json=asked).json()
@@ -226,30 +184,6 @@ def test_sizes_of_pools_are_swept(server: Running) -> None:
     for wrong, sentence in wrongs:
         refused = server.client.post("/v1/sweep", json=asked | {"sizes": wrong})
         assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True), refused.json()["detail"]
-
-
-def test_buffers_are_worth_what_the_peak_falls_without_them(server: Running) -> None:
-    found = server.client.post("/v1/explain?what_if=true", json=PROBLEM_EXAMPLE).json()["what_if"]
-    assert {row["id"]: row["gain_if_dropped"] for row in found["buffers"]} == {
-        "conv1": [401_408, 401_408],
-        "conv2": [200_704, 200_704],
-    }
-
-
-def test_what_does_not_fit_is_repaired_by_few_changes(server: Running) -> None:
-    found = server.client.post("/v1/explain", json=CAPABILITIES["explain"].example).json()["repairs"]
-    assert (found["status"], found["fewest"], found["repairs"][0]["verified"]) == ("repaired", 1, True)
-
-
-def test_operations_that_do_not_fit_are_repaired_by_another_order(server: Running) -> None:
-    asked = {"graph": GRAPH, "capacity": 18, "options": {"repairs": 1, "with_plans": True, "time_limit_s": 30}}
-    found = server.client.post("/v1/explain", json=asked).json()["repairs"]["of_operations"]
-    assert [(each["kind"], each["peak_after"]) for each in found["repairs"]] == [("reorder", 18)]
-    plan, problem = (found["repairs"][0][name] for name in ("plan", "problem"))
-    assert not verify(Problem.model_validate(problem), Plan.model_validate(plan))
-    asked = {"graph": GRAPH, "capacity": 33, "options": {"repairs": 1}}
-    fits = server.client.post("/v1/explain", json=asked).json()["repairs"]
-    assert (fits["status"], fits["repairs"]) == ("fits", [])
 
 
 @pytest.mark.parametrize(
@@ -306,20 +240,6 @@ def test_operations_that_make_too_much_are_refused_before_they_are_expanded(serv
     answer = server.client.post("/v1/plan", json={"functions": functions, "entry": "f20"})
     assert answer.status_code == 422
     assert "functions: must be at most 200000 statements and buffers" in answer.text
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"pools": [["fast", 4096], ["slow", 65536]]},
-        {"objectives": ["peak", "macs", "traffic"]},
-        {"stripe": [1, 1], "brick": 4, "check": True, "point": 0},
-    ],
-)
-def test_cascades_take_the_options_of_the_command(options: dict[str, Any], server: Running) -> None:
-    body = {"graph": CAPABILITIES["cascade"].example["graph"], "options": options | {"time_limit_s": 5}}
-    answer = server.client.post("/v1/cascade", json=body)
-    assert answer.status_code == 200, answer.text
 
 
 def test_a_job_has_the_body_that_came_and_its_answer_in_lines(server: Running) -> None:

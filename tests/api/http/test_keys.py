@@ -17,10 +17,7 @@ from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, digest, is_same, new_secret, split
 from memplan.api.store.caller import ANY_CALLER, Caller
 from memplan.api.store.store import Store
-from memplan.planner.errors import OptionError
 from tests.support.server import Running, running
-
-ADMIN_KEY = "an-operator-wrote-this-one-by-hand-42"
 
 
 class Clock:
@@ -81,10 +78,6 @@ def test_a_key_tells_its_id_and_its_secret_and_the_hash_tells_neither() -> None:
     assert parts[1] not in kept
 
 
-def test_no_two_keys_are_alike() -> None:
-    assert len({text for _, text, _ in (new_secret() for _ in range(100))}) == 100
-
-
 @pytest.mark.parametrize("text", ["", "memplan", "memplan__", "memplan_0123456789abcdef_", "other_0123456789abcdef_x"])
 def test_what_does_not_look_like_a_key_is_none(text: str) -> None:
     assert split(text) is None
@@ -94,14 +87,6 @@ def test_no_key_is_checked_where_none_is_needed() -> None:
     gate = KeyGate(Settings(), Lobby()._look_up)
     assert run(gate.caller(None)) is ANY_CALLER
     assert run(gate.caller("Bearer whatever")) is ANY_CALLER
-
-
-def test_a_key_brings_its_name_and_scopes() -> None:
-    lobby = Lobby(max_jobs_per_key=7)
-    caller = lobby.comes(f"Bearer {lobby.add()}")
-    assert (caller.name, caller.scopes, caller.max_jobs) == ("key 0", frozenset({"plan"}), 7)
-    assert lobby.comes(f"bearer  {lobby.add(max_jobs=3)} ").max_jobs == 3
-    assert lobby.comes(f"Bearer {lobby.add(max_jobs=0)}").max_jobs == 0
 
 
 @pytest.mark.parametrize("shown", [None, "", "Bearer", "Bearer ", "Basic {key}", "{key}", "Bearer {key}0", "Bearer ä"])
@@ -121,15 +106,6 @@ def test_an_unknown_id_and_a_wrong_secret_are_told_alike() -> None:
             lobby.comes(f"Bearer {wrong}")
         said.add(str(caught.value))
     assert said == {"authorization: the key is not known, or was revoked"}
-
-
-def test_the_key_of_the_settings_is_for_everything_and_needs_no_store() -> None:
-    lobby = Lobby(admin_key=ADMIN_KEY)
-    caller = lobby.comes(f"Bearer {ADMIN_KEY}")
-    assert "admin" in caller.scopes
-    assert lobby.looks == 0
-    with pytest.raises(NoKeyError):
-        lobby.comes(f"Bearer {ADMIN_KEY}3")
 
 
 def test_a_revoked_key_works_two_seconds_at_the_most() -> None:
@@ -219,34 +195,6 @@ def store(tmp_path: Path) -> Any:
     found.close()
 
 
-def test_the_store_keeps_all_of_a_key_but_its_secret(store: Store, tmp_path: Path) -> None:
-    key_id, text, kept = new_secret()
-    key = Key(key_id, "farm", kept, frozenset({"plan", "read"}), 12.5, max_jobs=4, max_requests_per_minute=9)
-    store.keys.add(key)
-    assert store.keys.find(key_id) == key
-    assert store.keys.all() == [key]
-    secret = text.rpartition("_")[2].encode()
-    assert not any(secret in file.read_bytes() for file in tmp_path.iterdir())
-
-
-def test_a_name_is_taken_once_and_for_all(store: Store) -> None:
-    store.keys.add(Key("a", "farm", digest("1"), frozenset(), 0.0))
-    store.keys.revoke("farm", 1.0)
-    with pytest.raises(OptionError, match='name: must be one that no other key has or had, got "farm"'):
-        store.keys.add(Key("b", "farm", digest("2"), frozenset(), 0.0))
-
-
-def test_a_key_is_revoked_once(store: Store) -> None:
-    store.keys.add(Key("a", "farm", digest("1"), frozenset(), 0.0))
-    assert store.keys.is_any_valid()
-    assert store.keys.revoke("farm", 7.0)
-    assert not store.keys.revoke("farm", 8.0)
-    assert not store.keys.revoke("nobody", 8.0)
-    assert not store.keys.is_any_valid()
-    (found,) = store.keys.all()
-    assert found.revoked_at == 7.0
-
-
 def test_the_use_of_a_key_is_noted_about_once_a_minute(store: Store) -> None:
     store.keys.add(Key("a", "farm", digest("1"), frozenset(), 0.0))
     assert look_up(store.keys, "b") is None
@@ -256,15 +204,6 @@ def test_the_use_of_a_key_is_noted_about_once_a_minute(store: Store) -> None:
     assert first is not None
     assert first.used_at is not None
     assert store.keys.find("a") == first
-
-
-def test_a_page_of_another_site_posts_to_no_server_that_needs_no_key() -> None:
-    gate = KeyGate(Settings(require_keys=False, hosts="memplan.example"), Lobby()._look_up)
-    said = {"host": "memplan.example", "sec-fetch-site": "cross-site"}
-    with pytest.raises(ForbiddenError, match="sec-fetch-site: must not be that of another site's page"):
-        run(gate.caller(None, "POST", said))
-    assert run(gate.caller(None, "GET", said)) is ANY_CALLER
-    assert run(gate.caller(None, "POST", {"host": "memplan.example"})) is ANY_CALLER
 
 
 CROSS = [
