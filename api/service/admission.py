@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
-
-import anyio
+from math import inf
 
 from memplan.api.refusals import FullError
 
@@ -17,7 +16,7 @@ class _Waiter:
 
     caller: str | None
     counts: bool
-    has_place: anyio.Event = field(default_factory=anyio.Event)
+    has_place: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class AdmissionQueue:
@@ -35,42 +34,44 @@ class AdmissionQueue:
         self._queue: list[_Waiter] = []
         self._held: Counter[str | None] = Counter()
 
-    async def take(self, patience_s: float, *, caller: str | None = None, may_be_refused: bool = True) -> None:
-        """Take a place; raises FullError if the queue is full, or if no place is free within `patience_s`."""
+    async def take(
+        self,
+        patience_s: float,
+        *,
+        cancelled: asyncio.Event | None = None,
+        caller: str | None = None,
+        may_be_refused: bool = True,
+    ) -> bool:
+        """Take a place; False where that was cancelled before.
+
+        Raises FullError if the queue is full, or if no place is free within `patience_s`.
+        """
         if self._is_free_for(caller):
             self._seat(caller)
-            return
+            return True
         if may_be_refused and self.waiting >= self.length:
             raise FullError(f"memplan: all {self._of_key} places are taken and {self.waiting} callers wait already")
         waiter = _Waiter(caller, counts=may_be_refused)
         self._queue.append(waiter)
         self.waiting += waiter.counts
+        events = [waiter.has_place] if cancelled is None else [waiter.has_place, cancelled]
+        waiting = [asyncio.ensure_future(event.wait()) for event in events]
         try:
-            with anyio.move_on_after(patience_s):
-                await waiter.has_place.wait()
+            timeout = None if patience_s == inf else patience_s
+            await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         except BaseException:
             if waiter.has_place.is_set():  # the place came together with what ended the wait
                 self.leave(caller)
             raise
         finally:
+            for each in waiting:
+                each.cancel()
             if waiter in self._queue:
                 self._queue.remove(waiter)
                 self.waiting -= waiter.counts
-        if not waiter.has_place.is_set():
-            raise FullError(f"memplan: all {self._of_key} places stayed taken for the whole time limit")
-
-    async def take_unless(
-        self, cancelled: asyncio.Event, patience_s: float, *, caller: str | None = None, may_be_refused: bool = True
-    ) -> bool:
-        """Take a place; False where that was cancelled before. Raises FullError."""
-        with anyio.CancelScope() as waiting:
-            watcher = asyncio.create_task(_end(waiting, cancelled))
-            try:
-                await self.take(patience_s, caller=caller, may_be_refused=may_be_refused)
-            finally:
-                watcher.cancel()
-            return True
-        return False
+        if waiter.has_place.is_set() or (cancelled is not None and cancelled.is_set()):
+            return waiter.has_place.is_set()
+        raise FullError(f"memplan: all {self._of_key} places stayed taken for the whole time limit")
 
     def leave(self, caller: str | None = None) -> None:
         """Give a place back: to the first in the queue whose key may have one more."""
@@ -91,8 +92,3 @@ class AdmissionQueue:
     def _seat(self, caller: str | None) -> None:
         self.busy += 1
         self._held[caller] += 1
-
-
-async def _end(waiting: anyio.CancelScope, cancelled: asyncio.Event) -> None:
-    await cancelled.wait()
-    waiting.cancel()

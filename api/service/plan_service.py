@@ -179,7 +179,7 @@ class PlanService:
         """Wait for a place and have a child search; what is cancelled while it waits has the best so far."""
         options, deadline, key_id = request.options, request.deadline, request.key_id
         may_be_refused, patience_s = deadline.at < inf, max(0.0, deadline.left_s)
-        if not await self._queue.take_unless(cancelled, patience_s, caller=key_id, may_be_refused=may_be_refused):
+        if not await self._queue.take(patience_s, cancelled=cancelled, caller=key_id, may_be_refused=may_be_refused):
             return replace(best or nothing_known(request.problem), stop_reason="cancelled")
         taken = Deadline.after(options.time_limit_s)
         due = Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S)) if may_be_refused else taken

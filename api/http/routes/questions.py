@@ -36,7 +36,6 @@ from memplan.api.requests import (
 from memplan.api.service.answering import answered
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
-from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller
 from memplan.api.store.tables.jobs import HASH
 from memplan.capabilities.capability import Capability, Control, due
@@ -86,14 +85,11 @@ class _Call:
             work = partial(answered, asked, control)
             found = await self.service.run_by(self.deadline, work, len(self.body), is_short=False)
         else:
-            found = await self.service.working.work(self._work(), self.cancelled)
+            sent, key_id = (asked.kind, self.head, self.body), Caller.of(self.request).key_id
+            found = await self.service.working.work(sent, self.deadline, self.cancelled, key_id)
         if asked.kind == PLAN:
             return plan_response(found.content, found.status, plan_format)
         return Response(found.content, media_type=JSON)
-
-    def _work(self) -> WorkRequest:
-        """Return the same request for a worker, which alone reads its inputs."""
-        return WorkRequest(self.asked.kind, self.head, self.body, self.deadline, Caller.of(self.request).key_id)
 
     async def _plan(self, plan_format: str) -> Response:
         """Answer with a plan that is known, or searched for."""

@@ -16,7 +16,7 @@ from memplan.api.store import schema
 from memplan.api.store.caller import Caller
 from memplan.api.store.database import Database
 from memplan.api.store.job import Job
-from memplan.api.store.job_states import ENDED, MEANINGS, State, check_change
+from memplan.api.store.job_states import ENDED, MEANINGS, State
 from memplan.api.store.tables.events import tell
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import shown
@@ -121,7 +121,6 @@ class Jobs:
     def ask_to_cancel(self, job_id: str) -> Job | None:
         """End a job that waits; ask the server of one that runs to end it. Return its new state."""
         rows = schema.jobs.c
-        check_change("queued", "cancelled")
         with self._database.writing() as connection:
             end = update(schema.jobs).where(rows.id == job_id, rows.state == "queued")
             ended = connection.execute(
