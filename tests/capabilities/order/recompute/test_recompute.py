@@ -143,20 +143,11 @@ def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
 
 
 @pytest.mark.slow
-def test_a_training_step_needs_half_for_a_sixth_more_work() -> None:
-    graph = read_graph(RESNET)
-    frontier = recomputed(graph, points=4, time_limit_s=1)
-    _assert_sound(graph, frontier)
-    assert frontier.points[0].peak == 40_309_764
-    assert frontier.points[-1].peak < 0.5 * frontier.points[0].peak
-    assert frontier.points[-1].extra_cost < 0.25 * frontier.cost
-
-
-@pytest.mark.slow
 def test_a_budget_is_met_at_a_low_cost_and_a_cost_is_not_exceeded() -> None:
     graph = read_graph(RESNET)
     within = recomputed(graph, within=30_000_000, time_limit_s=1)
     assert within.is_within
+    assert within.points[0].peak == 40_309_764
     assert within.points[-1].peak <= 30_000_000
     assert within.points[-1].extra_cost < 0.06 * within.cost
     cheap = recomputed(graph, extra_cost=0.05, time_limit_s=1)

@@ -56,7 +56,7 @@ def test_a_bound_has_a_witness() -> None:
 
 
 def test_no_start_is_better_than_the_result() -> None:
-    for seed in range(4):
+    for seed in range(2):
         graph = layered_graph(random.Random(seed), 300, 12)
         result = order_operations(graph, time_limit_s=0.3)
         starts = [[*range(len(graph.ops))], breadth_first(graph), depth_first(graph)]
@@ -68,10 +68,10 @@ def test_a_search_ends_at_its_limit_and_when_it_is_cancelled() -> None:
     graph = layered_graph(random.Random(1), 1500, 40)
     order_operations(graph_from({}))
     started = time.monotonic()
-    order_operations(graph, time_limit_s=1)
+    order_operations(graph, time_limit_s=0.3)
     assert time.monotonic() - started < 3
     cancelled = threading.Event()
-    threading.Timer(0.5, cancelled.set).start()
+    threading.Timer(0.2, cancelled.set).start()
     started = time.monotonic()
     order_operations(graph, time_limit_s=600, cancelled=cancelled)
     assert time.monotonic() - started < 10
