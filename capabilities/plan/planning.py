@@ -41,7 +41,7 @@ def planned(
     progress.
     """
     limit_s = running.left_s if running.counted_s is not None else share * running.left_s
-    if is_own_planner(options.solver) and not running.is_local:
+    if not running.is_local and is_own_planner(options.solver):
         raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(options.solver)}")
     given = {name: getattr(options, name) for name in SolveOptions.model_fields} | {"time_limit_s": limit_s}
     control = running.searching(keeping_s=running.left_s - limit_s, report=report)

@@ -64,10 +64,8 @@ _OTHER_PROFILES = {
 }
 
 
-def profile_choice(value: object) -> ProfileChoice | None:
+def profile_choice(value: object) -> ProfileChoice:
     """Return a profile: its name, or weights by pool, which may come as texts, fast=3,slow=1; raises OptionError."""
-    if value is None:
-        return None
     if isinstance(value, str) and (value in _PROFILES or _SLOWER.fullmatch(value)):
         return value
     texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
@@ -84,7 +82,7 @@ def profile_choice(value: object) -> ProfileChoice | None:
 
 def _profile(value: object) -> ProfileChoice | None:
     try:
-        return profile_choice(value)
+        return None if value is None else profile_choice(value)
     except OptionError as error:
         raise PydanticCustomError("rule", "{rule}", {"rule": str(error).removeprefix("profile: ")}) from None
 

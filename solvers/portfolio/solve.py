@@ -45,7 +45,7 @@ def solve(
         accept=accept,
         seed=seed,
         deterministic=deterministic,
-        profile=profile_choice(profile),
+        profile=None if profile is None else profile_choice(profile),
     )
     if not isinstance(problem, Problem):
         raise OptionError(f"problem: must be a Problem, as read_problem and Problem(...) make it, got {shown(problem)}")
@@ -76,7 +76,7 @@ def solve_request(
     is_quick: bool = False,
 ) -> SolveResult:
     """Solve as the options and the control say, within half a second of the deadline; raises OptionError."""
-    is_one = len(problem.pools) == 1 and options.weights is None
+    is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict)
     profile = None if is_one else options.profile_of(problem)
     if profile is None:
         return Solve(problem, options, control, start=start, is_quick=is_quick).finish()

@@ -66,7 +66,7 @@ def _prepare(call: Invocation) -> None:
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
     if call.has_output(FOLDER) and call.reader.application is None and not call.flags["reorder"]:
         raise OptionError("output: must be a folder for several files, or with reorder")
-    if is_own_planner(solver) and call.flags["server"] is not None:
+    if call.flags["server"] is not None and is_own_planner(solver):
         raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
 
 
