@@ -69,7 +69,7 @@ def misplaced(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot]
     for slot in slots:
         if slot.offset % room.alignment or not 0 <= slot.offset <= (room.capacity or 0) - slot.size:
             return f"slots: must lie in {room.capacity} bytes, aligned to {room.alignment}, got {slot.offset}"
-        for step in range(slot.start, slot.end):
+        for step in range(slot.start, slot.end) if slot.size else ():
             alive[step].append(slot)
     for step, here in enumerate(alive):
         here.sort(key=lambda slot: slot.offset)
