@@ -290,7 +290,7 @@ def once_computed(sizes: Iterable[int], computing: str, others: str) -> list[Fin
     found = list(sizes)
     if sum(found) < _MUCH:
         return []
-    said = f"{len(found)} values that follow from constants ({sum(found)} bytes) are not in the plan: {computing}"
+    said = f"values that follow from constants ({len(found)}, of {sum(found)} bytes) are not in the plan: {computing}"
     return [Finding("once-computed", f"{said}; {others} and needs up to so many bytes more")]
 
 

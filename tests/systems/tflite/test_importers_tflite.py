@@ -102,7 +102,7 @@ def test_constants_behind_dequantize_are_said_to_be_in_no_plan() -> None:
     tensors = [tensor("x", (64, 64)), tensor("half", (64, 64), FLOAT16, constant=2), tensor("w", (64, 64)), Y]
     operators = [operator("DEQUANTIZE", [1], [2]), operator("ADD", [0, 2], [3])]
     (warning,) = imported(model(subgraph(tensors, [0], [3], operators), contents=[bytes(8192)])).warnings
-    assert "(16384 bytes) are not in the plan: LiteRT makes them float32 or dense before" in warning.message
+    assert "(1, of 16384 bytes) are not in the plan: LiteRT makes them float32 or dense before" in warning.message
 
 
 def test_a_composite_runs_its_decomposition() -> None:
