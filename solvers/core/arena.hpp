@@ -27,29 +27,12 @@ class Arena {
   // So many zeros, or an empty array where there is no more memory; then `has_failed`, once and for all.
   template <class T>
   Array<T> array(i64 count) {
-    const Array<T> made = uncleared<T>(count);
-    if (made.size > 0) std::memset(static_cast<void *>(made.data), 0, static_cast<std::size_t>(made.size) * sizeof(T));
-    return made;
+    return taken<T>(count, true);
   }
 
   template <class T>
   Array<T> uncleared(i64 count) {
-    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(Block));
-    Block *block = nullptr;
-    if (count >= 0 && static_cast<u64>(count) < (u64{1} << 60) / sizeof(T)) {
-      const std::size_t bytes = sizeof(Block) + static_cast<std::size_t>(count) * sizeof(T);
-      block = static_cast<Block *>(allocator_.allocate ? allocator_.allocate(allocator_.context, bytes)
-                                                       : std::malloc(bytes));
-      if (block != nullptr) *block = {last_, bytes};
-    }
-    if (block == nullptr) {
-      has_failed = true;
-      return {nullptr, 0};
-    }
-    last_ = block;
-    allocator_.taken += block->bytes;
-    allocator_.most = std::max(allocator_.most, allocator_.taken);
-    return {reinterpret_cast<T *>(block + 1), count};
+    return taken<T>(count, false);
   }
 
   template <class T>
@@ -82,6 +65,33 @@ class Arena {
   bool has_failed = false;
 
  private:
+  template <class T>
+  Array<T> taken(i64 count, bool is_cleared) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(Block));
+    Block *block = nullptr;
+    if (count >= 0 && static_cast<u64>(count) < (u64{1} << 60) / sizeof(T)) {
+      const std::size_t bytes = sizeof(Block) + static_cast<std::size_t>(count) * sizeof(T);
+      void *made = nullptr;
+      if (allocator_.allocate) {
+        made = allocator_.allocate(allocator_.context, bytes);
+        if (made != nullptr && is_cleared) std::memset(made, 0, bytes);
+      } else {
+        // Pages of a large table that nothing writes to cost nothing.
+        made = is_cleared ? std::calloc(1, bytes) : std::malloc(bytes);
+      }
+      block = static_cast<Block *>(made);
+      if (block != nullptr) *block = {last_, bytes};
+    }
+    if (block == nullptr) {
+      has_failed = true;
+      return {nullptr, 0};
+    }
+    last_ = block;
+    allocator_.taken += block->bytes;
+    allocator_.most = std::max(allocator_.most, allocator_.taken);
+    return {reinterpret_cast<T *>(block + 1), count};
+  }
+
   template <class T>
   struct Room {
     alignas(T) unsigned char bytes[sizeof(T)];

@@ -12,7 +12,7 @@ from memplan.solvers.core.build import HERE, library_of
 from memplan.solvers.core.tables import Reference
 
 REMEDY = "python -m memplan.solvers.core.build"
-_NO_MEMORY = -(2**63)  # kNoMemory of scratch.hpp
+_NO_MEMORY = -(2**63)  # kNoMemory of stack.hpp
 
 
 class Library:

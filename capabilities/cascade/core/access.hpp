@@ -1,6 +1,6 @@
 // A graph with access maps: what operations read of tensors, and which ranges of rows or columns are made step by step.
 #pragma once
-#include "scratch.hpp"
+#include "stack.hpp"
 
 namespace memplan::cascade {
 
@@ -93,9 +93,9 @@ class Ranges {
     i64 runs;   // the steps in which something is made
   };
 
-  Ranges(Scratch &scratch, const Access &access, i64 j, i64 axis, i64 n_slots, i64 steps)
-      : slots(scratch.array<Slot>(n_slots)), access_(&access), j_(j), axis_(axis), steps_(steps),
-        ranges_(scratch.array<Range>(n_slots * steps)), need_(scratch.array<Need>(steps)) {}
+  Ranges(Arena &arena, const Access &access, i64 j, i64 axis, i64 n_slots, i64 steps)
+      : slots(arena.array<Slot>(n_slots)), access_(&access), j_(j), axis_(axis), steps_(steps),
+        ranges_(arena.array<Range>(n_slots * steps)), need_(arena.array<Need>(steps)) {}
 
   Range *operator[](i64 slot) const { return &ranges_[slot * steps_]; }
   i64 steps() const { return steps_; }

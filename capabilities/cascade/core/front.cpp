@@ -1,5 +1,5 @@
 // The front of regions by peak, multiplications and traffic; and the best chain of regions below a peak.
-#include "scratch.hpp"
+#include "stack.hpp"
 
 namespace memplan::cascade {
 namespace {
@@ -27,9 +27,10 @@ i64 undominated(const Staircase &table) {
   struct Step {
     i64 second, third;
   };
-  Scratch scratch;
-  Stack<Step> steps{scratch.array<Step>(table.costs.size)};
-  if (scratch.has_failed) return kNoMemory;
+  Allocator allocator;
+  Arena arena(allocator);
+  Stack<Step> steps{arena.array<Step>(table.costs.size)};
+  if (arena.has_failed) return kNoMemory;
   i64 count = 0;
   for (i64 row = 0; row < table.costs.size; ++row) {
     const Step cost{table.costs[row][1], table.costs[row][2]};

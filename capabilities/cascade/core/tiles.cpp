@@ -44,11 +44,11 @@ enum Answer : i64 { kCount, kLost, kEvaluated };
 // edge of operation j - 1.
 class Tiles {
  public:
-  Tiles(Scratch &scratch, const Access &access, const TileSearch &search)
-      : scratch_(scratch), access_(access), search_(search), j_(search.j),
+  Tiles(Arena &arena, const Access &access, const TileSearch &search)
+      : arena_(arena), access_(access), search_(search), j_(search.j),
         last_edge_(access.edge_first[search.j] - 1),
-        inside_{scratch.array<Operation>(std::min(search.longest, search.j))} {
-    if (!scratch.has_failed) find_longest();
+        inside_{arena.array<Operation>(std::min(search.longest, search.j))} {
+    if (!arena.has_failed) find_longest();
   }
 
   // Write the regions that end with operation j - 1; return their number.
@@ -118,7 +118,7 @@ class Tiles {
            access_.reading[access_.reader_first[tensor]] == edge;
   }
 
-  Scratch &scratch_;
+  Arena &arena_;
   const Access &access_;
   const TileSearch &search_;
   i64 j_, last_edge_;
@@ -163,9 +163,9 @@ Tiles::Line Tiles::follow(i64 axis, i64 stride) const {
   const bool is_all = has_whole_rows() && axis == 1;
   i64 pieces = 0;
   for (i64 edge = access_.edge_first[j_ - n]; edge <= last_edge_; ++edge) pieces += is_piece(edge);
-  Line line{stride, Ranges(scratch_, access_, j_, axis, n + pieces, steps), scratch_.array<Made>(n),
-            scratch_.array<Read>(last_edge_ + 1 - access_.edge_first[j_ - n])};
-  if (scratch_.has_failed) return line;
+  Line line{stride, Ranges(arena_, access_, j_, axis, n + pieces, steps), arena_.array<Made>(n),
+            arena_.array<Read>(last_edge_ + 1 - access_.edge_first[j_ - n])};
+  if (arena_.has_failed) return line;
   i64 spare = n + pieces;
   for (i64 k = 0; k < n; ++k) {
     const i64 v = j_ - 1 - k;
@@ -214,9 +214,9 @@ void Tiles::follow_edge(Line &line, i64 axis, i64 edge, bool is_all, i64 &spare)
 
 // Follow all strides along an axis; steps finer than a row or column are for what rolls.
 Stack<Tiles::Line> Tiles::follow_all(i64 axis, const Array<i64> &strides) const {
-  Stack<Line> lines{scratch_.array<Line>(strides.size)};
+  Stack<Line> lines{arena_.array<Line>(strides.size)};
   for (const i64 stride : strides)
-    if (!scratch_.has_failed && (stride > 0 || rolls_along(axis))) lines.push(follow(axis, stride));
+    if (!arena_.has_failed && (stride > 0 || rolls_along(axis))) lines.push(follow(axis, stride));
   return lines;
 }
 
@@ -283,24 +283,24 @@ void Tiles::put_together(const Line &rows, const Line &columns, const Array<i64>
 }
 
 i64 Tiles::grow() {
-  if (scratch_.has_failed) return kNoMemory;
+  if (arena_.has_failed) return kNoMemory;
   const auto widens = [](const Operation &row) { return row.widens; };
   if (search_.kind == kThin && std::none_of(inside_.begin() + 1, inside_.end(), widens)) return search_.answer[kCount];
   const Stack<Line> heights = follow_all(0, search_.heights), widths = follow_all(1, search_.widths);
-  const Array<i64> profile = scratch_.array<i64>(inside_.size);
-  if (scratch_.has_failed) return kNoMemory;
+  const Array<i64> profile = arena_.array<i64>(inside_.size);
+  if (arena_.has_failed) return kNoMemory;
   for (const Line &rows : heights)
     for (const Line &columns : widths) put_together(rows, columns, profile);
   return search_.answer[kCount];
 }
 
 i64 Tiles::follow_region(const Followed &followed) const {
-  if (scratch_.has_failed) return kNoMemory;
+  if (arena_.has_failed) return kNoMemory;
   const Rows<i64> firsts[] = {followed.row_first, followed.column_first};
   const Rows<i64> ends[] = {followed.row_end, followed.column_end};
   for (i64 axis = 0; axis < 2; ++axis) {
     const Line line = follow(axis, axis == 0 ? search_.heights[0] : search_.widths[0]);
-    if (scratch_.has_failed) return kNoMemory;
+    if (arena_.has_failed) return kNoMemory;
     followed.answer[axis] = line.ranges.steps();
     for (i64 slot = 0; slot < line.ranges.slots.size; ++slot) {
       for (i64 y = 0; y < followed.answer[axis]; ++y) {
@@ -321,13 +321,15 @@ i64 Tiles::follow_region(const Followed &followed) const {
 }  // namespace memplan::cascade
 
 MEMPLAN_KERNEL memplan_grow_tiles(const memplan::cascade::Access *access, const memplan::cascade::TileSearch *search) {
-  memplan::Scratch scratch;
-  return memplan::cascade::Tiles(scratch, *access, *search).grow();
+  memplan::Allocator allocator;
+  memplan::Arena arena(allocator);
+  return memplan::cascade::Tiles(arena, *access, *search).grow();
 }
 
 MEMPLAN_KERNEL memplan_follow_region(const memplan::cascade::Access *access,
                                      const memplan::cascade::TileSearch *search,
                                      const memplan::cascade::Followed *followed) {
-  memplan::Scratch scratch;
-  return memplan::cascade::Tiles(scratch, *access, *search).follow_region(*followed);
+  memplan::Allocator allocator;
+  memplan::Arena arena(allocator);
+  return memplan::cascade::Tiles(arena, *access, *search).follow_region(*followed);
 }

@@ -1,5 +1,5 @@
 // The cheapest set that is closed under predecessors, as a maximum flow (Picard 1976; flow by Dinitz 1970).
-#include "scratch.hpp"
+#include "stack.hpp"
 
 namespace memplan::order {
 namespace {
@@ -21,9 +21,9 @@ enum Outcome : i64 { kCut = 1, kStopped = -1 };
 
 class Flow {
  public:
-  Flow(Scratch &scratch, const Network &network)
-      : network_(network), n_(network.gain.size), arc_(scratch.array<i64>(n_)), queue_(scratch.array<i64>(n_)),
-        path_(scratch.array<i64>(n_)), has_memory_(!scratch.has_failed) {}
+  Flow(Arena &arena, const Network &network)
+      : network_(network), n_(network.gain.size), arc_(arena.array<i64>(n_)), queue_(arena.array<i64>(n_)),
+        path_(arena.array<i64>(n_)), has_memory_(!arena.has_failed) {}
 
   i64 run() {
     if (!has_memory_) return kNoMemory;
@@ -114,6 +114,7 @@ class Flow {
 }  // namespace memplan::order
 
 MEMPLAN_KERNEL memplan_close_cheaply(const memplan::order::Network *network) {
-  memplan::Scratch scratch;
-  return memplan::order::Flow(scratch, *network).run();
+  memplan::Allocator allocator;
+  memplan::Arena arena(allocator);
+  return memplan::order::Flow(arena, *network).run();
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include <array>
 
-#include "scratch.hpp"
+#include "stack.hpp"
 
 namespace memplan::order {
 
@@ -36,11 +36,11 @@ struct Moves {
 class Prefix {
  public:
   // The macros must outlive the prefix.
-  Prefix(Scratch &scratch, const Moves &moves)
-      : left(scratch.array<i64>(moves.size.size)), waits(scratch.array<i64>(moves.count())),
-        ready{scratch.array<i64>(moves.count())}, spot(scratch.array<i64>(moves.count())),
-        log{scratch.array<i64>(moves.count())}, moves_(moves),
-        group_key_(scratch.array<std::array<u64, 2>>(moves.count())) {}
+  Prefix(Arena &arena, const Moves &moves)
+      : left(arena.array<i64>(moves.size.size)), waits(arena.array<i64>(moves.count())),
+        ready{arena.array<i64>(moves.count())}, spot(arena.array<i64>(moves.count())),
+        log{arena.array<i64>(moves.count())}, moves_(moves),
+        group_key_(arena.array<std::array<u64, 2>>(moves.count())) {}
 
   // Begin with nothing run and so many bytes alive.
   void start(i64 bytes);

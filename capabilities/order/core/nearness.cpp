@@ -22,9 +22,9 @@ constexpr i64 kMostTries = 6;  // the operations that are tried for one place of
 // What is left of a known order, as a chain, with what may go before it.
 class Follower {
  public:
-  Follower(Scratch &scratch, const Moves &moves, const Follow &query)
-      : prefix(scratch, moves), work(query.work), n_(moves.count()), budget_(query.budget),
-        after_(scratch.array<i64>(n_ + 1)), before_(scratch.array<i64>(n_ + 1)), block_(scratch.array<i64>(n_)) {}
+  Follower(Arena &arena, const Moves &moves, const Follow &query)
+      : prefix(arena, moves), work(query.work), n_(moves.count()), budget_(query.budget),
+        after_(arena.array<i64>(n_ + 1)), before_(arena.array<i64>(n_ + 1)), block_(arena.array<i64>(n_)) {}
 
   // Begin with nothing run.
   void start(const Follow &query) {
@@ -81,11 +81,12 @@ bool Follower::can_go_first(i64 operation) {
 }
 
 i64 follow(const Moves &moves, const Follow &query) {
-  Scratch scratch;
-  Follower left(scratch, moves, query);
+  Allocator allocator;
+  Arena arena(allocator);
+  Follower left(arena, moves, query);
   const i64 n = moves.count();
-  const Array<i64> at = scratch.array<i64>(n);
-  if (scratch.has_failed) return kNoMemory;
+  const Array<i64> at = arena.array<i64>(n);
+  if (arena.has_failed) return kNoMemory;
   left.start(query);
   for (i64 v = 0; v < n; ++v) at[query.near[v]] = v;
   for (i64 low = 0; left.prefix.log.size < n;) {

@@ -1,5 +1,5 @@
 // A program run in one order with tensors dropped on the way: what is made again, what is alive, what it costs.
-#include "scratch.hpp"
+#include "stack.hpp"
 
 namespace memplan::order {
 namespace {
@@ -38,10 +38,10 @@ enum Answer : i64 { kLastSteps, kAllSteps };
 
 class Replayer {
  public:
-  Replayer(Scratch &scratch, const Program &program, const Replay &replay)
-      : program_(program), replay_(replay), tensors_(scratch.array<Tensor>(program.size.size)),
-        delta_(scratch.array<i64>(replay.run.size + 1)), wanted_(scratch.array<Wanted>(program.work.size + 1)),
-        has_memory_(!scratch.has_failed) {}
+  Replayer(Arena &arena, const Program &program, const Replay &replay)
+      : program_(program), replay_(replay), tensors_(arena.array<Tensor>(program.size.size)),
+        delta_(arena.array<i64>(replay.run.size + 1)), wanted_(arena.array<Wanted>(program.work.size + 1)),
+        has_memory_(!arena.has_failed) {}
 
   // Try each change of the drops by itself.
   i64 run() {
@@ -167,6 +167,7 @@ class Replayer {
 }  // namespace memplan::order
 
 MEMPLAN_KERNEL memplan_replay_drops(const memplan::order::Program *program, const memplan::order::Replay *replay) {
-  memplan::Scratch scratch;
-  return memplan::order::Replayer(scratch, *program, *replay).run();
+  memplan::Allocator allocator;
+  memplan::Arena arena(allocator);
+  return memplan::order::Replayer(arena, *program, *replay).run();
 }

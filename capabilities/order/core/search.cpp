@@ -35,7 +35,7 @@ using Key = std::array<u64, 2>;
 // The keys of the states that were entered: open addressing, less than half full.
 class SeenStates {
  public:
-  SeenStates(Scratch &scratch, i64 most) : rows_(scratch.array<Key>(rows_for(most))) {}
+  SeenStates(Arena &arena, i64 most) : rows_(arena.array<Key>(rows_for(most))) {}
 
   // Enter a key; return false if it was there.
   bool insert(const Key &key) const {
@@ -55,11 +55,11 @@ class SeenStates {
 
 class Search {
  public:
-  Search(Scratch &scratch, const Moves &moves, const Budget &query)
-      : scratch_(scratch), query_(query), prefix_(scratch, moves),
-        segments_(scratch, moves, query.budget, query.depth), seen_(scratch, query.node_limit),
-        open_{scratch.array<Node>(moves.count() + 1)}, options_{scratch.array<i64>(16 * moves.count() + 1000)},
-        worth_(scratch.array<double>(moves.count() + 1)) {}
+  Search(Arena &arena, const Moves &moves, const Budget &query)
+      : arena_(arena), query_(query), prefix_(arena, moves),
+        segments_(arena, moves, query.budget, query.depth), seen_(arena, query.node_limit),
+        open_{arena.array<Node>(moves.count() + 1)}, options_{arena.array<i64>(16 * moves.count() + 1000)},
+        worth_(arena.array<double>(moves.count() + 1)) {}
 
   i64 run();
 
@@ -76,8 +76,8 @@ class Search {
   // Make room for as many options as macros are ready.
   bool has_room() {
     if (options_.size + prefix_.ready.size <= options_.room.size) return true;
-    const Array<i64> larger = scratch_.array<i64>(4 * options_.room.size);
-    if (scratch_.has_failed) return false;
+    const Array<i64> larger = arena_.array<i64>(4 * options_.room.size);
+    if (arena_.has_failed) return false;
     std::copy(options_.begin(), options_.end(), larger.data);
     options_.room = larger;
     return true;
@@ -92,7 +92,7 @@ class Search {
     return outcome;
   }
 
-  Scratch &scratch_;
+  Arena &arena_;
   const Budget &query_;
   Prefix prefix_;
   Segments segments_;
@@ -140,7 +140,7 @@ void Search::list_options(i64 state) {
 }
 
 i64 Search::run() {
-  if (scratch_.has_failed) return kNoMemory;
+  if (arena_.has_failed) return kNoMemory;
   prefix_.start(query_.live);
   const i64 n = prefix_.waits.size;
   i64 state = query_.seed;
@@ -182,6 +182,7 @@ i64 Search::run() {
 }  // namespace memplan::order
 
 MEMPLAN_KERNEL memplan_search_order(const memplan::order::Moves *moves, const memplan::order::Budget *query) {
-  memplan::Scratch scratch;
-  return memplan::order::Search(scratch, *moves, *query).run();
+  memplan::Allocator allocator;
+  memplan::Arena arena(allocator);
+  return memplan::order::Search(arena, *moves, *query).run();
 }

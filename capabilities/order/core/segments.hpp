@@ -20,8 +20,8 @@ struct SegmentLimits {
 class Segments {
  public:
   // No segment begins more than `depth` deep inside others.
-  Segments(Scratch &scratch, const Moves &moves, i64 budget, i64 depth)
-      : moves_(moves), budget_(budget), open_(scratch.array<Open>(depth + 2)) {}
+  Segments(Arena &arena, const Moves &moves, i64 budget, i64 depth)
+      : moves_(moves), budget_(budget), open_(arena.array<Open>(depth + 2)) {}
 
   // Run the segment that begins with a macro, if it is one: it ends at `base` bytes or less within the budget.
   //
