@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-FLAGS = ("-std=c++20", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti")
+FLAGS = ("-std=c++20", "-O2", "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti")
 """No compiler may join a product and a sum to one rounding: answers are the same bytes on all machines."""
 _SOURCES = ("*.cpp", "*.hpp", "*.h")
 
@@ -72,7 +72,8 @@ def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
 def compile_library(sources: Sequence[Path], library: Path, flags: Sequence[str] = FLAGS) -> None:
     """Compile sources into a shared library."""
     compiler = compiler_command()
-    common = [*compiler, *flags, "-fPIC", "-fvisibility=hidden", f"-I{HERE}", "-c"]
+    shared = "-DMEMPLAN_SHARED" if sys.platform == "win32" else "-fPIC"
+    common = [*compiler, *flags, shared, "-fvisibility=hidden", f"-I{HERE}", "-c"]
     objects = [library.parent / f"{source.stem}.o" for source in sources]
 
     def run(source: Path, made: Path) -> None:
@@ -85,7 +86,8 @@ def compile_library(sources: Sequence[Path], library: Path, flags: Sequence[str]
     alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and sys.platform == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]
     command = [*linker, *sanitizers, "-shared", "-o", str(library), *map(str, objects)]
-    subprocess.run([*command, *([] if sanitizers else alone)], check=True)
+    stripped = [] if sanitizers or sys.platform == "darwin" else ["-s"]
+    subprocess.run([*command, *stripped, *([] if sanitizers else alone)], check=True)
 
 
 def compiler_command() -> list[str]:

@@ -94,3 +94,11 @@ def test_every_rule_that_is_broken_is_told_with_its_row(plan_files: Path) -> Non
     objects = [plan_files.with_name(f"{source.stem}.o") for source in FACE]
     run("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{HERE}", PROGRAMS / "rules.c", *objects, "-o", made)
     run(made)
+
+
+def test_the_wrapper_with_spans_plans_checks_and_refuses(plan_files: Path) -> None:
+    made = plan_files.with_name("spans")
+    objects = [plan_files.with_name(f"{source.stem}.o") for source in FACE]
+    words = ["-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{HERE}"]
+    run("g++", *words, PROGRAMS / "spans.cpp", *objects, "-o", made)
+    run(made)

@@ -1,0 +1,14 @@
+// memplan.hpp: ends with 1 where a plan, a check or a refusal is not what it must be.
+#include "memplan.hpp"
+
+int main() {
+  const memplan_buffer rows[] = {memplan::buffer(8, 0, 10), memplan::buffer(8, 5, 15, 4), memplan::buffer(8, 12, 20)};
+  const memplan::Problem problem{.buffers = rows};
+  const memplan::Plan plan = memplan::plan(problem);
+  if (!plan.is_optimal() || plan.result.peak != 16 || plan.offsets.size() != 3 || plan.status() != "optimal") return 1;
+  if (memplan::check(problem, plan.offsets).status != MEMPLAN_FEASIBLE) return 1;
+  if (memplan::check(problem, {}).status != MEMPLAN_INVALID) return 1;
+  const memplan::Plan none = memplan::plan({.buffers = rows, .capacity = 15});
+  if (none.has_offsets() || !none.offsets.empty() || none.result.status != MEMPLAN_INFEASIBLE) return 1;
+  return memplan::plan({.buffers = rows, .capacity = -1}).rule() != "the capacity must not be negative";
+}
