@@ -211,11 +211,6 @@ def test_a_model_runs_with_the_plan_of_two_arenas(linked: Path, capfd: pytest.Ca
     capfd.readouterr()
 
 
-@pytest.mark.drawn
-def test_no_drawn_problem_breaks_what_is_true_of_all_answers(linked: Path) -> None:
-    run(compiled(linked, PROGRAMS / "fuzz.cpp", flags=("-O1",)), "0", str(100 * len(seeds(10))), "2")
-
-
 @pytest.mark.skipif(find_spec("omnimalloc") is None, reason="needs omnimalloc")
 def test_an_allocator_of_omnimalloc_keeps_pins_and_its_peak_is_that_of_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ADAPTERS))
