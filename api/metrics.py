@@ -64,7 +64,7 @@ class Metrics:
         self._solve_seconds = histogram("memplan_solve_seconds", says, labels, buckets=_SOLVE_BUCKETS)
         self._plans = counter("memplan_plans", "Plans made, by status.", ("status",))
         self._gap = histogram("memplan_plan_gap", "How far plans are above their bounds.", buckets=_GAP_BUCKETS)
-        says = "Problems looked up in the cache: hit, started_from (a cached plan), joined (a shared search), miss."
+        says = "Problems looked up in the cache: hit, started_from (a cached plan), joined (a search that runs), miss."
         self._lookups = counter("memplan_cache_lookups", says, ("result",))
         self._refusals = counter("memplan_refusals", "Requests that were refused, by the kind of error.", ("reason",))
         self._misses = counter("memplan_deadline_misses", "Answers later than promised.")

@@ -305,6 +305,8 @@ def _parts(shape: BodyShape, media: str, body: bytes, terms: Collection[str]) ->
     if is_alone and not any(shape.holds_first(name, content[name]) for name in rest - shape.own):
         if first.takes_bytes:
             return _Parts(files={first.name: SentFile(body)})
+        if "buffers" in rest - shape.own:
+            raise InputError(f"{first.name}: must not be a problem of buffers: /v1/{PLAN} takes one")
         parts = _taken(shape, content, shape.own, terms)
         parts.fields = {first.name: content}
         return parts

@@ -128,11 +128,11 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
     told = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
-    known = [*request.app.openapi()["paths"]]
+    known = request.app.openapi()["paths"]
     job_id = path.removeprefix(_JOBS)
     sentence = str(error.detail)
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "")
+        allowed = ", ".join(map(str.upper, known.get(path, ()))) or (error.headers or {}).get("Allow", "")
         sentence = f"method: must be {allowed} for {told}, got {request.method}"
     elif error.status_code == 404 and path.startswith(_JOBS) and "/" not in job_id:
         sentence = f"job: there is no {shown(job_id)}, or none that this key may see: it was forgotten, or never was"
