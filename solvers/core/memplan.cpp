@@ -13,6 +13,7 @@ namespace {
 
 constexpr i64 kMostLifetimes = 10'000;  // of what is searched exactly, as pairs of those that meet are listed
 constexpr i64 kMostWithRules = 2'000;
+constexpr i64 kMostSlots = 1 << 18;     // live sets of all lifetimes: a run begins with going through them
 constexpr i64 kMostBorders = 100'000;   // of pages, each of which is an obstacle
 constexpr i64 kFirst = 4;               // if none of the first orders comes near the bound, hardly any later one does
 constexpr double kNear = 1.1;
@@ -107,7 +108,9 @@ class Plan {
     i64 borders = 0;
     for (i64 i = 0; i < instance.n && borders <= kMostBorders; ++i)
       borders += instance.page[i] > 0 ? instance.ceiling / instance.page[i] : 0;
-    const bool is_exact = options_.work > 0 && !instance.has_joins && borders <= kMostBorders &&
+    i64 slots = 0;
+    for (i64 r = 0; r < instance.start.size; ++r) slots += instance.end[r] - instance.start[r];
+    const bool is_exact = options_.work > 0 && !instance.has_joins && borders <= kMostBorders && slots <= kMostSlots &&
                           lifetimes <= (instance.is_plain ? kMostLifetimes : kMostWithRules);
     pack_in_orders(arena, instance, packer, is_exact);
     if (best_.peak <= best_.bound || stop_.is_over() || arena.has_failed) return;
