@@ -24,11 +24,13 @@ from memplan.capabilities.capability import Capability, CapabilityOptions, Contr
 from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded
 from memplan.capabilities.plan.answers import problem_in_heaps
 from memplan.capabilities.question import Input, Question
-from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.capabilities.reading import Reader, ReadOptions, validated
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.remembered import OF_PLANS, reading_of_plan, with_reading
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
 from memplan.planner.errors.did_you_mean import did_you_mean, unknown_option
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
+from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue, as_tuple
@@ -159,29 +161,44 @@ class ParsedRequest:
         is_of_objects = isinstance(problem, dict) and problem.get("kind") == "objects"
         return not is_of_objects and getattr(self.options, "heap_limit", None) is None
 
+    def reader(self) -> Reader:
+        """Return the reader of its inputs, which reads as a plan of the question remembers it; raises InputError."""
+        given = {} if self.reading is None else dict(self.reading)
+        plain = ReadOptions.model_construct(**dict(ReadOptions()) | given)
+        sent = {name: file.data for name, file in self.files.items()} | dict(self.fields)
+        plan = next((sent[name] for name in OF_PLANS if name in sent), None)
+        said = reading_of_plan(plan) if reading_of(self.capability) is ReadOptions else {}
+        plan_hash = said.pop("problem_hash", None)
+        known = self.reading.model_fields_set if self.reading is not None else ()
+        unsaid = validated(ReadOptions, {name: value for name, value in said.items() if name not in known})
+        options = plain.model_copy(update={name: getattr(unsaid, name) for name in unsaid.model_fields_set})
+        return Reader(options, plain=plain if said else None, plan_hash=plan_hash)
+
     def question(self) -> Question:
         """Return the inputs, read and checked; raises InputError."""
-        if not self.files and self.reading is None:
+        if not self.files and self.reading is None and self.fields.keys().isdisjoint(OF_PLANS):
             fields = self.fields
             return {
                 each.name: each.from_json(fields[each.name]) for each in self.capability.inputs if each.name in fields
             }
         question: dict[str, Any] = {}
-        given = {} if self.reading is None else dict(self.reading)
-        reader = Reader(ReadOptions.model_construct(**dict(ReadOptions()) | given))
+        reader = self.reader()
         for each in sorted(self.capability.inputs, key=lambda each: each.reads_last):
             if (file := self.files.get(each.name)) is not None and each.from_file is not None:
                 value = _read_file(each, reader, file, question)
             elif each.name in self.fields:
-                value = self._adapted(each.from_json(self.fields[each.name]), reader.options)
+                value = self._adapted(each.from_json(self.fields[each.name]), reader)
             else:
                 value = None if each.absent is None or not self.files else each.absent(reader, question)
             if value is not None:
                 question[each.name] = value
         return question
 
-    def _adapted(self, value: Any, reading: ReadOptions) -> Any:
-        if self.reading is None or not isinstance(value, Problem):
+    def _adapted(self, value: Any, reader: Reader) -> Any:
+        reading = reader.options
+        if (self.reading is None and reader.plain is None) or not isinstance(value, Problem):
+            return value
+        if reader.plain is not None and problem_hash(value) == reader.plan_hash:
             return value
         reading.refuse_for_models()
         value = value if reading.alignment is None else aligned(value, reading.alignment)
@@ -193,9 +210,10 @@ class ParsedRequest:
         What the control notes on the way is written, too.
         """
         capability, question, note = self.capability, self.question(), control.note
+        options = self.reader().options
 
         def written(answer: Any) -> tuple[bytes, str | None]:
-            return self._write(question, answer), capability.status(answer)
+            return self._write(question, with_reading(answer, options)), capability.status(answer)
 
         noting = None if note is None else lambda found: note(written(found))
         return written(capability.answered(question, self.options, replace(control, note=noting)))

@@ -111,12 +111,14 @@ def _with_weights(problem: Problem, operations: Operations | None, weights: Weig
 
 def _with_copies(problem: Problem, operations: Operations | None, texts: Sequence[str]) -> Problem:
     rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _span(problem)
+    given: dict[int | str, str] = {}
     for text in texts:
         name, _, count = text.rpartition("=")
         if not (count.isascii() and count.isdecimal() and 0 < int(count[:4]) <= 64):
             raise OptionError(f"copies: must be NAME=NUMBER with a number from 1 to 64, got {shown(text)}")
         for one in [name] if name else _ends(operations):
             row = _found("copies", one, rows)
+            _refuse_second("copies", row, given, text)
             if "alias_of" in row or "relative" in row:
                 raise OptionError(f"copies: must be of a buffer that lies in no other, got {shown(one)}")
             if row.keys().isdisjoint(("start", "lifetimes")):
@@ -139,6 +141,7 @@ def _ends(operations: Operations | None) -> list[str]:
 
 def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
     ranges: dict[str, list[tuple[int, int]]] = {pool.name: list(pool.reserved) for pool in problem.pools}
+    given: set[tuple[str, tuple[int, int]]] = set()
     for text in texts:
         name, equals, rest = text.rpartition("=")
         size, _, offset = rest.partition("@")
@@ -148,13 +151,17 @@ def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
             )
         if equals and name not in ranges:
             raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {shown(name)}")
-        ranges[name or problem.pools[0].name].append((_bytes("reserve", offset or "0"), _bytes("reserve", size)))
+        pool, new = name or problem.pools[0].name, (_bytes("reserve", offset or "0"), _bytes("reserve", size))
+        if (pool, new) in given:
+            raise OptionError(f"reserve: must be given once for each range, got {shown(text)} again: leave one out")
+        given.add((pool, new))
+        ranges[pool] += [new] * (new not in ranges[pool])  # it may be one that the file has already
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
     return _changed(problem, pools=pools)
 
 
 def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
-    rows = {str(row["id"]): row for row in _rows(problem)}
+    rows, given = {str(row["id"]): row for row in _rows(problem)}, dict[int | str, str]()
     for text in texts:
         name, equals, place = text.rpartition("=")
         pool, _, offset = place.rpartition(":")
@@ -164,7 +171,9 @@ def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
             raise OptionError(
                 f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {shown(pool)}"
             )
-        _found("pin", name, rows).update({"offset": _bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
+        row = _found("pin", name, rows)
+        _refuse_second("pin", row, given, text)
+        row.update({"offset": _bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
     return _with_rows(problem, rows.values())
 
 
@@ -176,6 +185,14 @@ def _found(option: str, name: str, rows: dict[str, Row]) -> Row:
         said = "must name one buffer, not several" if found else f"must name a buffer, such as {near}"
         raise OptionError(f"{option}: {said}, got {shown(name)}")
     return found[0]
+
+
+def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str) -> None:
+    """Note that an option names a buffer; raises OptionError where it did before."""
+    if row["id"] in given:
+        rule = f"must be given once for each buffer, got {given[row['id']]} and {text}"
+        raise OptionError(f"{option}: {rule}, which are both for {shown(row['id'])}: leave one out")
+    given[row["id"]] = text
 
 
 def _bytes(option: str, text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,8 @@ from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
 from memplan.planner import formats
-from memplan.planner.errors import FormatError, OptionError, sentences
+from memplan.planner.errors import FormatError, InputError, OptionError, sentences
+from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
@@ -105,7 +107,9 @@ class Reader:
 
     `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Where it
     `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known. Of a file that is one,
-    `own_graph` is the graph of operations; of several files, `application` is what they are together.
+    `own_graph` is the graph of operations; of several files, `application` is what they are together. Where some of
+    the options are those that a plan remembers, `plain` are those that were given: a problem that has the `plan_hash`
+    without them is read so.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -118,6 +122,8 @@ class Reader:
     own_peak: int | None = None
     own_graph: OperationGraph | None = None
     application: Application | None = None
+    plain: ReadOptions | None = None
+    plan_hash: str | None = None
 
     @property
     def file_name(self) -> str | None:
@@ -130,6 +136,17 @@ class Reader:
 
     def problem(self, data: bytes, name: str | None = None) -> Problem:
         """Return the problem in the bytes of a file, or that a model or operations pose; raises InputError."""
+        if self.plain is None:
+            return self._problem(data, name)
+        plain, self.plain = self.plain, None
+        remembered, self.options = self.options, plain
+        with suppress(InputError):  # of a model, whose sizes only the plan says
+            if problem_hash(found := self._problem(data, name)) == self.plan_hash:
+                return found
+        self.options, self.warnings = remembered, []
+        return self._problem(data, name)
+
+    def _problem(self, data: bytes, name: str | None) -> Problem:
         self.data, self.name = data, name
         is_model = importers.detect(data, name) is not None
         if not is_model:

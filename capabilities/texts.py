@@ -26,11 +26,6 @@ def gap_text(gap: float | None) -> str:
     return "unknown" if gap is None else f"{ceil(Fraction(repr(float(gap))) * 10_000) / 100:.2f}%"
 
 
-def counted(count: int, noun: str) -> str:
-    """Write how many of something there are: 1 buffer, 2,000 buffers."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def refuse(rule: str) -> PydanticCustomError:
     """Return the error of a value that breaks a rule."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule})

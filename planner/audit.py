@@ -12,7 +12,15 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 def refuse_other_plan(problem: Problem, plan: Plan) -> None:
     """Raise PlanError for a plan that places none of the problem's buffers: it is one of something else."""
-    placed = plan.placements.ids
+    placed, pools = plan.placements.ids, {use.name: use for use in plan.pools}
+    used = [plan.placements.pool_names[k] for k in sorted(set(plan.placements.pool.tolist()))]
+    if used and problem.pool_index.keys().isdisjoint(used):
+        sizes = {name: pools[name].size if name in pools else None for name in used}
+        given = " ".join(f"--capacity {name}={'SIZE' if size is None else size}" for name, size in sizes.items())
+        raise PlanError(
+            f"plan: must be in a pool of the problem ({', '.join(problem.pool_index)}), got one in {', '.join(used)}:"
+            f" give the option that it was made with, {given}"
+        )
     if len(placed) and problem.buffers.ids and not problem.index.keys() & set(placed):
         found = f"{shown(placed[0])}, where the problem has {shown(problem.buffers.ids[0])}"
         way = "give the problem that it was made of, or plan this one"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -21,11 +21,16 @@ _ADVISED = re.compile(r"`memplan ([a-z-]+)((?: --[^`]*)?)`")
 
 @dataclass(frozen=True, eq=False)
 class CommandLine:
-    """A command line that was given: the capability, the parameters of its command, and their values by name."""
+    """A command line that was given: the capability, the parameters of its command, and their values by name.
+
+    Where some of these are what a plan with the hash `plan_hash` remembers, `plain` are those that were given.
+    """
 
     capability: Capability[Any]
     parameters: Sequence[inspect.Parameter]
     given: Mapping[str, Any]
+    plain: Mapping[str, Any] | None = None
+    plan_hash: str | None = None
 
     def completed(self, text: str) -> str:
         """Return a text whose commands have the files that were given, and the flags that say how these are read."""
@@ -38,6 +43,10 @@ class CommandLine:
     def with_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""
         return f"`memplan {shlex.join([self.capability.name, *self._words(self.parameters, {**self.given, **files})])}`"
+
+    def words_of(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the words that say some of its parameters."""
+        yield from map(shlex.quote, self._words([each for each in self.parameters if each.name in names], self.given))
 
     def _completed(self, found: re.Match[str]) -> str:
         name = found[1]
@@ -55,7 +64,7 @@ class CommandLine:
                 return found[0]
             reading = [flag for each in files if each.reading is not None for flag in flags_of(each.reading)]
             parameters = [inspect.Parameter(each.name, inspect.Parameter.POSITIONAL_ONLY) for each in files] + reading
-        words = self._words([each for each in parameters if not _spelled(each).intersection(more)], given)
+        words = self._words([each for each in parameters if not spellings(each).intersection(more)], given)
         return f"`memplan {shlex.join([name, *words, *more])}`"
 
     def _words(self, parameters: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> Iterator[str]:
@@ -77,7 +86,8 @@ def _said(parameter: inspect.Parameter, value: Any) -> Iterator[str]:
             yield str(one.value if isinstance(one, Enum) else one)
 
 
-def _spelled(parameter: inspect.Parameter) -> set[str]:
+def spellings(parameter: inspect.Parameter) -> set[str]:
+    """Return all flags of a parameter."""
     return {word for flags in _declared(parameter) for word in flags.split("/")}
 
 

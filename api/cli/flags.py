@@ -119,6 +119,14 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
         raise OptionError(*(_in_flags(sentence, listed) for sentence in error.sentences)) from error
 
 
+def in_texts(value: Any) -> Any:
+    """Return a value of options as flags give it: mappings as NAME=VALUE."""
+    if not isinstance(value, Mapping):
+        return value
+    listed = {name: ",".join(map(str, each)) if isinstance(each, list) else each for name, each in value.items()}
+    return [f"{name}={each}" for name, each in listed.items()]
+
+
 def _in_flags(sentence: str, names: Mapping[str, Any]) -> str:
     """Write a sentence about a field as one about its flag."""
     path, colon, rest = sentence.partition(":")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +18,14 @@ from memplan.api.cli.flags import flag, flags_of, options_given, selected
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine
 from memplan.api.cli.reading import parameters_of_inputs, read_files
+from memplan.api.cli.remembering import as_for_the_plan
 from memplan.api.cli.streams import (
     FOLDER,
     STANDARD,
     is_terminal,
     refuse_unwritable,
     say,
+    say_written,
     suffix_of,
     wants_table,
     warnings,
@@ -30,6 +33,7 @@ from memplan.api.cli.streams import (
 )
 from memplan.capabilities.capability import NEVER, Capability, CapabilityOptions, Control, Deadline, silent
 from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.capabilities.remembered import with_reading
 from memplan.capabilities.selection import Selection
 from memplan.files import named
 from memplan.planner.errors import InputError, OptionError, shown
@@ -172,7 +176,7 @@ def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtra
     unique = tuple({parameter.name: parameter for parameter in parameters}.values())
 
     def command(**given: Any) -> None:
-        line = CommandLine(capability, unique, given)
+        line = as_for_the_plan(CommandLine(capability, unique, given))
         try:
             status = extras.runs(line)
             raise typer.Exit(run(line, extras) if status is None else status)
@@ -216,10 +220,12 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
         answer = call.run_in_time(work, noted=noted, meanwhile=None if drawn is None else drawn.draw)
         if drawn is not None:
             drawn.erase()
+    answer = with_reading(answer, call.reader.options)
     show(call, extras, answer)
     call.said += call.run_in_time(lambda: _beside(call, extras, answer), _WRITTEN, _WRITING_S)
-    if call.said and not is_quiet:
+    if not is_quiet:
         call.say(*call.said)
+        say_written()
     return INTERRUPTED if cancelled.is_set() else line.capability.exit_status(answer) or call.exit_status
 
 
@@ -231,7 +237,8 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     if selection is not None:
         given = {**given, "display": "json"}  # at a terminal, too
     options = options_given(capability.options, given)
-    reader = Reader(options_given(ReadOptions, given))
+    plain = None if line.plain is None else options_given(ReadOptions, line.plain)
+    reader = Reader(options_given(ReadOptions, given), plain=plain, plan_hash=line.plan_hash)
     paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
     # What the files need is imported before the time begins.
     for path in filter(None, paths.values()):
@@ -257,18 +264,25 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
 def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
     """Raise InputError for files that cannot be written; return True where some are beside the answer."""
     given, suffixes = line.given, {"", ".json", *extras.forms, *extras.beside}
-    read = [given.get(each.name) for each in line.capability.inputs if not each.named_by_flag]
+    files = [given.get(each.name) for each in line.capability.inputs if each.from_file is not None]
+    more = given.get("more")  # the files of a plan of several; the size of a question
+    files += [*(more if isinstance(more, list) else ()), given.get("budgets_file")]
+    read = {os.path.realpath(path) for path in files if path is not None}
     outputs = given.get("outputs") or []
+    if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
+        raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
     is_named = given.get("display") not in (None, TABLE)  # the form is, so that the name of the file need not say it
     for path in outputs:
         if (extras.forms or extras.beside) and suffix_of(path) not in suffixes and not is_named:
             known = ", ".join(sorted(suffixes - {"", FOLDER}))
             raise OptionError(f"output: must end in {known}, got {shown(path)}")
-        if path != STANDARD and path in read:
+        if path != STANDARD and os.path.realpath(path) in read:
             raise OptionError(f"output: must be another file than those that are read, got {path}")
         if suffix_of(path) in extras.needs_plans and given["server"] is not None:
             raise OptionError(f"output: {path} must not be asked for with --server, whose answer is not enough for it")
     named_files = [given[name] for name in extras.files if given[name] is not None]
+    if given.get("save_plan") is not None and os.path.realpath(given["save_plan"]) in read:
+        raise OptionError(f"save-plan: must be another file than those that are read, got {given['save_plan']}")
     for path in (*outputs, *named_files):
         refuse_unwritable(path)
     return bool(named_files) or any(suffix_of(path) in extras.beside for path in outputs)

@@ -46,12 +46,19 @@ def _status(arguments: Sequence[str] | None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
     from memplan.api.cli.commands import app
-    from memplan.api.cli.streams import UsageError, say
+    from memplan.api.cli.streams import UsageError, begin_command, say
     from memplan.planner.errors import InputError, ReaderFaultError
     from memplan.planner.errors.extras import missing
 
     given = list(sys.argv[1:] if arguments is None else arguments)
+    begin_command()
     try:
+        flags = [word.partition("=")[0] for word in given if word.startswith("-")]
+        if len(set(flags)) < len(flags) or any(flag.startswith(("--no-", "--half-")) for flag in flags):
+            # Imported here, and below: most command lines are right.
+            from memplan.api.cli.usage import refuse_repeated
+
+            refuse_repeated(given[0], flags)
         command = app(given)
         gc.freeze()
         gc.enable()

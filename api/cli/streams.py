@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import typer
 
@@ -26,14 +26,59 @@ UsageError: type[Any] = typer.BadParameter.__mro__[1]
 T = TypeVar("T")
 
 
+class _Read:
+    """The files that this command has read, by device and number, what standard input had, and the files written."""
+
+    files: ClassVar[dict[tuple[int, int], str]] = {}
+    standard: ClassVar[list[bytes]] = []
+    written: ClassVar[list[str]] = []
+
+
+def begin_command() -> None:
+    """Forget what a command before this one has read and written."""
+    _Read.files.clear()
+    _Read.standard.clear()
+    _Read.written.clear()
+
+
+def say_written() -> None:
+    """Tell people which files this command has written, once."""
+    if _Read.written:
+        say(f"memplan: wrote {', '.join(_Read.written)}")
+        _Read.written.clear()
+
+
+def read_bytes(path: str) -> bytes:
+    """Return the bytes of a file, or of standard input for `-`, as often as they are wanted; raises FileError."""
+    name = "standard input" if path == STANDARD else path
+    with os_errors_named(name):
+        if path != STANDARD:
+            data = Path(path).read_bytes()
+            if Path(path).is_file():
+                _Read.files[_number(path)] = path
+            return data
+        if sys.stdin is None:
+            raise FileError(f"{name}: is closed")
+        _Read.standard[:] = _Read.standard or [sys.stdin.buffer.read()]
+    return _Read.standard[0]
+
+
+def refuse_read(path: str) -> None:
+    """Raise FileError for a file that this command reads, by whatever name: it would be written over."""
+    with contextlib.suppress(OSError):
+        if (name := _Read.files.get(_number(path))) is not None:
+            raise FileError(f"{path}: must be another file than those that are read, such as {name}")
+
+
+def _number(path: str) -> tuple[int, int]:
+    known = Path(path).stat()
+    return known.st_dev, known.st_ino
+
+
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
     """Return what a reader makes of the bytes of a file, or of standard input for `-`; errors name the file."""
-    name, stdin = "standard input" if path == STANDARD else path, sys.stdin
-    if path == STANDARD and stdin is None:
-        raise FileError(f"{name}: is closed")
-    with os_errors_named(name):
-        data = stdin.buffer.read() if path == STANDARD else Path(path).read_bytes()
-    with named(name, path):
+    data = read_bytes(path)
+    with named("standard input" if path == STANDARD else path, path):
         return reader(data)
 
 
@@ -45,13 +90,19 @@ def format_for(path: str | None, given: str | None) -> str:
         return formats.format_of_name(path)
 
 
-def write(path: str | None, data: bytes) -> None:
-    """Write a file, or to standard output for None and `-`; raises FileError."""
+def write(path: str | None, data: bytes, *, may_replace: bool = False) -> None:
+    """Write a file, or to standard output for None and `-`; raises FileError.
+
+    A file that this command has read is not written over, unless it `may_replace` it.
+    """
     with writing():
         if path is None or path == STANDARD:
             _write_out(data)
         else:
+            if not may_replace:
+                refuse_read(path)
             save(path, data)
+            _Read.written.append(path)
 
 
 def suffix_of(path: str) -> str:

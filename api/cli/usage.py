@@ -10,8 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.flags import dashed
+from memplan.api.cli.advice import spellings
+from memplan.api.cli.flags import dashed, spelled
 from memplan.capabilities import MODULES
+from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import OPTIONS, OtherWords, meant
 from memplan.planner.systems import systems
 
@@ -66,9 +68,23 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))
 
 
+def refuse_repeated(command: str, flags: Sequence[str]) -> None:
+    """Raise OptionError for a flag that takes one value and is there more than once: click would take the last."""
+    if command not in MODULES:
+        return
+    # Imported here, and below: most command lines are right.
+    from memplan.api.cli.commands import made
+
+    for row in inspect.signature(made(command)).parameters.values():
+        given = [flag for flag in flags if flag in spellings(row)]
+        is_switch, takes_several = "[bool" in str(row.annotation), "list[" in str(row.annotation)
+        if len(set(given) if is_switch else given) > 1 and not takes_several:
+            name = spelled(row.name)[0].partition("/")[0].removeprefix("--")
+            raise OptionError(f"{name}: must be given once, got {' and '.join(given)}")
+
+
 def _options(command: str) -> Iterator[tuple[str, Any]]:
     """Yield the flags of a command, each with what is said of it."""
-    # Imported here: most command lines are right.
     from memplan.api.cli.commands import made
 
     for row in inspect.signature(made(command)).parameters.values():

@@ -14,7 +14,7 @@ from memplan.capabilities.certify.veripb import veripb_proof
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.capabilities.question import Question
 from memplan.planner.audit import refuse_other_plan, verify
-from memplan.planner.errors import PlanError
+from memplan.planner.errors import PlanError, counted
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -97,7 +97,7 @@ def lines(found: CertificateAnswer) -> Iterator[str]:
     claim = "nothing fits" if found.plan.peak is None else f"a peak of {found.plan.peak:,} bytes is the least"
     if len(found.plan.pools) > 1 and found.plan.peak is not None:
         claim = f"no plan is better{f' for {found.plan.profile}' * (found.plan.profile is not None)}"
-    yield f"{claim}: by {found.kind}, {found.lemmas:,} lemmas about {len(found.buffers):,} buffers"
+    yield f"{claim}: by {found.kind}, {counted(found.lemmas, 'lemma')} about {counted(len(found.buffers), 'buffer')}"
     if found.left_open is not None:
         yield f"left open: {found.left_open}"
     yield f"sha256 {found.sha256}, {len(found.text.encode()):,} bytes"

@@ -8,7 +8,7 @@ from typing import Literal
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.plan.baseline import Baseline
-from memplan.planner.errors import shown
+from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.peak_growth import Cause, LiveSet, Occupancy, growths
@@ -135,4 +135,4 @@ def cause_text(cause: Cause) -> str:
 
 
 def _listed(named: list[str], count: int) -> str:
-    return ", ".join(named) + (f", and {count - len(named)} others" if count > len(named) else "")
+    return ", ".join(named) + (f", and {counted(count - len(named), 'other')}" if count > len(named) else "")

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.answers import headline
+from memplan.planner.errors import counted
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -66,6 +67,7 @@ class Deployment(Answer):
     """The form of a model that was chosen for a runtime.
 
     fits: whether its arena has at most the bytes that were asked for; None where none were.
+    fit: these bytes.
     form: what was changed: the order of its operators, or operators in parts.
     planned: True where the file has an offline plan inside.
     macs_ratio: its multiplications, of those as given.
@@ -73,6 +75,7 @@ class Deployment(Answer):
     """
 
     fits: bool | None
+    fit: int | None
     form: Literal["given", "ordered", "cascade"]
     planned: bool
     macs_ratio: float
@@ -128,7 +131,7 @@ class Converted(Answer):
     def not_written(self) -> str | None:
         """Why nothing is worth a file, if so."""
         if not self.fits:
-            return "there is no plan" if self.deployment is None else "no form that was found fits"
+            return "there is no plan" if self.deployment is None else _too_large(self)
         form = self.deployment
         is_given = form is not None and form.form == "given" and not form.planned and len(self.files) == 1
         return "nothing is gained" if is_given else None
@@ -148,6 +151,14 @@ class Converted(Answer):
         return {name: document for name, document in written.items() if document is not None}
 
 
+def _too_large(answer: Converted) -> str:
+    """Say that no form of a model fits, and how many bytes the best one has too many."""
+    said, form = "no form that was found fits", answer.deployment
+    if form is None or form.fit is None or answer.arena is None:
+        return said
+    return f"{said}: {answer.arena.least:,} bytes are {answer.arena.least - form.fit:,} too many"
+
+
 def write(answer: Converted) -> bytes:
     """Write an answer as JSON, with its problem, plan and operations as their own writers do."""
     documents = answer.documents
@@ -164,9 +175,8 @@ def facts(answer: Converted) -> Iterator[str]:
         gain = "as large as" if answer.arena.used == answer.given.used else "instead of"
         yield f"{RUNTIME}'s whole arena takes {answer.arena.text}, {gain} {answer.given.used:,} without the plan"
     if answer.problem is not None:
-        pools = len(answer.problem.pools)
         known = answer.format or answer.to
-        yield f"{known}: {len(answer.problem.buffers):,} buffers, {pools:,} pool{'' if pools == 1 else 's'}"
+        yield f"{known}: {counted(len(answer.problem.buffers), 'buffer')}, {counted(len(answer.problem.pools), 'pool')}"
     if answer.own_peak is not None:
         offsets = "" if answer.plan else ", whose offsets are not in the file"
         yield f"its own plan takes {answer.own_peak:,} bytes{offsets}"
@@ -186,7 +196,7 @@ def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
     if found.form == "given" and not found.planned:
         yield "nothing is gained by another form"
     if found.fits is not None:
-        yield "it fits" if found.fits else "no form that was found fits"
+        yield "it fits" if found.fits else _too_large(answer)
     yield from (f"not tried: {note}" for note in found.notes)
 
 

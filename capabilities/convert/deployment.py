@@ -31,6 +31,7 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
         files=tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
         deployment=Deployment(
             fits=None if options.fit is None else best.arena.least <= options.fit,
+            fit=options.fit,
             form=best.kind,
             planned=best.planned,
             macs_ratio=round(best.macs_ratio, 6),

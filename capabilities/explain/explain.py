@@ -169,6 +169,14 @@ def _graph_inside(reader: Reader, question: Question) -> OperationGraph | None:
 
 
 _POOLS = [{"name": "sram", "size": 100}, {"name": "dram", "cost": 1.0}]
+
+
+def _is_repaired(found: ExplainAnswer) -> bool:
+    """Return True where repairs were asked for, and some were found."""
+    repairs = found.repairs
+    return repairs is not None and bool(repairs.repairs or (repairs.of_operations and repairs.of_operations.repairs))
+
+
 CAPABILITY = Capability(
     explain,
     inputs=(
@@ -183,8 +191,8 @@ CAPABILITY = Capability(
     ),
     any_of=("problem", "graph"),
     lines=lines,
-    exit_status=lambda found: 0 if found.status == "fits" else 1,
-    exits={0: "it fits", 1: "it does not, or that is not known in time"},
+    exit_status=lambda found: 0 if found.status == "fits" or _is_repaired(found) else 1,
+    exits={0: "it fits, or repairs were asked for and found", 1: "it does not, or that is not known in time"},
     progress=_progress,
     example={
         "problem": {"buffers": [row | {"pools": ["sram"]} for row in EXAMPLE["buffers"]], "pools": _POOLS},

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memplan.capabilities.explain.reasons.sentences import rule_text
 from memplan.capabilities.explain.values import OrderRepair, OrderRepairs, RepairChange, Repairs, WhatIf
-from memplan.planner.errors import shown
+from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Explanation
 
 _ROWS = 20
@@ -33,10 +33,10 @@ def lines_of_repairs(found: Repairs) -> Iterator[str]:
     """Yield each repair with its price, or that there is none."""
     for each in found.repairs:
         changes = " and ".join(map(_change_text, each.changes))
-        yield f"repair       {changes}: {each.cost_bytes:,} bytes of traffic, peak {each.peak_after:,}"
+        yield f"repair       {changes}: {counted(each.cost_bytes, 'byte')} of traffic, peak {each.peak_after:,}"
     if found.status in ("none", "unknown"):
         known = "is enough" if found.proved else "was found to be enough"
-        yield f"repair       none of at most {found.most_changes} changes {known}"
+        yield f"repair       none of at most {counted(found.most_changes, 'change')} {known}"
     if found.of_operations is not None:
         yield from _lines_of_operations(found.of_operations)
 
@@ -58,13 +58,13 @@ def _order_text(each: OrderRepair) -> str:
     if each.kind == "swap":
         return "swap operations {} and {}".format(*each.operations)
     if each.kind == "recompute":
-        return f"run {len(each.operations)} operations again (`memplan order --recompute`)"
+        return f"run {counted(len(each.operations), 'operation')} again (`memplan order --recompute`)"
     if each.kind == "cascade":
         pairs = zip(each.operations[::2], each.operations[1::2], strict=True)
         ranges = ", ".join(f"{first} to {last}" for first, last in pairs)
         return f"run operations {ranges} in stripes (`memplan cascade`)"
     if each.kind == "reorder":
-        return f"another order, {each.moves} operations elsewhere (`memplan order`)"
+        return f"another order, {counted(each.moves, 'operation')} elsewhere (`memplan order`)"
     return "the operations as they are"
 
 
@@ -75,7 +75,7 @@ def _change_text(change: RepairChange) -> str:
         return f"make {shown(change.buffers[1])} in place of {name}"
     if change.kind == "pool":
         return f"move {name} to {'another memory' if change.pool is None else 'pool ' + shown(change.pool)}"
-    steps = "1 step" if change.steps == 1 else f"{change.steps} steps"
+    steps = counted(change.steps or 0, "step")
     texts = {
         "spill": f"keep {name} elsewhere between its first and its last step",
         "unpin": f"unpin {name}",
@@ -95,7 +95,7 @@ def lines_of_worth(found: WhatIf) -> Iterator[str]:
         least = "" if row.exact else " or more"
         yield f"{shown(row.id):<24}{row.size:>16,}{row.gain_if_dropped[0]:>16,}{grow:>16}{least}"
     if len(found.buffers) > _ROWS:
-        yield f"and {len(found.buffers) - _ROWS} others"
+        yield f"and {counted(len(found.buffers) - _ROWS, 'other')}"
     for pool in found.pools:
         least = "" if pool.exact else " or more"
         yield f"{pool.more:,} bytes more in pool {shown(pool.pool)}: {pool.gain[0]:,.12g}{least}"

@@ -13,7 +13,7 @@ from memplan.capabilities.graph_inputs import OPERATIONS
 from memplan.capabilities.inputs import PLAN
 from memplan.capabilities.liveness.comparison import PlannedPeak, compare_readings
 from memplan.capabilities.sizes import size_text
-from memplan.capabilities.texts import counted
+from memplan.planner.errors import counted
 from memplan.planner.liveness import Analysis, Reading, analyse, problem_of
 from memplan.planner.liveness.shadow import Clobber, shadow
 from memplan.planner.model.plan import Plan

@@ -17,8 +17,8 @@ from memplan.capabilities.order.answer import BoundCertificate, CutWitness, Orde
 from memplan.capabilities.order.core.closure import CUT, close_cheaply
 from memplan.capabilities.order.search.cuts import ENDLESS, FlowArcs
 from memplan.capabilities.order.search.searched import SearchTooLargeError, search_lines
-from memplan.capabilities.texts import counted
 from memplan.checkers import order as checker
+from memplan.planner.errors import counted
 from memplan.planner.operations.graph import OperationGraph, write_graph
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.meanwhile import polled

@@ -10,7 +10,7 @@ from memplan.capabilities.graph_inputs import read_operations_field
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.placement import order_and_place, order_and_pose
 from memplan.capabilities.order.search.regions import OrderedRegions
-from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.errors import FormatError, OptionError, counted
 from memplan.planner.formats import memplan_json
 from memplan.planner.liveness.analysis import analyse
 from memplan.planner.model.problem import Problem
@@ -40,7 +40,7 @@ class Reordered:
     def lines(self) -> Iterator[str]:
         """Yield what people are told."""
         answer = self.answer
-        yield f"reordered: {answer.moves:,} of {len(answer.order):,} operation{'s' * (len(answer.order) != 1)} moved; "
+        yield f"reordered: {answer.moves:,} of {counted(len(answer.order), 'operation')} moved; "
         yield f"at most {answer.peak:,} bytes are alive, {answer.given_peak:,} in the given order"
 
 

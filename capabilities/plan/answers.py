@@ -12,7 +12,7 @@ from memplan.capabilities.plan.objects import ObjectsAnswer, objects_lines, obje
 from memplan.capabilities.question import Question
 from memplan.capabilities.sizes import size_text
 from memplan.capabilities.texts import gap_text
-from memplan.planner.errors import shown
+from memplan.planner.errors import counted, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Heaps, Plan
 from memplan.planner.model.problem import Problem
@@ -113,6 +113,7 @@ def kept_lines(plan: Plan) -> Iterator[str]:
         rule = "proved to be the fewest" if kept.proved else f"at least {kept.least_moves:,} must"
         if not kept.proved and kept.least_moves == (kept.moved if kept.least == "buffers" else kept.moved_bytes):
             rule = "the fewest near the best peak found, which is not proved to be the best"
-        yield f"{kept.moved:,} of {kept.moved + kept.stayed:,} buffers moved, {kept.moved_bytes:,} bytes; {rule}"
+        of_all = f"{kept.moved:,} of {counted(kept.moved + kept.stayed, 'buffer')} moved"
+        yield f"{of_all}, {counted(kept.moved_bytes, 'byte')}; {rule}"
         if kept.not_tried is not None:
             yield f"not tried: {kept.not_tried}"

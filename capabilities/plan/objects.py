@@ -13,7 +13,7 @@ from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.capabilities.sizes import size_text
 from memplan.capabilities.texts import gap_text
-from memplan.planner.errors import FormatError, InvalidPlanError, ProblemError
+from memplan.planner.errors import FormatError, InvalidPlanError, ProblemError, counted
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.problem import Problem
 from memplan.planner.objects import ObjectsProblem, SharedObject, violations
@@ -90,9 +90,9 @@ def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
     for each in found.objects[:_SHOWN]:
         sides = size_text(each.amount) if each.size is not None else f"{each.width:,} x {each.height:,}"
         kind = "" if each.kind is None else f" of {each.kind}"
-        yield f"{each.amount:,} ({sides}){kind}: {len(each.buffers):,} buffers"
+        yield f"{each.amount:,} ({sides}){kind}: {counted(len(each.buffers), 'buffer')}"
     if len(found.objects) > _SHOWN:
-        yield f"and {len(found.objects) - _SHOWN:,} others"
+        yield f"and {counted(len(found.objects) - _SHOWN, 'other')}"
     for name, amount in sorted(found.ways.items(), key=lambda way: way[1]):
         more = f", {amount / found.total - 1:.1%} more" if found.total and amount > found.total else ""
         yield f"{name}: {amount:,}{more}"

@@ -16,7 +16,7 @@ from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.refuted import schedule_refuted
 from memplan.capabilities.schedule.search.networks import schedule_network
 from memplan.capabilities.schedule.search.solve import schedule_tiles
-from memplan.planner.errors import ProblemError
+from memplan.planner.errors import ProblemError, counted
 from memplan.planner.model.rows import Bytes
 from memplan.planner.operations.graph import OperationGraph
 
@@ -64,7 +64,7 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
     """Yield the steps for people."""
     gap = "unknown" if found.gap is None else f"{-(-found.gap * 10_000 // 1) / 100:.2f}%"
     sizes = f"latency {found.latency:,.1f}, traffic {found.traffic:,} bytes"
-    yield f"{found.status}: {sizes}, {len(found.subgraphs):,} steps"
+    yield f"{found.status}: {sizes}, {counted(len(found.subgraphs), 'step')}"
     yield f"lower bound of {found.objective} {found.lower_bound * 10 // 1 / 10:,.1f}, gap {gap}"
     if found.proof == "exhaustion":
         yield "no other schedule in tiles of powers of two is better"
@@ -84,7 +84,7 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
         sizes = f"{height} x {width} tiles, slices of {depth}"
         yield f"step {k}: operations {', '.join(map(str, made))} in {sizes}, {latency:,.1f}{kept}"
     for point in found.frontier:
-        sizes = f"latency {point.latency:,.1f}, traffic {point.traffic:,} bytes, {point.steps:,} steps"
+        sizes = f"latency {point.latency:,.1f}, traffic {point.traffic:,} bytes, {counted(point.steps, 'step')}"
         yield f"in {point.peak:,} bytes of fast memory: {sizes}"
 
 

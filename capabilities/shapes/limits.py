@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.shapes.offset_programs import Evaluator
 from memplan.capabilities.shapes.search.search import Planned
-from memplan.capabilities.texts import counted
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, counted, shown
 from memplan.planner.symbols.polynomials import Polynomial, minus, names, plus, times
 from memplan.planner.symbols.problem import Sized, SymbolicProblem, where
 from memplan.planner.symbols.space import Space, Values

@@ -23,8 +23,7 @@ from memplan.capabilities.shapes.verify_shapes import (
     verified_lines,
     verify_shapes,
 )
-from memplan.capabilities.texts import counted
-from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.errors import InvalidPlanError, OptionError, counted
 from memplan.planner.model.rows import Bytes, Id
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicProblem, SymbolicTensor, where

@@ -141,6 +141,8 @@ def _values(given: object) -> object:
         name, sign, value = str(text).partition("=")
         if not sign or not value.strip().isascii() or not value.strip().isdigit():
             raise OptionError(f"at: must be a symbol and its value, n=128, got {shown(text)}")
+        if name.strip() in found:
+            raise OptionError(f"at: must be given once for each symbol, got {shown(name.strip())} again: leave one out")
         found[name.strip()] = int(value)
     return found
 

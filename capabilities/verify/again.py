@@ -88,12 +88,12 @@ def _options_of(plan: Plan) -> SolveOptions:
 
 
 def _comparable(plan: Plan) -> Plan:
-    """Return a plan without the seconds that it took, its certificate, and what lint says of its problem."""
+    """Return a plan without the seconds that it took, its certificate, and what was said of its problem."""
     uncertified = {
         name: None if part is None else part.model_copy(update={"certificate": None})
         for name, part in (("proof", plan.proof), ("explanation", plan.explanation))
     }
-    return plan.model_copy(update={"wall_time_s": None, "findings": (), **uncertified})
+    return plan.model_copy(update={"wall_time_s": None, "findings": (), "read_with": None, **uncertified})
 
 
 def _value(plan: Plan) -> tuple[Any, ...]:

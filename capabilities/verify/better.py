@@ -12,7 +12,7 @@ from pydantic import Field
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.replanning.replan import replan
 from memplan.capabilities.texts import gap_text
-from memplan.planner.errors import shown
+from memplan.planner.errors import counted, shown
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
@@ -191,10 +191,11 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
         yield f"{found.too_much_bytes:+,} bytes against the best plan found"
     for pool in found.pools:
         if pool.above_line:
-            yield f"{pool.name}: {len(pool.above_line):,} buffers end above {pool.best:,}: {_named(pool.above_line)}"
+            above = f"{counted(len(pool.above_line), 'buffer')} above {pool.best:,}"
+            yield f"{pool.name}: {above}: {_named(pool.above_line)}"
         if pool.tower:
             idle = f"{pool.idle_in_tower:,} idle bytes between them"
-            yield f"{pool.name}: the highest stands on {len(pool.tower) - 1:,} others, with {idle}"
+            yield f"{pool.name}: the highest stands on {counted(len(pool.tower) - 1, 'other')}, with {idle}"
             for row in pool.tower[:MOST_NAMED]:
                 note = f", {row.idle_below:,} idle below" if row.idle_below else ""
                 yield f"  {shown(row.id)} at {row.offset:,}, {row.bytes:,} bytes{note}"

@@ -17,7 +17,7 @@ from memplan.capabilities.verify.again import Again, lines_of_again, solved_agai
 from memplan.capabilities.verify.better import BesideBest, beside_best, lines_beside_best
 from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
 from memplan.planner.audit import verify as violations_of
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, counted, shown
 from memplan.planner.lint.foreign import lint_plan
 from memplan.planner.model.plan import Findings, Plan, ProofKind
 from memplan.planner.model.problem import Problem
@@ -28,6 +28,7 @@ from memplan.solvers.certificates import verdicts
 from memplan.solvers.certificates.verdicts import By, ProofText
 
 A = TypeVar("A", BesideBest, Again)
+_OF_OTHER_POOLS = {"unknown-pool", "false-claim"}
 _BY_SEARCH = ("search", "engines")
 
 
@@ -174,7 +175,9 @@ def lines(found: Verdict) -> Iterator[str]:
         yield f"{violation.rule}: {violation.message}"
     for finding in found.findings:
         yield f"warning: {finding.rule}: {finding.message}"
-    if not found.valid:
+    if found.violations and {each.rule for each in found.violations} in ({"unknown-pool"}, _OF_OTHER_POOLS):
+        yield "the plan is in other pools: give --capacity, --pin and --reserve as it was made with"
+    elif not found.valid:
         yield "`memplan plan --keep PLAN` keeps what is right, and moves the rest"
     else:
         yield from _lines_of_valid(found)
@@ -186,7 +189,7 @@ def lines(found: Verdict) -> Iterator[str]:
 
 def _lines_of_valid(found: Verdict) -> Iterator[str]:
     note = "" if found.unrepeated is None else "; its proof by search is not repeated"
-    yield f"valid, {found.placements:,} placements{note}"
+    yield f"valid, {counted(found.placements, 'placement')}{note}"
     for pool in found.pools:
         yield f"{pool.name if pool.name.isprintable() else shown(pool.name)}: {pool.sentence}"
     for by in get_args(By):

@@ -98,6 +98,11 @@ def broken(*breaks: tuple[Location, str]) -> NoReturn:
     raise ValidationError.from_exception_data("rule", details)
 
 
+def counted(number: int, noun: str) -> str:
+    """Say a number of things: `1 buffer`, `2,000 buffers`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def shown(value: object) -> str:
     """Return the value as a caller wrote it, in JSON, cut to one line of at most 60 characters."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # which Python does not write, or slowly

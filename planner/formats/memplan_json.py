@@ -124,7 +124,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     # Rows by themselves, as pydantic takes twice as long; the quotes of other texts are escaped.
     unsaid = {
         name
-        for name in ("profile", "weighted", "cost_limit", "options", "findings", "heaps")
+        for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
         if not getattr(plan, name)
     }
     rest = plan.model_dump_json(exclude={"placements", *unsaid})

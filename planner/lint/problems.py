@@ -8,7 +8,7 @@ from math import lcm
 
 import numpy as np
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import counted, shown
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
 from memplan.planner.model.columns import each_once
 from memplan.planner.model.constraints.kinds import kinds_of
@@ -64,7 +64,7 @@ def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
     if both and is_one_way.any():
         pair = problem.conflicts[int(is_one_way.argmax())]
         once = f"but {shown(pair)} only this way; it counts both ways"
-        yield Finding("asymmetric-conflicts", f"conflicts: {both // 2} pairs are given both ways, {once}", pair)
+        yield Finding("asymmetric-conflicts", f"conflicts: {counted(both // 2, 'pair')} both ways, {once}", pair)
 
 
 def _conflicts_with_oneself(problem: Problem) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=object)
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
-StopReason = Literal["proved", "accepted", "time_limit", "cancelled", "work_limit"]
+StopReason = Literal["proved", "accepted", "time_limit", "cancelled", "work_limit", "engine-failure"]
 Disturbance = Literal["time_limit", "cancelled", "engine-failure"]
 ProofKind = Literal[
     "live-set", "clique", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"
@@ -198,6 +198,7 @@ class Plan(PlanValue):
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
     `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
     the work done, decided, and `options` are those of the search. Of any search it says that an engine failed.
+    `read_with` are the options that changed the problem while it was read: what is asked of the plan reads it so, too.
     `findings` are those of lint about the problem. Of a plan in `heaps`, pools are those, the fullest first.
     """
 
@@ -223,6 +224,7 @@ class Plan(PlanValue):
     reproducible: bool | None = None
     disturbed_by: Disturbance | None = None
     options: dict[str, Any] | None = None
+    read_with: dict[str, Any] | None = None
     findings: Findings = ()
     wall_time_s: float | None = None
     problem_hash: str | None = None

@@ -110,7 +110,9 @@ class Solve:
         if not self._has_begun and (result := self.begin()) is not None:
             return result
         self._run(self._stages[1:])
-        self._search.stop("time_limit" if self._search.is_out_of_time else self._end)
+        # An engine that died has not done its work, whatever is left of the time.
+        end: StopReason = "engine-failure" if self._failures else self._end
+        self._search.stop("time_limit" if self._search.is_out_of_time else end)
         return self._result()
 
     def _run(self, wanted: list[list[registry.SolverRow]]) -> None:

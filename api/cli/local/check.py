@@ -74,7 +74,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     if (path := call.flags["save_plan"]) is not None:
         write(path, write_plan(answer.plan, problem, format_for(path, None)))
     if call.flags["save_baseline"] is not None and answer.pools:
-        write(call.flags["save_baseline"], write_baseline(problem, answer.plan))
+        write(call.flags["save_baseline"], write_baseline(problem, answer.plan), may_replace=True)
     return ()
 
 

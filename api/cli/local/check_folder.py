@@ -13,7 +13,16 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import flags_of, options_given, spelled
 from memplan.api.cli.from_capability import CommandExtras, Invocation, run
 from memplan.api.cli.interrupts import INTERRUPTED
-from memplan.api.cli.streams import STANDARD, read_as, refuse_unwritable, say, suffix_of, wants_table, write
+from memplan.api.cli.streams import (
+    STANDARD,
+    read_as,
+    refuse_unwritable,
+    say,
+    say_written,
+    suffix_of,
+    wants_table,
+    write,
+)
 from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines
 from memplan.capabilities.reading import ReadOptions
@@ -140,6 +149,8 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
         write(report, report_of_many(checks, suffix_of(report)))
     if not reports and not is_table:
         write(None, report_of_many(checks, ".json"))
+    if not given["quiet"]:
+        say_written()
     return status
 
 

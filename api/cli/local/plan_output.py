@@ -109,4 +109,5 @@ def open_page(call: Invocation, answer: Plan) -> None:
         os.close(handle)
         write(path, plan_page(call, answer))
     is_open = webbrowser.open(Path(path).resolve().as_uri())
-    call.said.append(path if is_open else f"{path}: no browser was found; open the file in one")
+    if not is_open:
+        call.said.append(f"{path}: no browser was found; open the file in one")

@@ -40,6 +40,7 @@ from memplan.api.store.caller import Caller
 from memplan.api.store.tables.jobs import HASH
 from memplan.capabilities.capability import Capability, Control, due
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.remembered import with_reading
 from memplan.planner import __version__
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Explanation, Plan
@@ -103,7 +104,7 @@ class _Call:
         assert isinstance(asked.options, Options)
         LOOKUP.set("miss")
         wanted = PlanRequest(compiled, asked.options, self.deadline, Caller.of(self.request).key_id)
-        plan = await service.solving.plan(wanted, self.cancelled)
+        plan = with_reading(await service.solving.plan(wanted, self.cancelled), asked.reader().options)
         content = await service.run(partial(write_in, plan_format, plan, compiled.problem), n_bytes)
         response = plan_response(content, plan.status, plan_format)
         response.headers[CACHE] = LOOKUP.get()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import counted, shown
 from memplan.planner.model.entries import FIELDS
 from memplan.planner.model.plan import Explanation, RuleMember
 from memplan.planner.model.problem import ADDRESS_SPACE, Problem
@@ -14,15 +14,17 @@ _NAMED = 3
 def sentence(problem: Problem, found: Explanation) -> str:
     """Say what an explanation says, short enough for one line of a terminal where it can be."""
     count = len(found.buffers)
-    buffers = f"{count} buffer{'s' * (count != 1)} ({_listed([shown(name) for name in found.buffers], count)})"
+    buffers = f"{counted(count, 'buffer')} ({_listed([shown(name) for name in found.buffers], count)})"
     if found.missing_bytes is not None and found.time is not None:
         alone = "" if count > 1 else " alone"
-        text = f"pool {shown(found.pool)} lacks {found.missing_bytes} bytes at time {found.time}; {buffers}{alone}"
+        lacks = f"lacks {counted(found.missing_bytes, 'byte')} at time {found.time}"
+        text = f"pool {shown(found.pool)} {lacks}; {buffers}{alone}"
         text += " do not fit" if count > 1 else " does not fit"
     else:
         text = f"{_pool(found)} {buffers}"
         if found.kind == "stretch" and found.stretch is not None:
-            text = f"what is alive from time {found.stretch[0]} to {found.stretch[1]} does not fit: {count} buffers"
+            first, last = found.stretch
+            text = f"what is alive from time {first} to {last} does not fit: {counted(count, 'buffer')}"
     if found.rules:
         text += f", with {_listed([rule_text(rule) for rule in found.rules], len(found.rules))}"
     if len(problem.pools) > 1 and found.missing_bytes is None:
@@ -47,7 +49,7 @@ def rule_text(rule: RuleMember) -> str:
     if rule.rule == "pool_alignment":
         return f"the alignment {rule.value} of pool {shown(rule.pool)}"
     if rule.rule in FIELDS:
-        return f"{rule.rule} of {len(rule.buffers)} buffers"
+        return f"{rule.rule} of {counted(len(rule.buffers), 'buffer')}"
     if rule.rule == "offset":
         return f"{shown(rule.buffer)} pinned at {rule.value}"
     return f"{rule.rule} {shown(rule.value)} of {shown(rule.buffer)}"
@@ -55,4 +57,4 @@ def rule_text(rule: RuleMember) -> str:
 
 def _listed(texts: list[str], count: int) -> str:
     shown_ones = ", ".join(texts[:_NAMED])
-    return shown_ones + (f" and {count - _NAMED} others" if count > _NAMED else "")
+    return shown_ones + (f" and {counted(count - _NAMED, 'other')}" if count > _NAMED else "")

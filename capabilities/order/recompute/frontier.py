@@ -11,8 +11,7 @@ from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rew
 from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
 from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.search.solve import WORK_PER_S, order_unplanned
-from memplan.capabilities.texts import counted
-from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError
+from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError, counted
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph

@@ -59,7 +59,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
             "cascade chain.onnx --dim N=1 --fit 9216",
         ],
     ),
-    ("lines", "explain graph.json --repairs 3 --capacity 12KiB --format table", 1, ["cascade graph.json"]),
+    ("lines", "explain graph.json --repairs 3 --capacity 12KiB --format table", 0, ["cascade graph.json"]),
     (
         "tflm",
         "convert vela.tflite vela.json --to tflite -o out.tflite",
@@ -112,7 +112,7 @@ def test_what_is_advised_runs_as_it_is_printed(
     assert advised == wanted, said
     for command in advised:
         found = main(shlex.split(command.replace("PROBLEM", "two.json")))
-        assert (command, found) == (command, 1 if command.startswith("explain") else 0)
+        assert (command, found) == (command, 0)
 
 
 def advising() -> set[tuple[str, str]]:

@@ -42,7 +42,7 @@ def test_a_plan_goes_to_standard_output_as_json(two: str, capfd: Captured) -> No
 def test_a_plan_goes_to_a_file_in_the_format_of_its_name(name: str, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / name
     assert main(["plan", str(EXAMPLE), "-o", str(file)]) == 0
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr() == ("", f"memplan: wrote {file}\n")
     problem = read_problem(EXAMPLE.read_bytes(), EXAMPLE.name)
     plan = read_plan(file.read_bytes(), problem, name)
     assert len(plan.placements) == len(problem.buffers) == 66
@@ -102,7 +102,7 @@ def test_deterministic_plans_are_the_same_bytes(tmp_path: Path) -> None:
 
 def test_verify_says_whether_a_plan_is_valid(two: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
-    assert main(["plan", two, "-o", str(plan)]) == 0
+    assert main(["plan", two, "-o", str(plan), "-q"]) == 0
     assert main(["verify", two, str(plan)]) == 0
     out, err = capfd.readouterr()
     told = json.loads(out)

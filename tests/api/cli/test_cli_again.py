@@ -27,7 +27,7 @@ def test_a_plan_is_made_again_to_the_byte(table: Path, capfd: Captured) -> None:
     assert main(["verify", str(table), str(plan), "--again", "--save-plan", str(saved)]) == 0
     told = capfd.readouterr()
     assert json.loads(told.out)["again"]["same"] == "bytes"
-    assert told.err.splitlines()[-1] == "memplan: the same bytes"
+    assert told.err.splitlines()[-2:] == ["memplan: the same bytes", f"memplan: wrote {saved}"]
     assert saved.read_bytes() == plan.read_bytes()
 
 
@@ -67,4 +67,4 @@ def test_the_page_of_a_plan_is_written_and_opened(
     assert main(["verify", str(table), str(table.with_name("p.json")), "--open"]) == 0
     (path,) = opened
     assert Path(path.removeprefix("file://")).parent == tmp_path
-    assert capfd.readouterr().err.splitlines()[-1] == f"memplan: {path.removeprefix('file://')}"
+    assert capfd.readouterr().err.splitlines()[-1] == f"memplan: wrote {path.removeprefix('file://')}"

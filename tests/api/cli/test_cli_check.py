@@ -56,7 +56,8 @@ def test_a_model_is_planned_verified_checked_and_asked_about_with_the_scratch_th
     given, plan = [str(network), "--scratch", "CUSTOM=64"], str(tmp_path / "plan.json")
     assert main(["plan", *given, "-o", plan, "-q"]) == 0
     assert main(["verify", *given[:1], plan, *given[1:], "-q"]) == 0
-    assert main(["verify", str(network), plan, "-q"]) != 0
+    assert main(["verify", str(network), plan, "-q"]) == 0  # the plan remembers it
+    assert main(["verify", str(network), plan, "--scratch", "CUSTOM=128", "-q"]) == 3
     assert main(["explain", *given, "--what-if"]) == 0
     assert main(["explain", *given, "--capacity", "95", "-q"]) == 1
     capfd.readouterr()

@@ -29,7 +29,7 @@ def url(server: Running) -> str:
 
 def test_a_service_plans_what_the_command_reads_and_writes(server: Running, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "plan.csv"
-    assert main(["plan", str(EXAMPLE), "--server", url(server), "-o", str(file), "--time-limit", "20"]) == 0
+    assert main(["plan", str(EXAMPLE), "--server", url(server), "-o", str(file), "--time-limit", "20", "-q"]) == 0
     assert capfd.readouterr() == ("", "")
     problem = read_problem(EXAMPLE.read_bytes(), EXAMPLE.name)
     assert verify(problem, read_plan(file.read_bytes(), problem, file.name)) == ()

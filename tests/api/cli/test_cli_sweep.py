@@ -36,7 +36,7 @@ def one_pool(tmp_path: Path) -> str:
 
 def test_a_sweep_is_a_table_for_programs_and_for_people(problem: str, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "sweep.csv"
-    assert main(["sweep", problem, "--size", "sram=64B:0.125KiB:64", "-o", str(file)]) == 0
+    assert main(["sweep", problem, "--size", "sram=64B:0.125KiB:64", "-o", str(file), "-q"]) == 0
     assert capfd.readouterr() == ("", "")
     assert file.read_text().splitlines() == [
         "size,status,cost,cost_lower_bound,peak,lower_bound,sram used,sram lower bound,dram used,dram lower bound",

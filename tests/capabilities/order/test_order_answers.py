@@ -9,7 +9,7 @@ from memplan.capabilities.capability import Control
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import CAPABILITY, order
-from memplan.capabilities.texts import counted
+from memplan.planner.errors import counted
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from tests.support.operation_graphs import ORDERED_INSIDE
 

@@ -74,7 +74,7 @@ def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
             problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"]]),
             Finding(
                 "asymmetric-conflicts",
-                'conflicts: 1 pairs are given both ways, but ["b", "c"] only this way; it counts both ways',
+                'conflicts: 1 pair both ways, but ["b", "c"] only this way; it counts both ways',
                 ("b", "c"),
             ),
         ),

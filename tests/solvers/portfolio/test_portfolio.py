@@ -98,7 +98,7 @@ def test_a_plan_says_that_its_engine_failed(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(registry.BY_NAME, "cbc", raiser)
     for deterministic in (False, True):
         plan = solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic)
-        assert (plan.status, plan.disturbed_by) == ("feasible", "engine-failure")
+        assert (plan.status, plan.disturbed_by, plan.stop_reason) == ("feasible", "engine-failure", "engine-failure")
 
 
 def test_a_fault_of_a_solver_ends_that_solver_and_the_others_go_on() -> None:

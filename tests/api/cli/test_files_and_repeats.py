@@ -1,0 +1,105 @@
+"""What a command reads it does not write over, what it wrote it says, and nothing is given twice."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+
+BUFFERS = [{"id": name, "size": size, "start": 0, "end": 2} for name, size in (("a", 7), ("b", 400), ("c", 5))]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("p.json").write_text(json.dumps({"buffers": BUFFERS}))
+    Path("q.json").write_text(json.dumps({"buffers": BUFFERS}))
+    assert main(["plan", "p.json", "-o", "plan.json", "-q"]) == 0
+    Path("link.json").symlink_to("p.json")
+    os.link("p.json", "hard.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plan p.json -o p.json",
+        "plan p.json -o ./p.json",
+        "plan p.json -o link.json",
+        "plan p.json -o hard.json",
+        "plan p.json q.json --together none -o q.json",
+        "plan p.json --keep plan.json -o plan.json",
+        "verify p.json plan.json -o plan.json",
+        "verify p.json plan.json --save-plan plan.json",
+        "check p.json --save-plan p.json",
+        "check p.json --plan plan.json -o plan.json",
+        "convert p.json -o p.json",
+        "convert p.json -o hard.json",
+        "certify p.json plan.json -o plan.json",
+        "explain p.json -o hard.json",
+    ],
+)
+def test_no_command_writes_over_a_file_that_it_reads(
+    folder: Path, line: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert main(line.split()) == 2
+    assert "must be another file than" in capfd.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--pin a=0 --pin a=1024",
+        "--copies a=2 --copies a=3",
+        "--reserve 4KiB --reserve 4KiB",
+        "--capacity 1KiB --capacity 2KiB",
+        "--minimise default=2 --minimise default=3",
+        "--time-limit 1 --time-limit 2",
+        "--alignment 4 --alignment=8",
+        "--inclusive --half-open",
+        "--deterministic --no-deterministic",
+        "-o a.json -o a.json",
+    ],
+)
+def test_what_is_given_twice_is_refused(folder: Path, options: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "p.json", *options.split()]) == 2
+    out, err = capfd.readouterr()
+    assert (out, "once" in err or "where there are several" in err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("plan p.json -o x.json -o x.svg", "memplan: wrote x.json, x.svg"),
+        ("convert p.json plan.json -o x.c", "memplan: wrote x.h, x.c"),
+        ("check p.json --save-baseline x.json", "memplan: wrote x.json"),
+        ("convert p.json plan.json -o x.c", 'no buffer has an alignment, and "c" lies at 407: --alignment 4'),
+    ],
+)
+def test_people_are_told_what_was_written(
+    folder: Path, line: str, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line.split()) == 0
+    assert said in capfd.readouterr().err
+    assert main([*line.split(), "-q"]) == 0
+    assert "wrote" not in capfd.readouterr().err
+
+
+def test_a_folder_is_checked_into_a_file(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("models").mkdir()
+    Path("models/m.json").write_text(json.dumps({"buffers": BUFFERS}))
+    Path("budgets.toml").write_text('["models/m.json"]\nbudget = "1KiB"\n')
+    assert main(["check", "models", "--budgets", "budgets.toml", "-o", "r.json"]) == 0
+    assert capfd.readouterr().err.splitlines()[-1] == "memplan: wrote r.json"
+
+
+def test_what_does_not_fit_says_how_many_bytes_are_missing(capfd: pytest.CaptureFixture[str]) -> None:
+    model = str(Path(__file__).parents[2] / "models" / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["convert", model, "--to", "tflite", "--fit", "10KiB", "--format", "table"]) == 1
+    assert "no form that was found fits: 24,208 bytes are 13,968 too many" in capfd.readouterr().out
