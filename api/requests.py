@@ -167,7 +167,8 @@ class ParsedRequest:
         plain = ReadOptions.model_construct(**dict(ReadOptions()) | given)
         sent = {name: file.data for name, file in self.files.items()} | dict(self.fields)
         plan = next((sent[name] for name in OF_PLANS if name in sent), None)
-        said = reading_of_plan(plan) if reading_of(self.capability) is ReadOptions else {}
+        is_read_so = any(each.reading is ReadOptions for each in self.capability.inputs)
+        said = reading_of_plan(plan) if is_read_so else {}
         plan_hash = said.pop("problem_hash", None)
         known = self.reading.model_fields_set if self.reading is not None else ()
         unsaid = validated(ReadOptions, {name: value for name, value in said.items() if name not in known})

@@ -73,13 +73,10 @@ def profile_choice(value: object) -> ProfileChoice:
     with suppress(ValueError, TypeError):
         given = value if isinstance(value, Mapping) else {name: float(weight) for name, _, weight in pairs}
         weights = {str(name): float(weight) for name, weight in given.items() if not isinstance(weight, bool)}
-        if (
-            weights
-            and len(weights) == (len(given) if isinstance(value, Mapping) else len(pairs))
-            and all(name and 0 < each <= 1e9 for name, each in weights.items())
-        ):
+        is_of_each = len(weights) == (len(given) if isinstance(value, Mapping) else len(pairs))  # none twice
+        if weights and is_of_each and all(name and 0 < each <= 1e9 for name, each in weights.items()):
             return weights
-    rule = "must be speed, balanced, balanced+5%, size, or weights of pools above 0, as in fast=3,slow=1"
+    rule = "must be speed, balanced, balanced+5%, size, or weights of pools above 0, each once, as in fast=3,slow=1"
     hint = did_you_mean(value, _PROFILES, _OTHER_PROFILES) if isinstance(value, str) else ""
     raise OptionError(f"profile: {rule}, got {shown(value)}{hint}")
 

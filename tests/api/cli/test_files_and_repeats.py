@@ -59,7 +59,7 @@ def test_no_command_writes_over_a_file_that_it_reads(
         "--copies a=2 --copies a=3",
         "--reserve 4KiB --reserve 4KiB",
         "--capacity 1KiB --capacity 2KiB",
-        "--minimise default=2 --minimise default=3",
+        "--profile default=2,default=3",
         "--time-limit 1 --time-limit 2",
         "--alignment 4 --alignment=8",
         "--inclusive --half-open",
