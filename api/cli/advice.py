@@ -64,7 +64,7 @@ class CommandLine:
                 return found[0]
             reading = [flag for each in files if each.reading is not None for flag in flags_of(each.reading)]
             parameters = [inspect.Parameter(each.name, inspect.Parameter.POSITIONAL_ONLY) for each in files] + reading
-        words = self._words([each for each in parameters if not spellings(each).intersection(more)], given)
+        words = self._words([each for each in parameters if not flags_for(each).intersection(more)], given)
         return f"`memplan {shlex.join([name, *words, *more])}`"
 
     def _words(self, parameters: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _said(parameter: inspect.Parameter, value: Any) -> Iterator[str]:
             yield str(one.value if isinstance(one, Enum) else one)
 
 
-def spellings(parameter: inspect.Parameter) -> set[str]:
+def flags_for(parameter: inspect.Parameter) -> set[str]:
     """Return all flags of a parameter."""
     return {word for flags in _declared(parameter) for word in flags.split("/")}
 

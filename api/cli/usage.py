@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.advice import spellings
+from memplan.api.cli.advice import flags_for
 from memplan.api.cli.flags import dashed, spelled
 from memplan.capabilities import MODULES
 from memplan.planner.errors import OptionError
@@ -76,7 +76,7 @@ def refuse_repeated(command: str, flags: Sequence[str]) -> None:
     from memplan.api.cli.commands import made
 
     for row in inspect.signature(made(command)).parameters.values():
-        given = [flag for flag in flags if flag in spellings(row)]
+        given = [flag for flag in flags if flag in flags_for(row)]
         is_switch, takes_several = "[bool" in str(row.annotation), "list[" in str(row.annotation)
         if len(set(given) if is_switch else given) > 1 and not takes_several:
             name = spelled(row.name)[0].partition("/")[0].removeprefix("--")

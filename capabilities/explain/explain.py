@@ -192,7 +192,7 @@ CAPABILITY = Capability(
     any_of=("problem", "graph"),
     lines=lines,
     exit_status=lambda found: 0 if found.status == "fits" or _is_repaired(found) else 1,
-    exits={0: "it fits, or repairs were asked for and found", 1: "it does not, or that is not known in time"},
+    exits={0: "it fits, or repairs were found", 1: "it does not, or that is not known in time"},
     progress=_progress,
     example={
         "problem": {"buffers": [row | {"pools": ["sram"]} for row in EXAMPLE["buffers"]], "pools": _POOLS},

@@ -198,7 +198,7 @@ class Plan(PlanValue):
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
     `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
     the work done, decided, and `options` are those of the search. Of any search it says that an engine failed.
-    `read_with` are the options that changed the problem while it was read: what is asked of the plan reads it so, too.
+    `read_with` are the options that changed the problem while it was read: questions about the plan read it so, too.
     `findings` are those of lint about the problem. Of a plan in `heaps`, pools are those, the fullest first.
     """
 
