@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +16,12 @@ from memplan.api.cli.arguments import FIELDS, LIST_FORMAT, QUIET, SERVER, TABLE
 from memplan.api.cli.flags import flag, flags_of, options_given, selected
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine
-from memplan.api.cli.reading import parameters_of_inputs, read_files
-from memplan.api.cli.remembering import as_for_the_plan
+from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files, with_reading
 from memplan.api.cli.streams import (
     FOLDER,
     STANDARD,
     is_terminal,
+    real_path,
     refuse_unwritable,
     say,
     say_written,
@@ -33,7 +32,6 @@ from memplan.api.cli.streams import (
 )
 from memplan.capabilities.capability import NEVER, Capability, CapabilityOptions, Control, Deadline, silent
 from memplan.capabilities.reading import Reader, ReadOptions
-from memplan.capabilities.remembered import with_reading
 from memplan.capabilities.selection import Selection
 from memplan.files import named
 from memplan.planner.errors import InputError, OptionError, shown
@@ -267,7 +265,7 @@ def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
     files = [given.get(each.name) for each in line.capability.inputs if each.from_file is not None]
     more = given.get("more")  # the files of a plan of several; the size of a question
     files += [*(more if isinstance(more, list) else ()), given.get("budgets_file")]
-    read = {os.path.realpath(path) for path in files if path is not None}
+    read = {real_path(path) for path in files if path is not None}
     outputs = given.get("outputs") or []
     if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
         raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
@@ -276,12 +274,12 @@ def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
         if (extras.forms or extras.beside) and suffix_of(path) not in suffixes and not is_named:
             known = ", ".join(sorted(suffixes - {"", FOLDER}))
             raise OptionError(f"output: must end in {known}, got {shown(path)}")
-        if path != STANDARD and os.path.realpath(path) in read:
+        if path != STANDARD and real_path(path) in read:
             raise OptionError(f"output: must be another file than those that are read, got {path}")
         if suffix_of(path) in extras.needs_plans and given["server"] is not None:
             raise OptionError(f"output: {path} must not be asked for with --server, whose answer is not enough for it")
     named_files = [given[name] for name in extras.files if given[name] is not None]
-    if given.get("save_plan") is not None and os.path.realpath(given["save_plan"]) in read:
+    if given.get("save_plan") is not None and real_path(given["save_plan"]) in read:
         raise OptionError(f"save-plan: must be another file than those that are read, got {given['save_plan']}")
     for path in (*outputs, *named_files):
         refuse_unwritable(path)

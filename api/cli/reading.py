@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flags import argument, dashed, flag, spelled
-from memplan.api.cli.streams import STANDARD, read_as
+from memplan.api.cli.flags import argument, dashed, flag, in_texts, spelled
+from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.question import Question
-from memplan.capabilities.reading import Reader
+from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.capabilities.remembered import OF_PLANS, reading_of_plan, with_reading
 from memplan.planner.errors import FileError, InputError, OptionError, ProblemError
 from memplan.planner.model.problem import Problem
+
+__all__ = ["as_for_the_plan", "parameters_of_inputs", "read_files", "with_reading"]
 
 
 def parameters_of_inputs(capability: Capability[Any]) -> list[inspect.Parameter]:
@@ -99,3 +103,23 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
     if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
         raise ProblemError(f"{given['problem']}: buffers: must not be empty, as there is nothing to plan, got none")
     return question
+
+
+def as_for_the_plan(line: CommandLine) -> CommandLine:
+    """Return a command line with the options that the problem of its plan was read with, and say which these are."""
+    capability, given, said = line.capability, line.given, dict[str, Any]()
+    models = [capability.options, *(each.reading for each in capability.inputs if each.reading is not None)]
+    if not any(issubclass(model, ReadOptions) for model in models):
+        return line
+    for path in (given.get(name) for name in OF_PLANS):
+        if path is not None:
+            with suppress(FileError):  # which its reader names
+                said |= reading_of_plan(read_bytes(path))
+    flags = {each.name: each for each in line.parameters if each.name in said}
+    unsaid = {name: in_texts(said[name]) for name, flag in flags.items() if given.get(name) in (None, flag.default)}
+    if not unsaid:
+        return line
+    found = replace(line, given={**given, **unsaid}, plain=given, plan_hash=said["problem_hash"])
+    if not given["quiet"]:
+        say(f"memplan: the problem is read with {' '.join(found.words_of(unsaid))}, as it was for the plan")
+    return found

@@ -63,6 +63,11 @@ def read_bytes(path: str) -> bytes:
     return _Read.standard[0]
 
 
+def real_path(path: str) -> str:
+    """Return the path of a file without links."""
+    return os.path.realpath(path)
+
+
 def refuse_read(path: str) -> None:
     """Raise FileError for a file that this command reads, by whatever name: it would be written over."""
     with contextlib.suppress(OSError):

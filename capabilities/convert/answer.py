@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.answers import headline
-from memplan.planner.errors import counted
+from memplan.planner.errors import counted, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -22,6 +22,9 @@ from memplan.systems.tflite.tflm_tail import MicroArena
 from memplan.systems.writing import EXPORTERS
 
 RUNTIME = "TFLite Micro"
+
+_WORD, _IN_PROGRAMS = 4, ("c", "malloc-c", "ld", "armlink")
+"""The bytes of a word of most processors, and the targets that are linked into programs."""
 
 
 class WrittenFile(Answer):
@@ -157,6 +160,17 @@ def _too_large(answer: Converted) -> str:
     if form is None or form.fit is None or answer.arena is None:
         return said
     return f"{said}: {answer.arena.least:,} bytes are {answer.arena.least - form.fit:,} too many"
+
+
+def of_alignment(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
+    """Note that nothing is aligned, where a program of C would have numbers at odd addresses."""
+    steps = {*problem.buffers.alignment.tolist(), *(pool.alignment for pool in problem.pools)}
+    is_odd = (plan.placements.offset % _WORD != 0).any()
+    if target in _IN_PROGRAMS and steps == {1} and is_odd:
+        at = int((plan.placements.offset % _WORD != 0).argmax())
+        name, offset = shown(plan.placements.ids[at]), int(plan.placements.offset[at])
+        rule = f"no buffer has an alignment, and {name} lies at {offset}: --alignment {_WORD} lets words lie in them"
+        yield ReaderWarning(rule="no-alignment", message=rule)
 
 
 def write(answer: Converted) -> bytes:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
 from memplan.capabilities.capability import Capability, Control
-from memplan.capabilities.convert.answer import Converted, ReaderWarning, RuntimeArena, WrittenFile, lines, write
+from memplan.capabilities.convert.answer import Converted, RuntimeArena, WrittenFile, lines, of_alignment, write
 from memplan.capabilities.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
 from memplan.capabilities.convert.source import facts_of_source, program_of, with_program
 from memplan.capabilities.inputs import FILE, PLAN, Base64, problem_json
 from memplan.capabilities.plan.planning import planned
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, read_plan
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -25,9 +24,6 @@ from memplan.systems.tflite.tflm_tail import arena_of
 from memplan.systems.writing import EXPORTERS, export
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
-
-_WORD, _IN_PROGRAMS = 4, ("c", "malloc-c", "ld", "armlink")
-"""The bytes of a word of most processors, and the targets that are linked into programs."""
 
 
 def convert(
@@ -96,7 +92,7 @@ def _exported(
         if made.peak is None:
             return found.model_copy(update={"plan": made})
     model = None if reader.imported is None else reader.data
-    found = found.model_copy(update={"warnings": (*found.warnings, *_of_alignment(problem, plan, target))})
+    found = found.model_copy(update={"warnings": (*found.warnings, *of_alignment(problem, plan, target))})
     layout = replace(lay_out(problem, plan, model, options.scratch), section=options.section)
     files = export(target, layout, options.prefix or PurePath(options.name or "memplan").stem)
     arenas = {} if target != TFLITE or model is None else {"arena": files[""], "given": model}
@@ -105,17 +101,6 @@ def _exported(
         **{name: RuntimeArena.of(arena_of(data, options.scratch)) for name, data in arenas.items()},
     }
     return found.model_copy(update={**of_files, "plan": made, "own_peak": None, "violations": ()})
-
-
-def _of_alignment(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
-    """Note that nothing is aligned, where a program of C would have numbers at odd addresses."""
-    steps = {*problem.buffers.alignment.tolist(), *(pool.alignment for pool in problem.pools)}
-    is_odd = (plan.placements.offset % _WORD != 0).any()
-    if target in _IN_PROGRAMS and steps == {1} and is_odd:
-        at = int((plan.placements.offset % _WORD != 0).argmax())
-        name, offset = shown(plan.placements.ids[at]), int(plan.placements.offset[at])
-        rule = f"no buffer has an alignment, and {name} lies at {offset}: --alignment {_WORD} lets words lie in them"
-        yield ReaderWarning(rule="no-alignment", message=rule)
 
 
 def _file_json(file: bytes | Problem) -> Any:
