@@ -113,7 +113,7 @@ def as_for_the_plan(line: CommandLine) -> CommandLine:
         return line
     for path in (given.get(name) for name in OF_PLANS):
         if path is not None:
-            with suppress(FileError):  # which its reader names
+            with contextlib.suppress(FileError):  # which its reader names
                 said |= reading_of_plan(read_bytes(path))
     flags = {each.name: each for each in line.parameters if each.name in said}
     unsaid = {name: in_texts(said[name]) for name, flag in flags.items() if given.get(name) in (None, flag.default)}
