@@ -29,7 +29,7 @@ class BodyPacker {
       if (!suits_itself(lead)) return false;
       const i64 at = place_of(lead, instance_.capacity);
       if (at == kAbsent) return false;
-      if (pin_of(lead) != kAbsent && !put(lead, at)) return false;
+      if (at >= 0 && pin_of(lead) != kAbsent && !put(lead, at)) return false;
     }
     return true;
   }
@@ -44,13 +44,13 @@ class BodyPacker {
         const i64 lead = instance_.lead[order[x]];
         if (at_[lead] != kAbsent || (pin_of(lead) != kAbsent) != (turn == 0)) continue;
         i64 at = place_of(lead, limit);
-        while (at != kAbsent) {
+        while (at >= 0) {
           const i64 raised = raised_by_placed(lead, at);
           if (raised == at) break;
           at = pin_of(lead) == kAbsent ? legal(lead, raised, limit) : kAbsent;
           work += n_placed_;
         }
-        if (at == kAbsent) return kAbsent;
+        if (at < 0) return kAbsent;
         put(lead, at);
         if ((work += n_placed_) > kPollWork) {
           work = 0;
@@ -67,6 +67,7 @@ class BodyPacker {
 
  private:
   static constexpr i64 kPollWork = 1 << 14, kTries = 10'000;
+  static constexpr i64 kFarAway = -3;  // a place may be there, and is too far to seek
   const Instance &instance_;
   Array<i64> member_first_, member_, placed_, at_;
   i64 n_placed_ = 0;
@@ -93,11 +94,11 @@ class BodyPacker {
   i64 place_of(i64 lead, i64 limit) const {
     const i64 pin = pin_of(lead);
     if (pin == kAbsent) return legal(lead, 0, limit);
-    return pin >= 0 && legal(lead, pin, limit) == pin ? pin : kAbsent;
+    return pin >= 0 && pin <= kLargest && legal(lead, pin, limit) == pin ? pin : kAbsent;
   }
 
   // The least offset of a group, not below `at`, at which each member keeps its own rules; ABSENT where one would end
-  // above the limit.
+  // above the limit, FAR AWAY where none was found.
   i64 legal(i64 lead, i64 at, i64 limit) const {
     for (i64 tries = 0; tries < kTries; ++tries) {
       const i64 before = at;
@@ -114,11 +115,12 @@ class BodyPacker {
           if (instance_.reserved[row][0] < mine + size && mine < instance_.reserved[row][1])
             mine = instance_.reserved[row][1];
         if (mine > std::min(limit, instance_.limit[i]) - size) return kAbsent;
+        if (mine > 2 * kLargest) return kFarAway;
         at = std::max(at, mine - instance_.distance[i]);
       }
       if (at == before) return at;
     }
-    return kAbsent;
+    return kFarAway;
   }
 
   // The offset to which what is placed raises a group: `at` where it is clear of all.
