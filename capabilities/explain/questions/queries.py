@@ -97,7 +97,7 @@ class Queries:
 
     def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
         """Return a verified plan that ejection makes of the last one that was found; None where that is not soon."""
-        if self.known is None or not instance.features <= FEATURES or len(instance) == 0:
+        if self.known is None or not self.known.placements or not instance.features <= FEATURES or len(instance) == 0:
             return None
         placed = self.known.placements
         row = np.array([placed.row_of.get(problem.buffers.ids[i], ABSENT) for i in instance.source], dtype=np.int64)

@@ -17,7 +17,7 @@ def sentence(problem: Problem, found: Explanation) -> str:
     buffers = f"{counted(count, 'buffer')} ({_listed([shown(name) for name in found.buffers], count)})"
     if found.missing_bytes is not None and found.time is not None:
         alone = "" if count > 1 else " alone"
-        lacks = f"lacks {counted(found.missing_bytes, 'byte')} at time {found.time}"
+        lacks = f"lacks {found.missing_bytes} byte{'s' * (found.missing_bytes != 1)} at time {found.time}"
         text = f"pool {shown(found.pool)} {lacks}; {buffers}{alone}"
         text += " do not fit" if count > 1 else " does not fit"
     else:

@@ -186,6 +186,7 @@ def test_a_buffer_in_place_of_another_keeps_its_rules(rule: dict[str, Any]) -> N
     ("rows", "kinds", "fewest"),
     [
         ([(0, 2, 3, 0), (1, 2, 4, 8)], POOL, 1),
+        ([(0, 0, 5, 8)], ("pool", "spill"), 1),  # the first repair leaves nothing to place
         ([(0, 1, 5, None), (1, 0, 5, 0)], SPILL, None),
         ([(0, 2, 3, None), (1, 0, 5, 0)], SPILL, 1),
         ([(0, 0, 2, 0), (1, 1, 3, 0)], ("in-place",), 1),
