@@ -53,7 +53,8 @@ def plan_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def planned(plan_files: Path, work: int, seed: int, *files: Path) -> dict[str, list[str]]:
-    return {Path(row[0]).stem: row for row in csv.reader(run(plan_files, work, seed, "1", *files).splitlines())}
+    printed = run(plan_files, str(work), str(seed), "1", *files)
+    return {Path(row[0]).stem: row for row in csv.reader(printed.splitlines())}
 
 
 def test_the_given_problems_are_proved_from_c_with_the_same_bytes_each_time(plan_files: Path) -> None:
