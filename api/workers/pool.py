@@ -41,6 +41,7 @@ class ChildPool:
         self._idle: list[ChildProcess] = []
         self._all: set[ChildProcess] = set()
         self._starting = 0
+        self._unready: set[ChildProcess] = set()
         self._is_closed = False
 
     @property
@@ -61,10 +62,13 @@ class ChildPool:
         """End all children; what runs ends without an answer."""
         with self._changed:
             self._is_closed = True
-            children, self._all, self._idle = self._all, set(), []
+            idle, self._idle = self._idle, []
+            others, self._all = (self._all | self._unready) - set(idle), set()
             self._changed.notify_all()
-        for child in children:
+        for child in others:  # the thread that hears it closes it
             child.kill()
+        for child in idle:
+            child.close()
 
     def run(
         self,
@@ -118,12 +122,13 @@ class ChildPool:
 
     def _leave(self, child: ChildProcess, is_well: bool) -> None:
         with self._changed:
-            if is_well and not self._is_closed:
+            is_kept = is_well and not self._is_closed
+            if is_kept:
                 self._idle.append(child)
             else:
                 self._all.discard(child)
             self._changed.notify()
-        if not is_well:
+        if not is_kept:
             child.close()
             self._replace()
 
@@ -145,15 +150,20 @@ class ChildPool:
 
     def _start(self) -> None:
         child = ChildProcess(_MODULE, environment=self._environment, complaints=_STDERR)
-        try:
-            child.answer()
-        except (EOFError, ValueError):
-            child.close()
-            _LOG.error("a worker process did not start")
-            time.sleep(1.0)
-            return
         with self._changed:
+            self._unready.add(child)
+        is_ready = False
+        try:
             if not self._is_closed:
+                child.answer()
+                is_ready = True
+        except (EOFError, ValueError):
+            if not self._is_closed:
+                _LOG.error("a worker process did not start")
+                time.sleep(1.0)
+        with self._changed:
+            self._unready.discard(child)
+            if is_ready and not self._is_closed:
                 self._all.add(child)
                 self._idle.append(child)
                 self._changed.notify()

@@ -185,7 +185,11 @@ class ChildProcess:
             if sys.platform == "win32":
                 return self._popen.poll() is not None
             if self._popen.returncode is None:
-                pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+                try:
+                    pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+                except ChildProcessError:  # other code of this process has waited for it, and knows its status
+                    self._popen.returncode = -signal.SIGKILL
+                    return True
                 if pid != 0:
                     self._popen.returncode = os.waitstatus_to_exitcode(status)
                     self.cpu_time_s, self.peak_rss_bytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
