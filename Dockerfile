@@ -25,7 +25,7 @@ RUN /build/hatch/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /build
 RUN /opt/memplan/bin/pip uninstall --yes pip setuptools \
  && cd /opt/memplan/lib/python3*/site-packages \
  && find . -depth -type d \( -name tests -o -name test -o -name sample_data \) -exec rm -r {} + \
- && find . -type f ! -path ./memplan/__init__.pyi \( -name '*.pyi' -o -name '*.c' -o -name '*.cc' -o -name '*.h' \) -delete \
+ && find . -type f ! -path './memplan/*' \( -name '*.pyi' -o -name '*.c' -o -name '*.cc' -o -name '*.h' \) -delete \
  && find pulp/solverdir/cbc -mindepth 1 -maxdepth 1 ! -name linux -exec rm -r {} + \
  && case $(uname -m) in x86_64) mine=i64 ;; aarch64) mine=arm64 ;; *) mine='*' ;; esac \
  && find pulp/solverdir/cbc/linux -mindepth 1 -maxdepth 1 ! -name "$mine" -exec rm -r {} + \

@@ -12,7 +12,7 @@ from memplan.planner.errors import OptionError
 PACKAGES: Mapping[str, tuple[str, ...]] = {
     "engines": ("ortools", "highspy", "pulp"),
     "server": (
-        *("fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "pydantic_settings", "sse_starlette"),
+        *("fastapi", "starlette", "uvicorn", "sqlalchemy", "pydantic_settings", "sse_starlette"),
         *("prometheus_client", "pythonjsonlogger", "psutil"),
     ),
     "postgres": ("psycopg",),

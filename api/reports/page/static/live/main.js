@@ -360,8 +360,7 @@ class Live {
     return this.guarded(async () => {
       const job = await this.service.get(`/v1/jobs/${id}`);
       const read = isStep ? null : addressed("read");
-      const problem = job.kind === "plan" ? await this.service.known(`/v1/jobs/${id}/problem`) : null;
-      const request = problem ?? await this.service.get(`/v1/jobs/${id}/request`);
+      const request = job.kind === "plan" && await this.service.known(`/v1/jobs/${id}/problem`) || await this.service.get(`/v1/jobs/${id}/request`);
       const names = read && (await this.service.answered(read))?.value.names;
       const name = job.name ?? "plan";
       this.leave();
