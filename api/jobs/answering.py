@@ -15,7 +15,7 @@ from memplan.api.service.answering import answered_apart
 from memplan.api.service.cache.cached_plan import CachedPlan, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import joined
-from memplan.api.service.plan_service import reason_to_answer
+from memplan.api.service.plan_service import answer_of, reason_to_answer, time_searched
 from memplan.api.store.job import Claim, WorkAnswer
 from memplan.api.store.tables.plans import StoredPlan
 from memplan.api.workers.plan_search import search
@@ -43,8 +43,7 @@ def do_job(control: TaskControl, claim: Claim, record: StoredPlan | None) -> Wor
     # What was found before depends on clocks, which a deterministic plan must not.
     start = None if options.deterministic else start
     result = search(_reporting(control), compiled.problem, options, start, compiled.instance)
-    searched_s = options.time_limit_s if result.stop_reason == "work_limit" else result.elapsed_s
-    found = CachedPlan.of(compiled, result, searched_s) if is_usual else None
+    found = CachedPlan.of(compiled, result, time_searched(result, options)) if is_usual else None
     answer = _answer(result, compiled, options, control)
     return answer if found is None else replace(answer, known=joined(compiled, found, False, record))
 
@@ -63,11 +62,10 @@ def _reporting(control: TaskControl) -> TaskControl:
 
 def _answer(result: SolveResult, compiled: CompiledProblem, options: Options, control: TaskControl) -> WorkAnswer:
     """Return the plan of a result, with what lint finds; raises UnavailableError where it was cancelled before one."""
-    answer = result.answer(options.deterministic, control.deadline.passed_s)
+    answer = answer_of(result, compiled, options, control.deadline)
     if answer.stop_reason == "cancelled" and not answer.placements:
         raise UnavailableError("plan: was cancelled before there was an answer")
-    more = {"findings": compiled.findings, "options": options.recorded()}
-    return _written(answer.model_copy(update={name: value for name, value in more.items() if value}))
+    return _written(answer)
 
 
 def _written(plan: Plan) -> WorkAnswer:

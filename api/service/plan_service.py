@@ -95,9 +95,7 @@ class PlanService:
             result = await self._known_or_found(request, cancelled)
         else:
             result = await self._found(request, cancelled, None, None if has_profile else self._quick(request))
-        answer = result.answer(options.deterministic, request.deadline.passed_s)
-        more = {"findings": problem.findings, "options": options.recorded()}
-        return answer.model_copy(update={name: value for name, value in more.items() if value})
+        return answer_of(result, problem, options, request.deadline)
 
     async def _known_or_found(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
         """Answer from the cache where that is enough; of equal requests one searches, and the others wait for it."""
@@ -199,8 +197,7 @@ class PlanService:
 
     async def _kept(self, request: PlanRequest, found: SolveResult) -> SolveResult:
         """Keep what was found, where it is better than what is known."""
-        problem, was_all = request.problem, found.stop_reason == "work_limit"  # then more time would change nothing
-        searched_s = request.options.time_limit_s if was_all else found.elapsed_s
+        problem, searched_s = request.problem, time_searched(found, request.options)
         if (known := await self._soon(problem, partial(CachedPlan.of, problem, found, searched_s))) is not None:
             self._cache.keep(problem, known)
         return found
@@ -240,6 +237,18 @@ async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadli
         for task in waiting:
             task.cancel()
     return None if ended.is_set() else "cancelled" if cancelled.is_set() else "time_limit"
+
+
+def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, deadline: Deadline) -> Plan:
+    """Return the plan of a result, with what lint finds in the problem and with the options that change it."""
+    answer = result.answer(options.deterministic, deadline.passed_s)
+    more = {"findings": problem.findings, "options": options.recorded()}
+    return answer.model_copy(update={name: value for name, value in more.items() if value})
+
+
+def time_searched(result: SolveResult, options: SolveOptions) -> float:
+    """Return the seconds for which a search is known to find nothing better: all of them where its work was done."""
+    return options.time_limit_s if result.stop_reason == "work_limit" else result.elapsed_s
 
 
 def reason_to_answer(

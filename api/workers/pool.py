@@ -109,9 +109,7 @@ class ChildPool:
                         return child
                     self._all.discard(child)
                     child.close()
-                if len(self._all) + self._starting < self._most:
-                    self._starting += 1
-                    threading.Thread(target=self._start_another, daemon=True).start()
+                self._replace()
                 left_s = task.deadline.left_s + task.grace_s
                 if left_s <= 0:
                     raise NoAnswerError(f"{task.what}: no answer came within its time limit")

@@ -1,4 +1,6 @@
 // memplan_check, which shares nothing with the search; and what statuses and rules say.
+#include <algorithm>
+
 #include "door.hpp"
 
 using memplan::i64;
@@ -97,15 +99,9 @@ class Check {
   }
 
   std::size_t first_gap(std::size_t i) const {
-    std::size_t low = 0, high = problem_.gap_count;
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (problem_.gaps[middle].buffer < i)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
+    const memplan_gap *first = problem_.gaps, *end = first + problem_.gap_count;
+    const auto below = [](const memplan_gap &gap, std::size_t buffer) { return gap.buffer < buffer; };
+    return static_cast<std::size_t>(std::lower_bound(first, end, i, below) - first);
   }
 };
 

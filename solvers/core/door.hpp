@@ -1,5 +1,7 @@
 // What a problem must be, before anything is done with it.
 #pragma once
+#include <algorithm>
+
 #include "memplan.h"
 #include "tables.hpp"
 
@@ -93,15 +95,10 @@ class Door {
   }
 
   bool is_upper(std::size_t buffer) const {
-    std::size_t low = 0, high = problem_.join_count;
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (problem_.joins[middle].upper < buffer)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low < problem_.join_count && problem_.joins[low].upper == buffer;
+    const memplan_join *end = problem_.joins + problem_.join_count;
+    const auto below = [](const memplan_join &join, std::size_t other) { return join.upper < other; };
+    const memplan_join *row = std::lower_bound(problem_.joins, end, buffer, below);
+    return row != end && row->upper == buffer;
   }
 };
 

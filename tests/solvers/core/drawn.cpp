@@ -9,17 +9,12 @@
 #include <vector>
 
 #include "memplan.h"
+#include "random.hpp"
 
 namespace {
 
-struct Draw {
-  std::uint64_t state;
-  std::uint64_t next() {
-    state += 0x9e3779b97f4a7c15U;
-    std::uint64_t z = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-  }
+struct Draw : memplan::Random {
+  using Random::Random;
   std::int64_t below(std::int64_t count) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count)); }
   bool one_in(int count) { return below(count) == 0; }
 };

@@ -8,17 +8,13 @@
 #include <limits>
 
 #include "memplan.h"
+#include "random.hpp"
 
 namespace {
 
-std::uint64_t state;
+memplan::Random numbers(0);
 
-std::uint64_t next() {
-  state += 0x9e3779b97f4a7c15U;
-  std::uint64_t z = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
+std::uint64_t next() { return numbers.next(); }
 
 std::int64_t number() {
   static constexpr std::int64_t odd[] = {0,         1,         -1,        2,         INT64_MAX, INT64_MIN, 1LL << 60,
@@ -59,7 +55,7 @@ int main(int count, char **words) {
   if (count < 3) return 2;
   const std::uint64_t cases = std::strtoull(words[1], nullptr, 10), first = std::strtoull(words[2], nullptr, 10);
   for (std::uint64_t k = 0; k < cases; ++k) {
-    state = first + k;
+    numbers = memplan::Random(first + k);
     // One array for all rows, so that they overlap.
     static std::int64_t words_of[16 * sizeof(memplan_buffer) / sizeof(std::int64_t)];
     for (std::int64_t &word : words_of) word = number();
