@@ -107,6 +107,8 @@ def named_size(text: str, problem: Problem, count: int, option: str = "capacity"
     """Split one of `count` texts `NAME=SIZE`; a size alone is for the only pool. Raises OptionError."""
     name, equals, size = text.rpartition("=")
     if not equals:
+        if count > 1 and len(problem.pools) == 1 and problem.pools != (Pool(),):
+            raise OptionError(f"{option}: must be given once for the one pool, got {shown(text)} among {count}")
         if len(problem.pools) > 1 or count > 1:
             meant = f"{problem.pools[0].name}={text}" if len(problem.pools) > 1 else f"NAME={text}"
             raise OptionError(

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import Location, ProblemError, broken, shown
+from memplan.planner.model.columns import repeated
 from memplan.planner.model.intervals import merged
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -65,6 +66,7 @@ class Application(Value):
         for where, group in groups:
             if unknown := [name for name in group if name not in self.models]:
                 breaks.append((where, f"must name models ({', '.join(self.models)}), got {shown(unknown[0])}"))
+            breaks += ((where, f"must name each model once, got {shown(group[i])} again") for _, i in repeated(group))
         names: list[tuple[Location, str]] = [(("held", k, "buffer"), each.buffer) for k, each in enumerate(self.held)]
         names += [(("held", k, "until"), each.until) for k, each in enumerate(self.held) if "/" in each.until]
         names += [(("persistent", k), name) for k, name in enumerate(self.persistent)]

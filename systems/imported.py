@@ -107,16 +107,17 @@ def stranger_bytes() -> Iterator[None]:
     except ModuleNotFoundError:  # an extra, which the entrances name
         raise
     except Exception as error:
-        raise ReaderFaultError(f"cannot be read, by a fault of memplan; please report {_where(error)}") from error
+        raise reader_fault(error) from error
 
 
-def _where(error: Exception) -> str:
-    """Return the kind of an error and the last line of memplan's own that led to it."""
+def reader_fault(error: Exception) -> ReaderFaultError:
+    """Return what to say of an error of a reader: its kind, and the last line of memplan's own that led to it."""
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     file, line = next(((file, line) for file, line in reversed(lines) if "site-packages" not in file), lines[-1])
     place = "/".join(PurePath(file).parts[-3:])
     said = f" {shown(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
-    return f"{type(error).__name__}{said} at {place}:{line}"
+    told = f"{type(error).__name__}{said} at {place}:{line}"
+    return ReaderFaultError(f"cannot be read, by a fault of memplan; please report {told}")
 
 
 _ENDLESS = 2**128

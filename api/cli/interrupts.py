@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-INTERRUPTED = 130
-"""The exit status of a command that was interrupted."""
+WRONG_INPUT, FAULT, INTERRUPTED = 2, 70, 130
+"""The exit statuses of wrong input, of a fault of memplan (EX_SOFTWARE of sysexits.h), and of an interrupt."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -9,10 +9,8 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
-from memplan.api.cli.interrupts import Interrupted, quiet_interrupts
+from memplan.api.cli.interrupts import FAULT, WRONG_INPUT, Interrupted, quiet_interrupts
 
-WRONG_INPUT, FAULT = 2, 70
-"""The exit statuses of wrong input, and of a fault of memplan: EX_SOFTWARE of sysexits.h, which no command has."""
 _EXTRAS = {"serve": "server", "keys": "server", "worker": "server"}
 """The extras of commands that need more than one package."""
 

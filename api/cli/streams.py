@@ -95,17 +95,13 @@ def format_for(path: str | None, given: str | None) -> str:
         return formats.format_of_name(path)
 
 
-def write(path: str | None, data: bytes, *, may_replace: bool = False) -> None:
-    """Write a file, or to standard output for None and `-`; raises FileError.
-
-    A file that this command has read is not written over, unless it `may_replace` it.
-    """
+def write(path: str | None, data: bytes) -> None:
+    """Write a file, or to standard output for None and `-`; raises FileError for one that this command has read."""
     with writing():
         if path is None or path == STANDARD:
             _write_out(data)
         else:
-            if not may_replace:
-                refuse_read(path)
+            refuse_read(path)
             save(path, data)
             _Read.written.append(path)
 

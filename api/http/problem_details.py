@@ -22,7 +22,7 @@ from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.requests import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
-from memplan.planner.errors import FormatError, InputError, OptionError, sentences, shown
+from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, sentences, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.ways import ways
 
@@ -70,7 +70,7 @@ def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[st
 
 def add_error_answers(app: Starlette) -> None:
     """Let every error leave the app as problem details."""
-    for known in (InputError, RefusalError, StoreError, LostWorkersError):
+    for known in (InputError, RefusalError, ReaderFaultError, StoreError, LostWorkersError):
         app.add_exception_handler(known, _on_purpose)
     app.add_exception_handler(RequestValidationError, _query)
     app.add_exception_handler(HTTPException, _http)
@@ -85,9 +85,12 @@ def _status(error: InputError) -> int:
 
 
 def error_answer(error: Exception) -> Response | None:
-    """Make the answer that says what a caller did wrong, or what is wrong here for now; None for any other error."""
+    """Make the answer that says what a caller did wrong, or what is wrong here; None for what has no sentence."""
     if isinstance(error, InputError):
         return problem_details(_status(error), error.sentences)
+    if isinstance(error, ReaderFaultError):  # which says where it is, and nothing of the file
+        _LOG.error("%s", error)
+        return problem_details(500, (str(error),))
     if isinstance(error, StoreError):
         _LOG.error("%s", error)  # which names machines, and is not for callers
         error = UnavailableError("memplan: its store does not answer for now")

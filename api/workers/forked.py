@@ -21,6 +21,7 @@ from memplan.planner.errors import FormatError, InputError, ReaderFaultError
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.search.control import Control
+from memplan.systems.imported import reader_fault
 
 _LOOK_EVERY_S = 0.02
 _PART = 1 << 16
@@ -77,7 +78,7 @@ def _answer_and_exit(work: Callable[[], WorkAnswer], writing: int) -> NoReturn:
         except InputError as error:
             wrong = [_of_file(text) for text in error.sentences]
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
-            fault = f"file: {error if isinstance(error, ReaderFaultError) else f'{type(error).__name__} in its reader'}"
+            fault = f"file: {error if isinstance(error, ReaderFaultError) else reader_fault(error)}"
         left = memoryview(to_json([wrong, fault, answer.status, answer.is_plan]) + b"\n" + answer.content)
         while left:
             left = left[os.write(3, left) :]

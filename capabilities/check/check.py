@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -171,6 +171,13 @@ def _changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
 def _places(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
     rows = zip(table.ids, table.pool.tolist(), table.offset.tolist(), strict=True)
     return {name: (table.pool_names[pool], offset) for name, pool, offset in rows}
+
+
+def unread(subject: str, sentences: Iterable[str]) -> Check:
+    """Return the failed check of a model that could not be read, for the sentences that say why."""
+    failure = Failure(rule="unread", pool=None, message="; ".join(sentences))
+    plan = Plan(status="unknown")
+    return Check.of(plan, passed=False, subject=subject, failures=(failure,), pools=(), placements=None)
 
 
 def lines(found: Check) -> Iterator[str]:

@@ -36,6 +36,8 @@ def _ranges(given: object) -> object:
         if parts is None:
             raise OptionError(f"symbol: must be a symbol and its values, n=2..2048, got {shown(text)}")
         name, low, high, divisor = parts.groups()
+        if name in found:
+            raise OptionError(f"symbol: must be given once for each symbol, got {shown(name)} again: leave one out")
         found[name] = SymbolRange(min=int(low), max=int(high) if high else None, multiple_of=int(divisor or 1))
     return found
 

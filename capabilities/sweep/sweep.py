@@ -54,7 +54,7 @@ def _bytes(value: object) -> object:
         return value
     parts = [part for each in given for part in (each.split(",") if isinstance(each, str) else [each])]
     try:
-        return tuple(parse_size(part) if isinstance(part, str) else part for part in parts)
+        return tuple(dict.fromkeys(parse_size(part) if isinstance(part, str) else part for part in parts))
     except ValueError as error:
         raise refuse(str(error)) from None
 

@@ -110,7 +110,7 @@ class Problem(ProblemFields):
         for k, (_, end, low) in enumerate(spans):
             for start, last, high in spans[k + 1 :]:
                 pair = self.pools[low], self.pools[high]
-                if start >= end or pair[0].size is None:  # how far that one is filled is not known yet
+                if start >= end:
                     break
                 kept_free = [
                     (pool.base_address + offset, pool.base_address + offset + size)
@@ -118,7 +118,12 @@ class Problem(ProblemFields):
                     for offset, size in pool.reserved
                 ]
                 is_parted = any(free <= start and min(end, last) <= until for free, until in merged(kept_free))
-                if pair[0].device == pair[1].device and not is_parted:
+                if pair[0].device != pair[1].device or is_parted:
+                    continue
+                if pair[0].size is None and start > spans[k][0]:
+                    rule = f"must be at most {start - spans[k][0]}, where pool {shown(pair[1].name)} begins"
+                    yield ("pools", low, "size"), f"{rule}, unless their devices differ, got none"
+                else:
                     rule = f"must not lie below 0x{end:x}, where pool {shown(pair[0].name)} ends"
                     yield ("pools", high, "base_address"), f"{rule}, unless their devices differ, got 0x{start:x}"
 

@@ -10,11 +10,12 @@ from itertools import pairwise
 from memplan.planner.errors import FormatError
 
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
+NAME = r"%[\w$.-]+(?::\d{1,4})?"
 _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|\b(?:dense|dense_resource)<[^">]*(?:"[^"]*"[^">]*)*>|->|(?P<open>[(\[{<])|(?P<close>[)\]}>])'
-    r"|(?P<line>\n\s*)"
+    r"|(?P<line>\n\s*"
+    rf'|(?<![,=\s])[ \t]+(?={NAME}(?:\s*,\s*{NAME})*\s*=|"?(?:func\.|stablehlo\.)?return\b))'
 )
-NAME = r"%[\w$.-]+(?::\d{1,4})?"
 _START = re.compile(
     rf'{NAME}(?:\s*,\s*{NAME})*\s*=|"[\w.$]+"\s*\(|\^|[a-z_]\w*(?:\.\w+)+(?=[\s({{<@])|[#!][\w.]+ ='
     r"|(?:return|call|module|func|constant)\b"

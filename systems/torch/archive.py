@@ -45,10 +45,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     specs = _rows(_object(program, "signature"), "input_specs")
     held = (spec[kind] for spec in specs if isinstance(spec, dict) for kind in _CONSTANTS if kind in spec)
     constants = {name for row in held for name in _names(_object(row, "arg"))}
-    try:
-        return read_graph(SimpleNamespace(graph=SimpleNamespace(nodes=found.nodes)), options, constants)
-    except (AttributeError, TypeError, KeyError, IndexError) as error:
-        raise FormatError(f"graph_module.graph: must be as torch.export writes it: {shown(str(error))}") from None
+    return read_graph(SimpleNamespace(graph=SimpleNamespace(nodes=found.nodes)), options, constants)
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
@@ -79,7 +76,7 @@ def _json(data: bytes) -> bytes:
                 raise FormatError(f"{names[0].filename}: must have at most {_MOST_BYTES} bytes, got more")
             return archive.read(names[0])
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, EOFError, RuntimeError) as error:
-        raise FormatError(f"archive: must be a ZIP archive that is whole: {error}") from None
+        raise FormatError(f"archive: must be a ZIP archive that is whole, got {shown(str(error))}") from None
 
 
 def _is_program(name: str) -> bool:

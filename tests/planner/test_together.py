@@ -82,6 +82,7 @@ def test_models_may_be_operations() -> None:
     ("fields", "message"),
     [
         ({"together": [["a", "c"]]}, "must name models .a, b., got .c."),
+        ({"together": [["a", "b", "a"]]}, "must name each model once, got .a. again"),
         ({"after": {"a": ["b"], "b": ["a"]}}, "after: must have no circle, got a after b after a"),
         ({"after": {}, "together": [["a", "b"]]}, "must not be given beside together"),
         (

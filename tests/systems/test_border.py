@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,22 @@ def test_no_reader_fails_without_a_sentence_that_says_whose_fault_it_is(
     for command in ("plan", "compare", "explain"):
         assert main([command, str(file)]) == (70 if is_fault else 2)
         assert sentence in capfd.readouterr().err
+
+
+def test_a_reader_that_fails_keeps_no_other_model_of_a_folder_from_being_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    failing = FileReader(
+        "failing", lambda data: data.startswith(b"fault:"), "tests.support.failing_reader", suffixes=(".bad",)
+    )
+    monkeypatch.setitem(file_readers(), "failing", failing)
+    (tmp_path / "a.bad").write_bytes(b"fault:key")
+    (tmp_path / "b.tflite").write_bytes((Path(__file__).parents[1] / "models" / "view.tflite").read_bytes())
+    assert main(["check", str(tmp_path)]) == 70
+    out, err = capfd.readouterr()
+    assert json.loads(out)["passed"] is False
+    said = [
+        (Path(each["subject"]).name, [one["rule"] for one in each["failures"]]) for each in json.loads(out)["checks"]
+    ]
+    assert said == [("a.bad", ["unread"]), ("b.tflite", [])]
+    assert f"{tmp_path / 'a.bad'}: {SENTENCES[b'fault:key']}" in err

@@ -12,7 +12,7 @@ from memplan.api.cli.arguments import SAVE_BASELINE, SAVE_PLAN
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.check_folder import check_many
-from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
+from memplan.api.cli.streams import PAGE, format_for, real_path, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.check.budgets import read_budgets
 from memplan.capabilities.plan.baseline import write_baseline
@@ -73,8 +73,10 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     problem, _ = read_budgets(call.flags["budgets"] or (), call.question["problem"])
     if (path := call.flags["save_plan"]) is not None:
         write(path, write_plan(answer.plan, problem, format_for(path, None)))
-    if call.flags["save_baseline"] is not None and answer.pools:
-        write(call.flags["save_baseline"], write_baseline(problem, answer.plan), may_replace=True)
+    if (path := call.flags["save_baseline"]) is not None and answer.pools:
+        if "baseline" in call.question and real_path(path) == real_path(str(call.files["baseline"])):
+            return (f"{path}: stays as it was, as it is compared with; without --baseline it is new",)
+        write(path, write_baseline(problem, answer.plan))
     return ()
 
 

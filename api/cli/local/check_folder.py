@@ -12,7 +12,7 @@ from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import flags_of, options_given, spelled
 from memplan.api.cli.from_capability import CommandExtras, Invocation, run
-from memplan.api.cli.interrupts import INTERRUPTED
+from memplan.api.cli.interrupts import FAULT, INTERRUPTED, WRONG_INPUT
 from memplan.api.cli.streams import (
     STANDARD,
     read_as,
@@ -24,10 +24,10 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.capabilities.check.budgets import Tolerance
-from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines
+from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines, unread
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.sizes import named_size
-from memplan.planner.errors import FormatError, InputError, OptionError, shown
+from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import file_readers
 
@@ -135,13 +135,16 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
 
     for model in _models(given["problem"], tables):
         one = _line_of(line, model, tables)
-        one = replace(one, given={**one.given, "outputs": None})
+        one, wrong = replace(one, given={**one.given, "outputs": None}), tuple[str, ...]()
         try:
             ended = run(one, replace(extras, shows=keep))
         except InputError as error:  # of one model, which keeps no other from being checked
-            for sentence in one.completed_error(error).sentences:
-                say(f"memplan: error: {'' if sentence.startswith(model) else f'{model}: '}{sentence}")
-            ended = 2
+            ended, wrong = WRONG_INPUT, one.completed_error(error).sentences
+        except ReaderFaultError as fault:
+            ended, wrong = FAULT, (str(fault),)
+        for sentence in wrong:
+            say(f"memplan: error: {'' if sentence.startswith(model) else f'{model}: '}{sentence}")
+        checks += [unread(model, wrong)] if wrong else []
         status = max(status, ended)
         if ended == INTERRUPTED:
             break

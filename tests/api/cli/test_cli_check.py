@@ -86,8 +86,9 @@ def test_growth_is_status_1_and_names_the_buffer(file: str, larger: str, tmp_pat
     found = checked(capfd, 1, larger, "--baseline", saved)
     assert found["pools"][0]["causes"] == [{"buffer": "b", "kind": "grown", "bytes": 16, "before": 32, "after": 48}]
     assert checked(capfd, 0, larger, "--baseline", saved, "--tolerance", "16")["pools"][0]["growth"] == 16
-    checked(capfd, 1, larger, "--baseline", saved, "--save-baseline", saved)
-    checked(capfd, 0, larger, "--baseline", saved)
+    other = str(tmp_path / "other.json")
+    checked(capfd, 1, larger, "--baseline", saved, "--save-baseline", other)
+    checked(capfd, 0, larger, "--baseline", other)
 
 
 def test_the_first_build_makes_the_baseline_that_later_ones_are_held_to(
@@ -98,7 +99,11 @@ def test_the_first_build_makes_the_baseline_that_later_ones_are_held_to(
     assert main(["check", file, *line]) == 0
     assert capfd.readouterr().err.startswith(f"memplan: {saved}: is made now, so that nothing is compared with it")
     checked(capfd, 0, file, *line)
-    checked(capfd, 1, larger, *line)
+    before = Path(saved).read_bytes()
+    for _ in range(2):
+        assert main(["check", larger, *line]) == 1
+        assert f"{saved}: stays as it was" in capfd.readouterr().err
+    assert Path(saved).read_bytes() == before
 
 
 def test_a_baseline_that_is_not_there_is_an_error_where_another_file_is_written(

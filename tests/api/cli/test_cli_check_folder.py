@@ -141,7 +141,9 @@ def test_a_model_that_is_wrong_keeps_no_other_from_being_checked(folder: Path, c
     found, said = checked(capfd, 2, "models", "--budgets", given)
     assert said[0].startswith("memplan: error: models/a.tflite: must be a file that is read here, got a pointer")
     assert said[1].startswith("memplan: error: models/b.TFLITE: pin: ")
-    assert [check["subject"] for check in found["checks"]] == ["models/nested/c.tflite"]
+    rules = [(check["subject"], [each["rule"] for each in check["failures"]]) for check in found["checks"]]
+    assert rules[2][0] == "models/nested/c.tflite"
+    assert rules[:2] == [("models/a.tflite", ["unread"]), ("models/b.TFLITE", ["unread"])]
 
 
 @pytest.mark.parametrize("flag", ["--save-baseline", "--baseline", "--plan", "--subject"])

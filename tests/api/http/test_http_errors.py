@@ -13,6 +13,7 @@ from memplan.api.http.app import create_app
 from memplan.api.http.problem_details import problem_details
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
+from memplan.planner.errors import ReaderFaultError
 from tests.support.mistakes import NEW, Mistake
 from tests.support.sentences import rules
 from tests.support.server import Running
@@ -384,6 +385,11 @@ def test_a_store_that_does_not_answer_is_told_without_its_address(caplog: pytest
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert answer.json()["detail"] == "memplan: its store does not answer for now"
     assert "10.0.0.7" in caplog.text
+
+
+def test_a_fault_of_a_reader_is_told_with_its_place() -> None:
+    answer = answer_to_failing(ReaderFaultError("file: cannot be read, by a fault of memplan; please report KeyError"))
+    assert (answer.status_code, answer.json()["detail"].partition(", by ")[0]) == (500, "file: cannot be read")
 
 
 def test_a_problem_that_workers_were_lost_over_may_be_tried_later() -> None:

@@ -49,7 +49,12 @@ def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildP
         (works.faulty, (), WorkFailedError, "memplan: KeyError in a worker; its log says where"),
         (works.too_much, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
         (works.forked, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
-        (works.forked, ("writes",), ReaderFaultError, "file: .*Error in its reader"),
+        (
+            works.forked,
+            ("writes",),
+            ReaderFaultError,
+            "file: cannot be read, by a fault of memplan; please report OSError at",
+        ),
     ],
 )
 def test_an_error_comes_from_the_child_which_lives_on(

@@ -161,6 +161,11 @@ AT = {"size": 4096, "base_address": 0x20000000}
         ([AT, AT | {"base_address": 0x20000800}], "pools[1].base_address: must not lie below 0x20001000"),
         ([AT | {"base_address": 0x20000800}, AT], "pools[0].base_address: must not lie below 0x20001000"),
         ([AT, AT | {"size": None}], 'pools[1].base_address: must not lie below 0x20001000, where pool "0" ends'),
+        (
+            [AT | {"size": None}, AT | {"base_address": 0x20000800}],
+            'pools[0].size: must be at most 2048, where pool "1"',
+        ),
+        ([AT | {"size": None, "device": "dsp"}, AT | {"base_address": 0x20000800}], None),
         ([AT | {"base_address": 0}, AT | {"base_address": 64}], "pools[1].base_address: must not lie below 0x1000"),
         ([AT, AT | {"base_address": 0x20001000}], None),
         ([AT, AT | {"device": "dsp"}], None),

@@ -156,6 +156,11 @@ _QUANTISED = "tensor<8x!quant.uniform<i8:f32, 0.5:-128>>"
             {"a": 64, "add.1": 64}, id="constants and operations over several lines",
         ),
         pytest.param(
+            f"func.func @main(%a: {_F8}) -> {_F8} {{\n %0 = stablehlo.abs %a : {_F8} %1, %2 ="
+            f" stablehlo.optimization_barrier %0, %0 : {_F8}, {_F8} return %2 : {_F8} }}",
+            {"a": 64, "abs.1": 64, "optimization_barrier.2": 64, "optimization_barrier.3": 64}, id="one line",
+        ),
+        pytest.param(
             f"func.func @main(%p: tensor<i1>, %a: {_F8}) -> {_F8} {{\n"
             f' %r, %s = "stablehlo.if"(%p) ({{\n  %0 = stablehlo.tanh %a : {_F8}\n'
             f"  stablehlo.return %0, %a : {_F8}, {_F8}\n }}, {{\n  stablehlo.return %a, %a : {_F8}, {_F8}\n"
