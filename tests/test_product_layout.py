@@ -37,7 +37,6 @@ MANY_IMPORTS = {
     "solvers/certificates/certify.py",
     "capabilities/explain/reasons/reasoning.py",
     "capabilities/plan/replanning/replan.py",
-    "capabilities/explain/what_if/one_pool.py",
 }
 
 

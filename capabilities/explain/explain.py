@@ -15,7 +15,7 @@ from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.capabilities.explain.repairs.repair import repairs_of
 from memplan.capabilities.explain.values import Repairs, WhatIf
-from memplan.capabilities.explain.what_if.what_if import what_if
+from memplan.capabilities.explain.what_if import what_if
 from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.inputs import EXAMPLE, PROBLEM
 from memplan.capabilities.question import Input, Question
@@ -60,7 +60,7 @@ def explain(
 
     Where it fits, the answer says why the peak of each pool is what it is. Reasons are reported in stages, the last of
     them with one from which nothing can be left out. Of a graph of operations and a capacity in bytes, or of a problem
-    with the graph that poses it, repairs are also swaps, other orders, operations that run again, and cascades.
+    with the graph that poses it, repairs are also other orders, operations that run again, and cascades.
     """
     running = control.begun(options)
     asked = _problem_of(problem, graph, capacity)

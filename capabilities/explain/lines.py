@@ -55,8 +55,6 @@ def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
 
 def _order_text(each: OrderRepair) -> str:
     """Say a repair of operations in some words."""
-    if each.kind == "swap":
-        return "swap operations {} and {}".format(*each.operations)
     if each.kind == "recompute":
         return f"run {counted(len(each.operations), 'operation')} again (`memplan order --recompute`)"
     if each.kind == "cascade":

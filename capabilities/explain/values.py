@@ -9,7 +9,7 @@ from memplan.planner.model.plan import Ids, Plan, RuleMember
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id, PlanValue
 
-OrderChange = Literal["none", "swap", "reorder", "recompute", "cascade"]
+OrderChange = Literal["none", "reorder", "recompute", "cascade"]
 ChangeKind = Literal["in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill"]
 Source = Literal["live-set", "plan", "search", "open"]
 Outcome = Literal["fits", "repaired", "none", "unknown"]
@@ -48,13 +48,12 @@ class Repair(PlanValue):
 class OrderRepair(PlanValue):
     """A change of the order with which a graph of operations fits: its plan passed the verifier.
 
-    `swap`: the operations at two neighbouring places of the given order change places. `reorder`: `moves` operations
-    run at another place. `recompute`: some operations run again, at an `extra_cost`. `cascade`: regions of operations,
-    named by their first and last one, run in stripes; `extra_cost` is in multiplications. `order` has positions of
-    operations as they run, some of them more than once where they run again; it is None for a cascade, which is in its
-    problem. `extra_traffic` is in bytes that are read and written, beyond those of running each operation once, whole.
-    `regions` are the orders inside operations that differ from the given ones. With a `plan`, `problem` is that of the
-    changed program.
+    `reorder`: `moves` operations run at another place. `recompute`: some operations run again, at an `extra_cost`.
+    `cascade`: regions of operations, named by their first and last one, run in stripes; `extra_cost` is in
+    multiplications. `order` has positions of operations as they run, some of them more than once where they run again;
+    it is None for a cascade, which is in its problem. `extra_traffic` is in bytes that are read and written, beyond
+    those of running each operation once, whole. `regions` are the orders inside operations that differ from the given
+    ones. With a `plan`, `problem` is that of the changed program.
     """
 
     kind: OrderChange

@@ -136,6 +136,13 @@ def remade(problem: Problem, fields: Mapping[str, Any]) -> Problem:
     return Problem.model_construct(**{**same, **fields})
 
 
+def resized(problem: Problem, i: int, size: int) -> Problem:
+    """Return the problem in which buffer `i` has another size."""
+    sizes = np.array(problem.buffers.size)
+    sizes[i] = size
+    return remade(problem, {"buffers": replace(problem.buffers, size=column(sizes))})
+
+
 def kept_rows(table: BufferTable, kept: Bool) -> BufferTable:
     """Return the kept rows of a table, (n,)."""
     chosen = np.flatnonzero(kept)

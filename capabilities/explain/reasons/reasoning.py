@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 from memplan.capabilities.explain.questions.parts import ProblemRule, bodies, part, rules_of
 from memplan.capabilities.explain.questions.queries import Answer, Queries
 from memplan.capabilities.explain.reasons.live_sets import OverfullSet, enough, overfull_set, overfull_stretches
-from memplan.capabilities.explain.reasons.reduction import deleted, shortest_prefix, shortest_stretch
+from memplan.capabilities.explain.reasons.reduction import deleted, shortest_stretch
 from memplan.capabilities.explain.reasons.sentences import sentence
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
@@ -142,8 +142,6 @@ class Reasoning:
             mine = self._closed({self.problem.index[name] for name in self.first.buffers})
             if self._fails(mine):
                 self.kept, self.kind = mine, "live-set" if self._is_live_set(mine) else "core"
-                if len(self.first.buffers) > 2:
-                    self._shorten()
                 return
         lives = self.instance
         if lives.n_live_sets == 0 or self._of_lemmas():
@@ -170,14 +168,6 @@ class Reasoning:
         names = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist()
         self._report("core", self._said(irreducible=False, kind="core", names=names))
         return True
-
-    def _shorten(self) -> None:
-        """Keep the shortest prefix of the bodies, the largest first, that does not fit."""
-        size = np.bincount(self.bodies, weights=self.problem.buffers.size, minlength=len(self.bodies))
-        mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
-        order = mine[np.argsort(-size[mine], kind="stable")].tolist()
-        chosen = shortest_prefix(order, lambda some: self._fails(self._closed(set(some))))
-        self.kept = self._closed(set(chosen))
 
     def _without_rules(self) -> list[ProblemRule]:
         """Leave out rules that are not needed; return the others."""

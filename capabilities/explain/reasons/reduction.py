@@ -1,4 +1,4 @@
-"""From a set that does not fit to a smaller one: stretches of time, prefixes and deletion.
+"""From a set that does not fit to a smaller one: stretches of time and deletion.
 
 With fewer buffers, and with fewer rules, nothing is ever harder to fit; so one pass of questions is enough for a set
 from which nothing can be left out (Chinneck and Dravnieks, ORSA Journal on Computing 3, 1991, call it irreducible).
@@ -12,7 +12,6 @@ from typing import TypeVar
 from memplan.capabilities.explain.questions.queries import Answer
 
 Item = TypeVar("Item")
-StillFails = Callable[[list[Item]], bool]
 Query = Callable[[list[Item]], Answer]
 
 
@@ -30,15 +29,6 @@ def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fails(middle, last) else (low, middle - 1)
     return low, last
-
-
-def shortest_prefix(items: list[Item], fails: StillFails[Item]) -> list[Item]:
-    """Return a prefix of items that fails, as all of them do, though one item less was not shown to; by bisection."""
-    low, high = 1, len(items)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fails(items[:middle]) else (middle + 1, high)
-    return items[:high]
 
 
 def deleted(items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]) -> tuple[list[Item], int]:

@@ -1,4 +1,4 @@
-"""Repairs of a graph of operations: a swap, another order, operations that run again, a cascade; each planned."""
+"""Repairs of a graph of operations: another order, operations that run again, a cascade; each planned."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import bytes_along, peak_of
+from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
-_MOST_SWAPS = 200
 _CALL_S = 1.0
 
 
 def repairs_of_graph(graph: OperationGraph, capacity: int, options: ExplainOptions, control: Control) -> OrderRepairs:
-    """Return what makes a graph fit so many bytes: nothing, one swap, another order, clones, operations in stripes.
+    """Return what makes a graph fit so many bytes: nothing, another order, clones, operations in stripes.
 
     What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade.
     """
@@ -35,24 +34,12 @@ def repairs_of_graph(graph: OperationGraph, capacity: int, options: ExplainOptio
     given = search.planned("none", list(range(len(graph.ops))), ())
     if given is not None:
         return _answer((given,), given.live_peak, proved=True, with_plans=with_plans)
-    found, limit_s = [], control.left_s
-    for repair in search.swaps():
-        found.append(repair)
-        if len(found) >= wanted:
-            break
-    placed = order_and_place(graph, control.within(0.3 * limit_s), goal="placed")
+    placed = order_and_place(graph, control.within(0.3 * control.left_s), goal="placed")
     order = list(placed.order)
     moved = tuple(k for k, operation in enumerate(order) if operation != k)
     inside = replace(search, graph=placed.ordered or graph)
     other = inside.planned("reorder", order, moved)
-    if other is not None:
-        other = other.model_copy(update={"regions": placed.regions})
-    if (
-        other is not None
-        and len(found) < wanted
-        and all((other.order, other.regions) != (repair.order, repair.regions) for repair in found)
-    ):
-        found.append(other)
+    found = [] if other is None else [other.model_copy(update={"regions": placed.regions})]
     least = placed.lower_bound
     proved, left_out = not found and least > capacity, []
     # Fewer changes to the program first: operations run again before operations in stripes.
@@ -101,24 +88,6 @@ class _Orders:
         moves = sum(operation != k for k, operation in enumerate(order))
         found = _repair(kind, tuple(order), operations, (0, 0, live), problem, plan)
         return found.model_copy(update={"moves": moves})
-
-    def swaps(self) -> Iterator[OrderRepair]:
-        """Yield the swaps of neighbours that are enough, those that leave fewest bytes alive first."""
-        count, tried = len(self.graph.ops), []
-        along = bytes_along(self.graph, range(count))
-        worst = [k for k, alive in enumerate(along) if alive > self.capacity]
-        near = {k for at in worst for k in (at - 1, at, at + 1) if 0 <= k < count - 1}
-        # One swap changes what is alive at one place, so it cannot mend many.
-        for k in sorted(near)[:_MOST_SWAPS] if len(worst) <= 3 else ():
-            if k in self.graph.predecessors[k + 1]:
-                continue
-            order = [*range(k), k + 1, k, *range(k + 2, count)]
-            tried.append((peak_of(self.graph, order), k, order))
-        for live, k, order in sorted(tried):
-            if live > self.capacity or self.control.is_over:
-                return
-            if (repair := self.planned("swap", order, (k, k + 1))) is not None:
-                yield repair
 
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the cheapest program that fits because operations run again."""

@@ -1,1 +1,0 @@
-"""The worth of single changes: of each buffer, pool and rule, and of grids of changes."""
