@@ -56,7 +56,7 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "tflite": _files(".tflite"),
     "executorch": _files(".pte"),
     "onnx": _onnx,
-    "xla": lambda: recorded("mlp_sgd.hlo.pb"),
+    "xla": lambda: recorded("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt"),
     "iree": lambda: [PACKS, *recorded("bvlc_alexnet.iree.txt")],
     "stablehlo": lambda: [data.replace(b"?", b"8") for data in recorded("recurrent.stablehlo.mlir")],
     "tvm": lambda: [perceptron()],

@@ -10,10 +10,12 @@ from typing import Literal
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.certify.veripb import veripb_proof
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.capabilities.question import Question
 from memplan.planner.audit import refuse_other_plan, verify
 from memplan.planner.errors import PlanError, counted
+from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
@@ -80,6 +82,11 @@ def certified(
     """Return a plan with what it says of its certificate, to be written to a file, and the certificate."""
     found = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
     return with_certificate(plan, found, file if found.text else None), found
+
+
+def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
+    """Return what a certificate proves as a formula in OPB, and the proof that VeriPB checks; refuses as that does."""
+    return veripb_proof(write_problem(problem).decode(), found.text, found.buffers)
 
 
 def lines(found: CertificateAnswer) -> Iterator[str]:

@@ -74,8 +74,8 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     (re.compile(rb"(<\?xml[^>]*>\s*)?<net[\s>]"), "a model of OpenVINO", _OF_WHAT),
     (re.compile(rb"<(\?xml|svg)"), "XML", "give a model or a problem"),
     (
-        re.compile(rb"(HloModule\s|BufferAssignment:|HloLiveRange)"),
-        "a text of XLA, which is for people",
+        re.compile(rb"HloModule\s"),
+        "HLO as text, which says nothing of buffers",
         f"run it with {_HLO_FLAGS}, and give the .after_optimizations.hlo.pb",
     ),
     (

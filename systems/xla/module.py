@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, OperationsError, shown
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import TensorFacts, bits_of
 from memplan.planner.operations.program_facts import OperationFacts
@@ -19,6 +19,7 @@ from memplan.systems.draft import OperationsDraft, Uses
 from memplan.systems.imported import Imported, ModelOptions, element_count, sized
 from memplan.systems.protobuf import ProtobufMessage
 from memplan.systems.vocabulary import kind_of, kinds_by_name, types_by_number
+from memplan.systems.xla.system import is_xla_text
 
 ALIGNMENT = 64
 _MODULE = 1
@@ -46,7 +47,9 @@ Values = tuple[str, ...]
 
 
 def read_module(data: bytes, options: ModelOptions) -> Imported:
-    """Read the entry computation of an HloProto; raises FormatError."""
+    """Read the entry computation of an HloProto; raises FormatError, and OperationsError for a text, which has none."""
+    if is_xla_text(data):
+        raise OperationsError("model: must tell operations, not lifetimes only")
     module = ProtobufMessage.root(data, "hlo_proto").message(_MODULE, "hlo_module")
     if module is None:
         raise FormatError("hlo_proto.hlo_module: is required where operations are asked for")

@@ -1,11 +1,10 @@
 """Buffer assignments of XLA: the values that its heap simulator places, and their offsets.
 
 A file is an HloProto of a module behind buffer assignment, as `--xla_dump_to` with `--xla_dump_hlo_as_proto` writes it
-(`….cpu_after_optimizations.hlo.pb`). A trace of the heap simulator says which buffer is allocated, freed, or shares the
-place of another one, event by event; its steps are our time. What shares a place is one buffer, alive from the first to
-the last. Inputs, constants and what a caller gets have allocations of their own, in which nothing is left to choose.
-Each trace has a memory of its own.
-
+(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). A trace of the heap simulator
+says which buffer is allocated, freed, or shares the place of another one, event by event; its steps are our time.
+What shares a place is one buffer, alive from the first to the last. Inputs, constants and what a caller gets have
+allocations of their own, in which nothing is left to choose. Each trace has a memory of its own.
 Source: xla/service/hlo.proto.
 """
 
@@ -19,6 +18,8 @@ from memplan.planner.errors import FormatError
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.systems.imported import Imported, ModelOptions, plan_of, problem_of, refuse_dims, size_of
 from memplan.systems.protobuf import ProtobufMessage
+from memplan.systems.xla import text as xla_text
+from memplan.systems.xla.system import is_xla_text
 
 ALIGNMENT = 64
 _MODULE, _ASSIGNMENT = 1, 3
@@ -27,8 +28,10 @@ _ALLOCATED, _FREED, _SHARED = 0, 1, 2
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Read a dump; raises FormatError, and OptionError for named dimensions."""
+    """Read a dump, binary or text; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "XLA's buffers")
+    if is_xla_text(data):
+        return xla_text.read(data, options)
     module = ProtobufMessage.root(data, "hlo_proto")
     assignment = module.message(_ASSIGNMENT, "buffer_assignment")
     if assignment is None:

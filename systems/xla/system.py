@@ -1,4 +1,4 @@
-"""XLA: modules with buffer assignments."""
+"""XLA: buffer assignments, binary or as text."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from memplan.planner.formats.other_files import begins_with_nodes
 from memplan.planner.systems import FileReader, ReferencePlanner, System
 
 _SOURCE = "openxla/xla 16569562fc04, xla/service/heap_simulator.cc"
+_TEXTS = (b"BufferAssignment:", b"HloLiveRange")
 _HLO_PROTO = re.compile(rb"\n[\x80-\xff]{0,9}[\x00-\x7f]\n[\x01-\x7f][\x20-\x7e]+[\x12\x1a]")
 """A message, whose first field is a name of one line."""
 
 
 def is_xla(data: bytes) -> bool:
-    """Return True if the bytes begin as an HloProto: a module that begins with its name."""
-    return _HLO_PROTO.match(data) is not None and not begins_with_nodes(data)
+    """Return True if the bytes begin as one of XLA's texts, or as an HloProto: a module that begins with its name."""
+    return is_xla_text(data) or (_HLO_PROTO.match(data) is not None and not begins_with_nodes(data))
+
+
+def is_xla_text(data: bytes) -> bool:
+    """Return True if the bytes begin as XLA's text of buffers or of live ranges does."""
+    return data[:100].lstrip().startswith(_TEXTS)
 
 
 SYSTEM = System(
     name="xla",
     title="XLA",
-    files=".hlo.pb",
+    files=".hlo.pb, or text of its buffer assignment",
     readers=(
         FileReader(
             "xla",

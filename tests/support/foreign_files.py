@@ -64,7 +64,10 @@ def _executorch() -> Iterator[tuple[str, bytes]]:
 
 
 def _xla() -> Iterator[tuple[str, bytes]]:
+    text = (DUMPS / "scan.xla.txt").read_bytes()
+    yield "without_lifetimes.xla.txt", text[: text.index(b"HloLiveRange")]
     yield "without_assignment.hlo.pb", message({1: message({1: b"jit_f", 2: b"main"})})
+    yield "unknown_value.xla.txt", text.replace(b" value: <29", b" value: <29 of", 1)
     binary = (DUMPS / "scan.hlo.pb").read_bytes()
     yield "cut.hlo.pb", binary[: len(binary) // 2]
 

@@ -53,7 +53,7 @@ def peak_of(found: Imported) -> int:
     "name",
     [
         *(f"models/{name}.pte" for name in ("loop", "state", "thirds")),
-        *(f"dumps/{name}" for name in ("mlp_sgd.hlo.pb", "network_planned.relax")),
+        *(f"dumps/{name}" for name in ("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt", "network_planned.relax")),
         "dumps/zfnet512.iree.txt",
     ],
 )

@@ -76,6 +76,7 @@ KEPT = {
     "models/loop.pte": (416, 384),
     "models/choice.pte": (320, 192),
     "dumps/mlp_sgd.hlo.pb": (12_090_728, 12_090_728),
+    "dumps/mlp_sgd.xla.txt": (12_090_728, 12_090_728),
     "dumps/network_planned.relax": (46_528, 43_264),
     "dumps/zfnet512.iree.txt": (13_877_056, 13_877_008),
 }

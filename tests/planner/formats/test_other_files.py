@@ -43,7 +43,7 @@ FILES: list[tuple[str, bytes, str]] = [
     ("m.safetensors", SAFETENSORS, "a file of safetensors, .*no operations"),
     ("m.gguf", b"GGUF\x03\x00\x00\x00", "a GGUF file, .*no operations"),
     ("m.npz", archive("a.npy"), "arrays of NumPy"),
-    ("m.txt", b"HloModule jit_f, is_scheduled=true\n", "a text of XLA, .*xla_dump_hlo_as_proto"),
+    ("m.txt", b"HloModule jit_f, is_scheduled=true\n", "HLO as text, .*xla_dump_hlo_as_proto"),
     ("m.mlir", b"module @m {\n  func.func @main() {", "MLIR whose memory is not packed yet; .*iree-compile"),
     ("m.mlmodel", b"\x08\x04\x12\x05\n\x03\n\x01x", "a model of Core ML"),
     ("saved_model.pb", b"\x08\x01\x12\x85\x01\n\x02\x12\x00", "a SavedModel of TensorFlow"),

@@ -17,7 +17,7 @@ from tests.support import public_problems
 from tests.support.dump_files import recorded
 from tests.support.protobuf_files import message
 
-(BINARY,) = recorded("mlp_sgd.hlo.pb")
+BINARY, TEXT = recorded("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt")
 ALLOC, FREE, SHARE = 0, 1, 2
 Event = tuple[int, int] | tuple[int, int, int]
 
@@ -41,14 +41,27 @@ def rows(found: Imported) -> dict[Any, tuple[Any, ...]]:
     return {row.id: (row.start, row.end, row.size, row.pools) for row in found.problem.buffers}
 
 
-def test_a_step_of_training_poses_the_recorded_problem_and_no_plan_is_above_that_of_xla() -> None:
-    found = read_model(BINARY)
-    assert problem_hash(found.problem) == problem_hash(public_problems.problem("xla/mlp-sgd.csv"))
-    assert found.problem.name == "jit_train_step"
+@pytest.mark.parametrize("data", [BINARY, TEXT], ids=["binary", "text"])
+def test_a_step_of_training_poses_the_recorded_problem(data: bytes) -> None:
+    wanted = public_problems.problem("xla/mlp-sgd.csv")
+    assert problem_hash(read_model(data).problem) == problem_hash(wanted)
+
+
+def test_a_dump_says_the_same_in_binary_and_as_text() -> None:
+    binary, text = read_model(BINARY), read_model(TEXT)
+    assert problem_hash(binary.problem) == problem_hash(text.problem)
+    assert binary.own_peak == text.own_peak == 12_090_728
+    assert {row.id for row in binary.problem.buffers} == {row.id for row in text.problem.buffers}
+    assert binary.problem.name == "jit_train_step"
+
+
+@pytest.mark.parametrize("data", [BINARY, TEXT], ids=["binary", "text"])
+def test_no_plan_is_above_that_of_xla(data: bytes) -> None:
+    found = read_model(data)
     plan = solve(found.problem)
     assert plan.peak is not None
     assert found.own_peak is not None
-    assert plan.peak <= found.own_peak == 12_090_728
+    assert plan.peak <= found.own_peak
 
 
 def test_events_are_steps_and_what_is_never_freed_lives_to_the_end() -> None:
@@ -76,6 +89,37 @@ def test_sizes_are_rounded_up_where_an_alignment_is_asked_for() -> None:
     assert [(row.size, row.alignment) for row in aligned.problem.buffers] == [(16, 16)]
 
 
+def text(values: str, ranges: str) -> bytes:
+    """Return both of XLA's texts, with one allocation for temporaries, and one that is a parameter's."""
+    return f"""\
+BufferAssignment:
+allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {{}}:
+ value: <7 p @0> (size=64,offset=0): f32[16]{{0}}
+allocation 1: size 256, preallocated-temp:
+{values}
+HloLiveRange (max 9):
+  InstructionSequence:
+    0:a
+  BufferLiveRange:
+{ranges}
+  Live ranges at 2 (peak):
+    a{{}}: 64 bytes
+""".encode()
+
+
+def value(number: int, name: str, size: int, offset: int) -> str:
+    return f" value: <{number} {name} @0> (size={size},offset={offset}): f32[16]{{0}}\n"
+
+
+def test_values_of_a_text_share_a_place_where_one_begins_before_the_other_ends() -> None:
+    values = value(1, "a", 64, 0) + value(2, "b{1}", 32, 64) + value(3, "c", 60, 0) + value(4, "d", 64, 0)
+    ranges = "    p{}:0-9\n    a{}:0-2\n    b{1}:1-3\n    c{}:2-4\n    d{}:5-6"
+    found = read_model(text(values, ranges))
+    pool = ("allocation 1",)
+    assert rows(found) == {"1 a": (0, 5, 64, pool), "2 b{1}": (1, 4, 32, pool), "4 d": (5, 7, 64, pool)}
+    assert found.own_peak == 96
+
+
 def broken_events(*events: Event) -> bytes:
     return dump({1: 10, 2: 20}, events)
 
@@ -91,6 +135,11 @@ def broken_events(*events: Event) -> bytes:
         (broken_events((SHARE, 1, 2)), r"share_with_canonical_id: must have been allocated before, got 2"),
         (dump({1: -1}, []), r"logical_buffers\[0\].size: must be 0 to \d+ bytes, got -1"),
         (dump({1: 1}, [(ALLOC, 1)], offsets={1: -64}), r"assigned\[0\]: must lie at 0 to \d+ bytes"),
+        (b"BufferAssignment:\n", 'one behind the other, got no "HloLiveRange"'),
+        (text(value(1, "a", 64, 0), ""), 'value "a" of allocation 1: must have a live range, got none'),
+        (text(value(1, "a", 64, 0), "    a{}:5-3"), r"line 11: must end at its first step \(5\) or later, got 3"),
+        (text(value(1, "a", 64, 0), "    a{}:5"), r"line 11: must be a live range, .* got \"a{}:5\""),
+        (text(" value: <1 a @0> (size=64)\n", ""), "line 5: must be a value with size and offset, got"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> None:
@@ -100,17 +149,17 @@ def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> Non
 
 def test_xla_names_no_dimensions() -> None:
     with pytest.raises(OptionError, match='dim: must not be given, as XLA\'s buffers name no dimensions, got "n"'):
-        read_model(BINARY, options=ModelOptions(dims={"n": 1}))
+        read_model(TEXT, options=ModelOptions(dims={"n": 1}))
 
 
 @pytest.mark.parametrize(
     ("name", "own_peak"), [("scan", 32_864), ("while", 16_452), ("cond", 16_456), ("mlp_sgd", 12_090_728)]
 )
-def test_the_plan_inside_of_a_dump_is_valid(name: str, own_peak: int) -> None:
-    (data,) = recorded(f"{name}.hlo.pb")
-    found = read_model(data)
-    assert found.own_plan is not None
-    assert (verify(found.problem, found.own_plan), found.own_peak) == ((), own_peak)
+def test_a_dump_and_its_texts_tell_of_one_plan(name: str, own_peak: int) -> None:
+    for data in recorded(f"{name}.hlo.pb", f"{name}.xla.txt"):
+        found = read_model(data)
+        assert found.own_plan is not None
+        assert (verify(found.problem, found.own_plan), found.own_peak) == ((), own_peak)
 
 
 def test_tables_of_tuples_lie_in_no_trace_and_are_there_all_the_time() -> None:

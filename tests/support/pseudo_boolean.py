@@ -1,0 +1,175 @@
+"""A small checker of pseudo-Boolean proofs: OPB, and of VeriPB's format 2.0 the steps rup, pol and red of fresh names.
+
+A constraint is (factors of literals, least sum), factors above 0; a literal is a name, or `~` and a name.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+Constraint = tuple[dict[str, int], int]
+
+
+class WrongProofError(Exception):
+    """A step that does not follow."""
+
+
+def prove(formula: str, proof: str) -> None:
+    """Check that a proof refutes a formula; raises WrongProofError."""
+    known = _Known()
+    rows = [line for line in formula.splitlines() if not line.startswith("*")]
+    for line in rows:
+        known.add(_constraint(line.split()))
+    head, count, *steps = proof.splitlines()
+    output, conclusion, end = steps[-3:]
+    if head != "pseudo-Boolean proof version 2.0" or count != f"f {len(rows)}":
+        raise WrongProofError("the head of the proof")
+    for step in steps[:-3]:
+        word, *words = step.split()
+        known.add({"rup": known.rup, "pol": known.pol, "red": known.red}[word](words))
+    if (output, end) != ("output NONE", "end pseudo-Boolean proof") or conclusion[:19] != "conclusion UNSAT : ":
+        raise WrongProofError("the foot of the proof")
+    if int(conclusion[19:]) != len(known.rows):
+        raise WrongProofError("the conclusion is not the last step")
+    terms, least = known.rows[-1]
+    if sum(terms.values()) >= least:
+        raise WrongProofError("the last constraint is no contradiction")
+
+
+def holds(formula: str, true: Mapping[str, bool]) -> bool:
+    """Say whether all constraints of a formula hold where names are true or false."""
+    rows = (_constraint(line.split()) for line in formula.splitlines() if not line.startswith("*"))
+    return all(sum(by for x, by in terms.items() if true[x.lstrip("~")] != (x[0] == "~")) >= low for terms, low in rows)
+
+
+def negated(literal: str) -> str:
+    """Return the other literal of a name."""
+    return literal[1:] if literal[0] == "~" else f"~{literal}"
+
+
+def _normal(terms: Iterable[tuple[int, str]], least: int) -> Constraint:
+    """Return a constraint with factors above 0 and each name once."""
+    sums: dict[str, int] = defaultdict(int)
+    for factor, literal in terms:
+        if literal[0] == "~":
+            factor, literal, least = -factor, literal[1:], least - factor
+        sums[literal] += factor
+    found = {}
+    for name, factor in sums.items():
+        if factor > 0:
+            found[name] = factor
+        elif factor < 0:
+            found[f"~{name}"], least = -factor, least - factor
+    return found, least
+
+
+def _constraint(words: list[str]) -> Constraint:
+    *terms, sign, least, end = words
+    if (sign, end) != (">=", ";"):
+        raise WrongProofError(f"a constraint: {words}")
+    return _normal(((int(factor), name) for factor, name in zip(terms[::2], terms[1::2], strict=True)), int(least))
+
+
+class _Known:
+    """The constraints that are there, and what follows from them by unit propagation."""
+
+    def __init__(self) -> None:
+        self.rows: list[Constraint] = []
+        self.slack: list[int] = []
+        self.uses: dict[str, list[tuple[int, int]]] = defaultdict(list)
+
+    def add(self, row: Constraint) -> None:
+        """Take a constraint."""
+        for literal, factor in row[0].items():
+            self.uses[literal].append((len(self.rows), factor))
+        self.rows.append(row)
+        self.slack.append(sum(row[0].values()) - row[1])
+
+    def rup(self, words: list[str]) -> Constraint:
+        """Return a constraint whose contrary leads to a contradiction by unit propagation."""
+        row = _constraint(words)
+        if not self.leads_nowhere([_contrary(row)]):
+            raise WrongProofError(f"rup {words}")
+        return row
+
+    def red(self, words: list[str]) -> Constraint:
+        """Return a constraint that holds again, with all others, if one name is set."""
+        at = words.index(";")
+        row, (name, arrow, value) = _constraint(words[: at + 1]), words[at + 1 :]
+        if arrow != "->" or value not in "01":
+            raise WrongProofError(f"red {words}")
+        true = name if value == "1" else f"~{name}"
+        touched = {number for literal in (name, f"~{name}") for number, _ in self.uses[literal]}
+        for other in [row, *(self.rows[number] for number in touched)]:
+            if not self.leads_nowhere([_contrary(row), _contrary(_with(other, true))]):
+                raise WrongProofError(f"red {words}")
+        return row
+
+    def pol(self, words: list[str]) -> Constraint:
+        """Return what sums, multiples, divisions and saturations of constraints give, in reverse Polish notation."""
+        stack: list[Constraint | int] = []
+        for word in words:
+            if word.isdigit():
+                stack.append(int(word))
+                continue
+            if word == "s":
+                terms, least = self._row(stack.pop())
+                stack.append(({name: min(factor, max(0, least)) for name, factor in terms.items()}, least))
+                continue
+            second, first = stack.pop(), self._row(stack.pop())
+            if word == "+":
+                other = self._row(second)
+                rows = [(factor, name) for some, _ in (first, other) for name, factor in some.items()]
+                stack.append(_normal(rows, first[1] + other[1]))
+            elif word in "*d" and isinstance(second, int) and second > 0:
+                terms = {name: _by(word, factor, second) for name, factor in first[0].items()}
+                stack.append((terms, _by(word, first[1], second)))
+            else:
+                raise WrongProofError(f"pol {words}")
+        (only,) = stack
+        return self._row(only)
+
+    def _row(self, entry: Constraint | int) -> Constraint:
+        return self.rows[entry - 1] if isinstance(entry, int) else entry
+
+    def leads_nowhere(self, assumed: list[Constraint]) -> bool:
+        """Say whether unit propagation with some more constraints ends at a contradiction."""
+        rows = [*self.rows, *assumed]
+        slack = [*self.slack, *(sum(terms.values()) - least for terms, least in assumed)]
+        extra: Mapping[str, list[tuple[int, int]]] = defaultdict(list)
+        for number, (terms, _) in enumerate(assumed, len(self.rows)):
+            for literal, factor in terms.items():
+                extra[literal].append((number, factor))
+        true: set[str] = set()
+        waiting = list(range(len(rows)))
+        while waiting:
+            number = waiting.pop()
+            if slack[number] < 0:
+                return True
+            for literal, factor in rows[number][0].items():
+                if factor <= slack[number] or literal in true:
+                    continue
+                if negated(literal) not in true:
+                    true.add(literal)
+                    for use, lost in (*self.uses.get(negated(literal), ()), *extra.get(negated(literal), ())):
+                        slack[use] -= lost
+                        if slack[use] < 0:
+                            return True
+                        waiting.append(use)
+        return False
+
+
+def _by(word: str, number: int, by: int) -> int:
+    return number * by if word == "*" else -(-number // by)
+
+
+def _contrary(row: Constraint) -> Constraint:
+    terms, least = row
+    return {negated(name): factor for name, factor in terms.items()}, sum(terms.values()) - least + 1
+
+
+def _with(row: Constraint, true: str) -> Constraint:
+    terms, least = row
+    rest = {name: factor for name, factor in terms.items() if name not in (true, negated(true))}
+    return rest, least - terms.get(true, 0)
