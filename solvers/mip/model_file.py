@@ -15,6 +15,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.heuristics import greedy, local_search
+from memplan.solvers.mip import HONOURED
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, LinearRow
 from memplan.solvers.mip.model_names import COLUMN_WORDS, WORDS, ModelNames
@@ -31,12 +32,14 @@ _PLAN_WORK = 50_000
 def write_model(problem: Problem, suffix: str) -> bytes:
     """Return the integer program of a problem as a file of the kind `suffix`: ".lp" or ".mps".
 
-    All numbers are exact, in the unit that the head of the file names. Raises OptionError for another suffix, and for a
-    problem whose program would have more than MAX_ROWS rows.
+    All numbers are exact, in the unit that the head of the file names. Raises OptionError for another suffix, for a
+    problem with rules that the program does not state, and for more than MAX_ROWS rows.
     """
     if suffix not in (".lp", ".mps"):
         raise OptionError(f"suffix: must be .lp or .mps, got {shown(suffix)}")
     instance = compile_problem(problem)
+    if stated_not := sorted(instance.features - HONOURED):
+        raise OptionError(f"model: the program may have no {' or '.join(stated_not)}, which it does not state")
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")

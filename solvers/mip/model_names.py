@@ -21,39 +21,27 @@ WORDS = {
         "(4) of two buffers in conflict one lies below the other; where the binary is 0, the big-M lifts the row",
     ),
     "home": ("b", "every buffer lies in one pool"),
-    "order": ("bb", "of two orders at most one holds, and none where they share an offset"),
-    "together": ("qbb", "two in conflict, in the same pool, have an order, or share an offset"),
+    "order": ("bb", "of two orders at most one holds"),
+    "together": ("qbb", "two in conflict, in the same pool, have an order"),
     "lowest": ("b", "a buffer lies at or above the lowest offset of the pool that it chooses"),
     "highest": ("b", "a buffer lies at or below the highest offset of the pool that it chooses"),
     "aligned": ("b", "an offset is the first aligned one plus a number of steps"),
     "counted": ("qb", "steps are counted in the pool that the buffer chooses"),
     "colocation": ("qb", "what must lie in one pool with a buffer goes where it goes"),
     "rigid": ("b", "a buffer keeps its distance from the one it is relative to, or from the lowest of those so joined"),
-    "start": ("bb", "two that share an offset start together"),
-    "beside": ("qbb", "two that share an offset lie in one pool"),
-    "paged": ("qb", "pages are counted in the pool that the buffer chooses"),
-    "page_start": ("b", "a buffer starts inside a page"),
-    "page_end": ("b", "a buffer ends inside the page that it starts in"),
-    "bank": ("qb", "the first bank that a buffer touches"),
-    "past": ("qb", "the bank after the last one that a buffer touches"),
-    "parted": ("qbb", "where two are parted, the banks of the lower one end before those of the upper one begin"),
-    "banks": ("qbb", "two that should touch no common bank are parted, or clash"),
     "held": ("tb", "what lies below a buffer, of what it conflicts with, holds it up"),
     "pushed": ("tqb", "what lies above a buffer, of what it conflicts with, pushes the peak up"),
     "share": ("tq", "what conflicts pairwise fits below the peak of its pool"),
     "free": ("tq", "what conflicts pairwise fits around what is reserved in its pool"),
     "twins": ("bb", "of two buffers that can be exchanged, the first lies in the earlier pool"),
-    "cost": ("", "the cost is what the chosen pools, and clashes in banks, ask"),
+    "cost": ("", "the cost is what the chosen pools ask"),
     "offset": ("b", ""),
     "in": ("qb", ""),
     "multiple": ("qb", ""),
-    "shared": ("bb", ""),
-    "page": ("qb", ""),
-    "clash": ("k", ""),
 }
 """Words of keys: what a key's numbers are, and what rows of this word say ("" for columns), in the order of files.
 
-The numbers are pools (q), boxes (b), sets of buffers in conflict (t) or soft pairs (k).
+The numbers are pools (q), boxes (b) or sets of buffers in conflict (t).
 """
 
 
@@ -65,7 +53,6 @@ class ModelNames:
         reserved = [f"reserved{k}" for k in range(1, len(boxes.all) - boxes.n + 1)]
         self._boxes = _distinct([*buffers, *reserved])
         self._pools = _distinct([pool.name for pool in boxes.instance.pools])
-        self._soft_pairs: list[list[int]] = boxes.instance.soft_pairs.tolist()
         self._words = words
         self._used: dict[str, int] = {}
 
@@ -91,8 +78,6 @@ class ModelNames:
             return [self._boxes[number]]
         if kind == "t":
             return [f"set{number}"]
-        if kind == "k":
-            return [self._boxes[b] for b in self._soft_pairs[number]]
         return [self._pools[number]] if len(self._pools) > 1 else []
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
-from memplan.solvers.mip.constraints import CONSTRAINTS, a_clash_is_a_bank_in_common
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
 
 MAX_CROWD_ENTRIES = 100_000
@@ -46,14 +45,13 @@ def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     _of_two_in_conflict_one_lies_below_the_other(program, boxes)
     _a_buffer_lies_inside_its_pool(program, boxes)
     _an_offset_is_a_multiple_of_the_alignment(program, boxes)
-    for constraint in CONSTRAINTS:
-        constraint(program, boxes)
+    _colocated_buffers_lie_in_one_pool(program, boxes)
+    _a_rigid_group_keeps_its_distances(program, boxes)
     _a_crowd_stands_between_the_floor_and_the_peak(program, boxes, question)
     _a_crowd_shares_out_its_pools(program, boxes, question)
     _twins_keep_their_order(program, boxes)
     _a_mirror_image_is_left_out(program, boxes)
     if question.cost is not None:
-        a_clash_is_a_bank_in_common(program, boxes)
         _the_cost_is_that_of_the_chosen_pools(program, boxes, *question.cost)
     program.objective = program.at[question.minimise]
     return program
@@ -98,23 +96,21 @@ def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
 
 
 def _two_in_conflict_have_an_order(program: Draft, boxes: Boxes) -> None:
-    """Decide by a binary which lies below, or by two where they may be apart, or share: both are 0 where they do.
+    """Decide by a binary which lies below, or by two where they may be apart: both are 0 where they are.
 
     Where neither order is possible one is fixed all the same: its row then makes the program infeasible.
     """
     for a, b in boxes.pairs:
-        first, second, shared = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a), boxes.shared_in(a, b)
-        if len(boxes.all[a].span) == len(boxes.all[b].span) == 1 and not shared:
+        first, second = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a)
+        if len(boxes.all[a].span) == len(boxes.all[b].span) == 1:
             program.column(("below", a, b), int(not second), int(first or not second), is_whole=True)
             continue
         ways = [
             (Term(program.column(("below", a, b), 0, int(first), is_whole=True)), 1),
             (Term(program.column(("below", b, a), 0, int(second), is_whole=True)), 1),
         ]
-        if shared:
-            ways.append((Term(program.column(("shared", a, b), 0, 1, is_whole=True)), 1))
         program.row_of(("order", a, b), ways, at_most=1)
-        for q in boxes.ordered_in(a, b):
+        for q in boxes.common(a, b):
             both = [(program.lies_in(q, a), -1), (program.lies_in(q, b), -1)]
             program.row_of(("together", q, a, b), [*ways, *both], at_least=-1)
 
@@ -163,6 +159,24 @@ def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> N
             if chosen is not ONE:
                 program.row(("counted", q, b), [(chosen.column, most), (count, -1)], at_least=0)
         program.row_of(("aligned", b), sides, at_least=0, at_most=0)
+
+
+def _colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
+    """Let each buffer lie where the first of its colocation group does; both may use the same pools."""
+    for b, colocation in enumerate(boxes.instance.colocation.tolist()):
+        for q in boxes.all[b].span if colocation != b else ():
+            if ("in", q, b) in program.at:
+                sides = [(program.at["in", q, b], 1), (program.at["in", q, colocation], -1)]
+                program.row(("colocation", q, b), sides, at_least=0, at_most=0)
+
+
+def _a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
+    """Tie the offset of each member to that of its group's anchor."""
+    for b, anchor in enumerate(boxes.instance.anchor.tolist()):
+        if anchor != b:
+            distance = int(boxes.instance.distance[b])
+            sides = [(program.at["offset", b], 1), (program.at["offset", anchor], -1)]
+            program.row(("rigid", b), sides, at_least=distance, at_most=distance)
 
 
 def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
@@ -243,10 +257,8 @@ def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
 
 
 def _the_cost_is_that_of_the_chosen_pools(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Count the steps of cost that every buffer adds where it lies, above the cheapest pool, and those of clashes."""
-    costs = Costs.of(boxes.instance)
-    extra = costs.extra
+    """Count the steps of cost that every buffer adds where it lies, above the cheapest pool."""
+    extra = Costs.of(boxes.instance).extra
     cost = program.column(("cost",), least, most, unit="cost")
-    clashes = [(Term(program.at["clash", k]), -steps) for k, steps in enumerate(costs.clash)]
     added = [(program.lies_in(q, b), -extra[b][q]) for b, box in enumerate(boxes.all[: boxes.n]) for q in box.span]
-    program.row_of(("cost",), [(Term(cost), 1), *added, *clashes], at_least=0, at_most=0)
+    program.row_of(("cost",), [(Term(cost), 1), *added], at_least=0, at_most=0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memplan.planner.instance.objective import clashes
-from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.buffer_table import I64
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram
@@ -75,25 +74,11 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
             return float(pool[b] == q)
         case ("below", int(a), int(b)):
             return float(_is_below(boxes, pool, offset, a, b))
-        case ("shared", int(a), int(b)):
-            return float(pool[a] == pool[b] and offset[a] == offset[b])
         case ("multiple", int(q), int(b)):
             low, _ = boxes.all[b].span[q]
             return float((offset[b] - low) // boxes.all[b].step[q]) if pool[b] == q else 0.0
-        case ("page", int(q), int(b)):
-            shift, page = int(boxes.instance.page_shift[q, b]), int(boxes.instance.page[q, b])
-            return float((offset[b] + shift) // page) if pool[b] == q else 0.0
-        case ("bank", int(q), int(b)):
-            return float(_banks(boxes, offset, q, b)[0]) if pool[b] == q else 0.0
-        case ("past", int(q), int(b)):
-            return float(_banks(boxes, offset, q, b)[1]) if pool[b] == q else float(program.upper[at])
-        case ("parted", int(q), int(a), int(b)):
-            is_parted = pool[a] == pool[b] == q and _banks(boxes, offset, q, a)[1] <= _banks(boxes, offset, q, b)[0]
-            return float(is_parted)
-        case ("clash", int(k)):
-            return float(k in _clashing(boxes, pool, offset))
         case ("cost",):
-            return Costs.of(boxes.instance).of_plan(pool, _clashing(boxes, pool, offset)) / program.cost_scale
+            return Costs.of(boxes.instance).of_plan(pool, []) / program.cost_scale
     raise AssertionError(program.keys[at])
 
 
@@ -101,20 +86,6 @@ def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) 
     """Return True if box `a` ends where `b` starts, or below, in one pool; two that share bytes do neither."""
     end = _offset(boxes, offset, a) + boxes.all[a].size
     return _pool(boxes, pool, a) == _pool(boxes, pool, b) and end <= _offset(boxes, offset, b)
-
-
-def _banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
-    """Return the first bank that a buffer touches in a pool with banks, and the one past its last."""
-    pool, low = boxes.instance.pools[q], offset[b]
-    last = low + boxes.all[b].size - 1
-    return (low + pool.bank_shift) // pool.bank, (last + pool.bank_shift) // pool.bank + 1
-
-
-def _clashing(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
-    """Return the soft pairs, by number, that touch a common bank."""
-    is_clash = clashes(boxes.instance, boxes.instance.soft_pairs, column(pool), column(offset))
-    found: list[int] = np.flatnonzero(is_clash).tolist()
-    return found
 
 
 def _pool(boxes: Boxes, pool: list[int], b: int) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from tests.support import public_problems
 from tests.support.engine_batch import Answer, Job, ask
 from tests.support.oracle import best_score, check
 from tests.support.small_problems import small_problems
-from tests.support.tied_problems import tied_problem
+from tests.support.tied_problems import STATED, tied_problem
 
 
 def check_that_it_agrees_with_brute_force(engine: str, count: int) -> None:
@@ -16,12 +17,14 @@ def check_that_it_agrees_with_brute_force(engine: str, count: int) -> None:
 
 
 def check_that_it_keeps_every_constraint(engine: str, count: int) -> None:
-    """Ask the same of problems that mix rigid groups, sharing, pages, banks and companies."""
-    check_against_brute_force(engine, [tied_problem(seed, most=5) for seed in range(700, 700 + count)])
+    """Ask the same of problems that mix the constraints that the integer program states."""
+    problems = [tied_problem(seed, most=5, rules=STATED) for seed in range(700, 700 + count)]
+    check_against_brute_force(engine, problems)
 
 
 def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
     """Ask for problems with and without the bound and a start, and hold the answers against brute force."""
+    problems = [p for p in problems if not compile_problem(p).unplaceable]  # which reach no solver
     ways = [Job(p, is_untold=k % 2 == 0, has_start=k % 3 == 0) for k, p in enumerate(problems)]
     for problem, answer in zip(problems, ask(engine, ways), strict=True):
         wanted = best_score(problem)

@@ -9,17 +9,20 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.model.problem import Problem
 
 RULES = ("relative", "alias", "page", "remainder", "forbidden", "pin", "alignment", "conflicts", "may_share", "bank")
+ALL = (*RULES, "weights", "together", "holes", "reserved")
+STATED = frozenset(ALL) - {"page", "may_share", "bank", "weights"}
+"""The rules that the integer program states."""
 Rules = frozenset[str] | set[str]
 
 
-def tied_problem(seed: int, most: int = 6) -> Problem:
+def tied_problem(seed: int, most: int = 6, rules: Rules = frozenset(ALL)) -> Problem:
     """Return a problem of two to `most` buffers in one or two pools; each rule is asked with a chance of 4 in 10."""
-    return draw_tied_problem(random.Random(seed), most, f"seed {seed}")
+    return draw_tied_problem(random.Random(seed), most, f"seed {seed}", rules)
 
 
-def draw_tied_problem(rng: random.Random, most: int, name: str | None = None) -> Problem:
+def draw_tied_problem(rng: random.Random, most: int, name: str | None = None, rules: Rules = frozenset(ALL)) -> Problem:
     """Draw such a problem."""
-    asked = {rule for rule in (*RULES, "weights", "together", "holes", "reserved") if rng.random() < 0.4}
+    asked = {rule for rule in ALL if rng.random() < 0.4} & rules
     names = rng.choice((["one"], ["fast", "slow"], ["fast", "slow"]))
     data: dict[str, Any] = {
         "name": name,
