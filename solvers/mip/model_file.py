@@ -15,7 +15,6 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.heuristics import greedy, local_search
-from memplan.solvers.mip import HONOURED
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, LinearRow
 from memplan.solvers.mip.model_names import COLUMN_WORDS, WORDS, ModelNames
@@ -38,8 +37,6 @@ def write_model(problem: Problem, suffix: str) -> bytes:
     if suffix not in (".lp", ".mps"):
         raise OptionError(f"suffix: must be .lp or .mps, got {shown(suffix)}")
     instance = compile_problem(problem)
-    if stated_not := sorted(instance.features - HONOURED):
-        raise OptionError(f"model: the program may have no {' or '.join(stated_not)}, which it does not state")
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memplan.planner.errors import OptionError
 from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.mip import HONOURED
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
 
@@ -34,7 +36,9 @@ class MipQuestion:
 
 
 def draft(boxes: Boxes, question: MipQuestion) -> Draft:
-    """Write the program of the question, in whole units."""
+    """Write the program of the question, in whole units; raises OptionError for rules that it does not state."""
+    if unstated := sorted(boxes.instance.features - HONOURED):
+        raise OptionError(f"model: the program may have no {' or '.join(unstated)}, which it does not state")
     program = Draft()
     _offsets_are_not_negative(program, boxes)
     _every_pool_has_a_peak(program, boxes, question)
