@@ -150,12 +150,17 @@ def check(text, lines, given=None, interval=None):
     return f"proved: {sentence}, in pools of {of} bytes, problem sha256 {digest} with {problem.interval} lifetimes"
 
 
+def given_pools(sizes):
+    """Return size and base address of each pool, from words such as `65536@536870912`, `-` for no size."""
+    pools = [(size, at and number(base)) for size, at, base in (size.partition("@") for size in sizes)]
+    return [(None if size == "-" else number(size), None if base == "" else base) for size, base in pools]
+
+
 def checked(words):
     """Return what a certificate proves, from the words of the command: options, two files, sizes."""
     interval = INTERVALS[words[0]] if words[0][:2] == "--" else None
     first, second, *sizes = words[interval is not None :]
-    pools = [(size, at and number(base)) for size, at, base in (size.partition("@") for size in sizes)]
-    given = [(None if size == "-" else number(size), None if base == "" else base) for size, base in pools]
+    given = given_pools(sizes)
     text, proof = (Path(name).read_bytes().decode() for name in (first, second))
     *lines, rest = proof.split("\n")
     if rest or "\r" in proof:

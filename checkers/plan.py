@@ -1,0 +1,216 @@
+"""Check a plan without memplan: plan.py [--inclusive|--half-open] PROBLEM PLAN [SIZE[@ADDRESS]|- ...]
+
+Exit status: 0 valid, 3 a rule is broken, 2 wrong input. `--heaps SIZE` before the files: the pools are those that the
+plan names, each of that size. PLAN is JSON with `placements`, or a table with the columns id and offset, maybe pool.
+"""
+# docs/formats.md has the rules. Whatever certificates leave out counts here.
+
+import json, sys
+from bisect import bisect, insort
+from fractions import Fraction
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+names = ("check", "problem", "read", "costs")
+checker, problems, reading, costs = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
+Refused, need = reading.Refused, reading.need
+
+
+def placements(text):
+    """Return (id, name of a pool or None, offset) for each buffer that a plan places."""
+    if text.lstrip(" \t\r\n\ufeff")[:1] in ("{", "["):
+        data = json.loads(text, object_pairs_hook=reading.once, parse_int=reading.integer)
+        rows = data["placements"] if isinstance(data, dict) else data
+        rows = [row if isinstance(row, list) else [row["id"], row.get("pool"), row["offset"]] for row in rows]
+    else:
+        head, *lines = [line.rstrip("\r").split(",") for line in text.split("\n") if line.strip(" \r")]
+        at = {name.strip(" "): k for k, name in enumerate(head)}
+        need(
+            "id" in at and "offset" in at and all(len(line) == len(head) for line in lines), "a table of other columns"
+        )
+        rows = [
+            [line[at["id"]], line[at["pool"]] if "pool" in at else None, number(line[at["offset"]])] for line in lines
+        ]
+    for name, pool, offset in rows:
+        is_right = reading.KINDS["i"](name) and type(offset) is int and 0 <= offset < 2**63
+        need(is_right and (pool is None or type(pool) is str), "a placement that is none", name, pool, offset)
+    return rows
+
+
+def number(text):
+    """Return the whole number of a cell."""
+    return checker.number(text.strip(" "))
+
+
+class Plan:
+    """Where each root of a problem lies: `at[i]` is (pool, offset)."""
+
+    def __init__(self, text, plan, given, interval, heap):
+        self.data, rows = reading.read(text, interval), placements(plan)
+        heaps = {pool: q for q, pool in enumerate(dict.fromkeys(pool for _, pool, _ in rows))}
+        mine = self.data.get("pools") or [{}]
+        sizes = [(heap, None)] * len(heaps) if heap else given or [(pool.get("size"), None) for pool in mine]
+        self.problem = p = problems.Problem(text, sizes, interval, bool(given or heap))
+        index = {row["id"]: i for i, row in enumerate(p.rows)}
+        pools = heaps if heap else {pool.get("name", "default"): q for q, pool in enumerate(mine)}
+        self.at, seen = {}, set()
+        for name, pool, offset in rows:
+            need(name in index and name not in seen, "a buffer that the problem has not, or twice", name)
+            need(pool is None or pool in pools, "a pool that the problem has not", pool)
+            seen.add(name)
+            root, above = p.rows[index[name]]["root"]
+            place = (pools[pool] if pool in pools else 0, offset - above)
+            if self.at.setdefault(root, place) != place:
+                raise Refused(f"buffer {name!r} does not lie where it is tied to")
+        if missing := [row["id"] for i, row in enumerate(p.rows) if p.root[i] not in self.at]:
+            raise Refused(f"buffer {missing[0]!r} has no place")
+        self.end = {i: offset + p.size[i] for i, (_, offset) in self.at.items()}
+
+    def check(self):
+        """Raise Refused where the plan breaks a rule."""
+        p = self.problem
+        for i, (q, offset) in sorted(self.at.items()):
+            step, rest, ways = p.place(i, q)
+            is_right = p.legal(i, q, offset, p.ends[q]) == offset
+            if not p.size[i]:  # what lies there does not matter
+                is_right = offset % step == rest and p.pin[i] in (None, offset) and (0, problems.INF) not in ways
+                is_right = is_right and offset <= p.ends[q]
+            if not is_right:
+                raise Refused(f"buffer {p.rows[i]['id']!r} may not lie at {offset} of pool {q}")
+        for i, row in enumerate(p.rows):
+            if tie := row.get("relative"):
+                j = self.index[tie["to"]]
+                if self.place_of(i) != (self.place_of(j)[0], self.place_of(j)[1] + tie["offset"]):
+                    raise Refused(f"buffer {row['id']!r} does not lie where it is tied to")
+        for group in self.data.get("together") or ():
+            if len({self.place_of(self.index[name])[0] for name in group}) > 1:
+                raise Refused(f"buffers {group[0]!r} and others are in several pools")
+        for i, j in self.overlapping() if p.has_ties else self.colliding():
+            is_shared = frozenset((i, j)) in p.sharing and self.at[i] == self.at[j]
+            alive = any(a < d and c < b for a, b in p.lives[i] for c, d in p.lives[j])
+            if p.meets(i, j) or (frozenset((i, j)) in p.sharing and alive and not is_shared):
+                raise Refused(f"buffers {p.rows[i]['id']!r} and {p.rows[j]['id']!r} share bytes")
+        for pair, weight in self.clashes():
+            if weight is None:
+                raise Refused(f"buffers {p.rows[pair[0]]['id']!r} and {p.rows[pair[1]]['id']!r} touch a common bank")
+
+    @property
+    def index(self):
+        """The row of each id."""
+        return {row["id"]: i for i, row in enumerate(self.problem.rows)}
+
+    def place_of(self, i):
+        """Return pool and offset of a row, alias or not."""
+        root, above = self.problem.rows[i]["root"]
+        return self.at[root][0], self.at[root][1] + above
+
+    def overlapping(self):
+        """Yield all pairs that have bytes in common."""
+        rows = sorted((*self.at[i], i) for i in self.problem.solid)
+        for k, (q, _, i) in enumerate(rows):
+            for other, offset, j in rows[k + 1 :]:
+                if other != q or offset >= self.end[i]:
+                    break
+                yield i, j
+
+    def colliding(self):
+        """Yield pairs that have bytes in common: each one that conflicts by name, and one of those alive together."""
+        p = self.problem
+        for i, j in map(sorted, (pair for pair in p.named if len(pair) == 2)):
+            if p.solid >= {i, j} and self.touch(i, j):
+                yield i, j
+        moves = sorted(
+            (time, is_start, i)
+            for i in p.solid
+            for life in p.lives[i]
+            for is_start, time in ((1, life[0]), (0, life[1]))
+        )
+        there = []  # (pool, offset, buffer), of which no two overlap
+        for _, is_start, i in moves:
+            row = (*self.at[i], i)
+            k = bisect(there, row)
+            if not is_start:
+                del there[k - 1]
+                continue
+            yield from ((other[2], i) for other in there[max(0, k - 1) : k + 1] if self.touch(other[2], i))
+            insort(there, row)
+
+    def touch(self, i, j):
+        """Say whether two buffers have bytes in common."""
+        (q, low), (other, offset) = self.at[i], self.at[j]
+        return i != j and q == other and low < self.end[j] and offset < self.end[i]
+
+    def clashes(self):
+        """Yield pairs of `bank` entries that touch a common bank, with their weight; None is never."""
+        p = self.problem
+        for use in self.data.get("bank") or ():
+            roots = [p.root[self.index[name]] for name in use["buffers"]]
+            for i, j in combinations(dict.fromkeys(root for root in roots if root in p.solid), 2):
+                size = p.pools[self.at[i][0]].get("bank_size")
+                base = p.pools[self.at[i][0]].get("base_address", 0)
+                if size and self.at[i][0] == self.at[j][0]:
+                    (a, b), (c, d) = (
+                        ((base + self.at[k][1]) // size, (base + self.end[k] - 1) // size) for k in (i, j)
+                    )
+                    if a <= d and c <= b:
+                        yield (i, j), use.get("weight")
+
+    def reused(self):
+        """Yield the price of each pair of `reuse` that has bytes in common and is never alive together."""
+        p = self.problem
+        for use in self.data.get("reuse") or ():
+            pairs = use["pairs"] if "pairs" in use else combinations(use["buffers"], 2)
+            for i, j in ((p.root[self.index[a]], p.root[self.index[b]]) for a, b in pairs):
+                alive = any(a < d and c < b for a, b in p.lives[i] for c, d in p.lives[j])
+                if p.solid >= {i, j} and not alive and p.group[i] != p.group[j] and self.touch(i, j):
+                    yield use["cost"]
+
+    def used(self):
+        """Return the largest end in each pool."""
+        return [
+            max([self.end[i] for i in self.problem.solid if self.at[i][0] == q], default=0)
+            for q in range(len(self.problem.pools))
+        ]
+
+    def cost(self):
+        """Return the cost: bytes moved by what pools cost, weights of banks, and prices of shared bytes."""
+        p = self.problem
+        parts = 10**60
+        price = costs.prices(p, "cost", parts)
+        moved = sum(price[i][self.at[i][0]] for i in p.solid)
+        weights = [Fraction(weight) for _, weight in self.clashes()]
+        return Fraction(moved, parts) + sum(weights) + sum(map(Fraction, self.reused()))
+
+
+def check(text, plan, given=None, interval=None, heap=None):
+    """Return the bytes used of each pool, and the cost, of a plan that keeps all rules; raises Refused."""
+    found = Plan(text, plan, given, interval, heap)
+    found.check()
+    return found.used(), found.cost()
+
+
+def checked(words):
+    """Return what a plan is worth, in a sentence, from the words of the command."""
+    interval = heap = None
+    while words and words[0].startswith("--"):
+        if words[0] == "--heaps":
+            heap, words = checker.number(words[1]), words[2:]
+        else:
+            interval, words = checker.INTERVALS[words[0]], words[1:]
+    first, second, *sizes = words
+    used, cost = check(
+        *(Path(name).read_bytes().decode() for name in (first, second)), checker.given_pools(sizes), interval, heap
+    )
+    return f"valid: uses {' '.join(map(str, used))} bytes of its pools, {sum(used)} in all, costs {cost}"
+
+
+if __name__ == "__main__":
+    try:
+        print(checked(sys.argv[1:]))
+    except Refused as why:
+        sys.exit(print(f"refused: {why}") or 3)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        sys.exit(print(f"wrong input: {error!r}") or 2)

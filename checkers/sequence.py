@@ -1,0 +1,75 @@
+"""Check an order of operations without memplan: sequence.py GRAPH ORDER; exit status 0 valid, 3 refused, 2 wrong input.
+
+GRAPH is operations-by-bytes/1 in JSON; ORDER a list of positions of operations in JSON, or an object whose `order` is
+one. An operation may be there again: it then makes its tensors anew, and what reads them later reads those.
+"""
+# docs/order.md says what is alive when.
+
+import json, sys
+from importlib import import_module
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+orders = import_module(f"{__package__ or ''}.order".lstrip("."))
+Refused = orders.Refused
+
+
+def check(text, order):
+    """Return the most bytes alive at once, and the cost of what runs again; raises Refused."""
+    graph, steps = orders.Graph(text), json.loads(order)
+    steps = steps["order"] if isinstance(steps, dict) else steps
+    if not isinstance(steps, list) or any(type(v) is not int or not 0 <= v < len(graph.ops) for v in steps):
+        raise ValueError("an order is a list of positions of operations")
+    if any(op.get("regions") or op.get("may_overwrite") for op in graph.ops):
+        raise ValueError("regions, or outputs written over inputs, are not read")
+    ran, again = set(), 0
+    for v in steps:
+        if missing := graph.before[v] - ran:
+            raise Refused(f"operation {v} runs before operation {min(missing)}")
+        if v in ran:
+            op = graph.ops[v]
+            if op.get("once") or any(graph.maker[t] != v for t in op.get("out") or ()):
+                raise Refused(f"operation {v} must not run again")
+            again += op.get("cost") or 0
+        ran.add(v)
+    if len(ran) < len(graph.ops):
+        raise Refused(f"operation {min({*range(len(graph.ops))} - ran)} does not run")
+    return peak(graph, steps), again
+
+
+def peak(graph, steps):
+    """Return the most bytes alive at once: each tensor from where it is made to the last that reads it from there."""
+    change, end = [0] * (len(steps) + 1), len(steps)
+    since, until = {}, {}
+    for t in range(len(graph.size)):
+        if graph.maker[t] is None and (graph.users[t] or t in graph.lasting):
+            since[t], until[t] = 0, 0
+    for k, v in enumerate(steps):
+        op = graph.ops[v]
+        for t in {*(op.get("in") or ()), *(op.get("out") or ())}:
+            if graph.maker[t] == v and t in (op.get("out") or ()):
+                if t in since:
+                    change[since[t]] += graph.size[t]
+                    change[until[t] + 1] -= graph.size[t]
+                since[t] = k
+            until[t] = k
+    for t, k in since.items():
+        change[k] += graph.size[t]
+        change[end if t in graph.lasting else until[t] + 1] -= graph.size[t]
+    alive, most = 0, graph.alive_after(set())
+    for k, v in enumerate(steps):
+        alive += change[k]
+        most = max(most, alive + graph.work[v])
+    return most
+
+
+if __name__ == "__main__":
+    try:
+        with open(sys.argv[1], encoding="utf-8") as graph, open(sys.argv[2], encoding="utf-8") as order:
+            most, again = check(graph.read(), order.read())
+        print(f"valid: {most} bytes alive at once, {again} for what runs again")
+    except Refused as why:
+        sys.exit(print(f"refused: {why}") or 3)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        sys.exit(print(f"wrong input: {error!r}") or 2)
