@@ -64,6 +64,16 @@ def peak(graph, steps):
     return most
 
 
+def floor(text):
+    """Return what is surely alive at once: at the ends, and while the most demanding operation runs."""
+    graph = orders.Graph(text)
+    found = [graph.alive_after(set()), graph.alive_after({*range(len(graph.ops))})]
+    for v, op in enumerate(graph.ops):
+        own = {*(op.get("in") or ()), *(op.get("out") or ())}
+        found.append(sum(graph.size[t] for t in own) + graph.work[v])
+    return max(found)
+
+
 if __name__ == "__main__":
     try:
         with open(sys.argv[1], encoding="utf-8") as graph, open(sys.argv[2], encoding="utf-8") as order:

@@ -15,6 +15,7 @@ COMMANDS = {
     "solvers": "solvers.solver_list",
     "schema": "solvers.schema",
     "bench": "solvers.bench",
+    "library": "solvers.library",
     "serve": "service.serve",
     "worker": "service.worker",
     "keys": "service.keys",
@@ -30,7 +31,7 @@ LOCALS = {
 PANELS = {
     "Networks": ("order", "cascade", "schedule", "liveness", "shapes"),
     "Files": ("convert", "compare", "schema"),
-    "Solvers": ("solvers", "core", "bench", "doctor"),
+    "Solvers": ("solvers", "core", "bench", "library", "doctor"),
     "Service": ("serve", "worker", "keys"),
 }
 """The panels of the list of commands; all others are in the first, on plans."""

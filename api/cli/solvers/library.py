@@ -1,0 +1,160 @@
+"""`memplan library`: problems with what is known of them, for people who make planners, or wrote a better plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic_core import to_json
+
+from memplan.api.cli.arguments import ListFormat, seconds_limit
+from memplan.api.cli.streams import read_bytes, say, wants_table, write
+from memplan.planner.errors import OptionError
+
+FAULTY = NOT_BETTER = 1
+WRONG_FORMAT, REFUSED = 2, 3
+
+library = typer.Typer(
+    help="Keep the library of problems: list, check and get them, submit plans, run planners.", no_args_is_help=True
+)
+Folder = Annotated[Path, typer.Option("--library", metavar="FOLDER", help="Where the library is.")]
+Problems = Annotated[
+    list[str] | None, typer.Argument(metavar="[PROBLEM]...", help="Names, kinds, or benchmark; all by default.")
+]
+HERE = Path("library")
+
+
+@library.command("list")
+def list_(
+    problems: Problems = None,
+    status: Annotated[str | None, typer.Option(metavar="proved|claimed|open", help="Only those.")] = None,
+    display: ListFormat = None,
+    folder: Folder = HERE,
+) -> None:
+    """List problems with the best value, the bound, who found it and how."""
+    from memplan.api.library.entries import facts
+
+    found = [entry for entry in _opened(folder).select(problems or []) if status in (None, entry.status)]
+    if not wants_table(display):
+        write(None, to_json([facts(entry) for entry in found]) + b"\n")
+        return
+    for entry in found:
+        values = (f"{each:,}" if each is not None else "-" for each in (entry.best, entry.bound or entry.claimed))
+        best, bound = ("nothing fits", "") if entry.is_infeasible else values
+        write(None, f"{entry.kind:9} {entry.name:50} {entry.status:8} {best:>16} {bound:>16}  {entry.by}\n".encode())
+
+
+@library.command()
+def get(
+    problem: Annotated[str, typer.Argument(help="A name.")],
+    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Or standard output.")] = None,
+    what: Annotated[str, typer.Option(metavar="problem|plan|proof", help="What is wanted of it.")] = "problem",
+    folder: Folder = HERE,
+) -> None:
+    """Write the file of a problem, of its best plan, or of its certificate, as it is."""
+    opened = _opened(folder)
+    entry = _one(opened, problem)
+    files = {"problem": opened.problem, "plan": opened.plan, "proof": opened.proof}
+    if what not in files:
+        raise OptionError(f"what: must be one of {', '.join(files)}, got {what}")
+    write(output, read_bytes(str(files[what](entry))))
+
+
+@library.command()
+def check(
+    problems: Problems = None,
+    fast: Annotated[bool, typer.Option(help="Leave out large certificates.")] = False,
+    folder: Folder = HERE,
+) -> None:
+    """Check fingerprints, plans and certificates, by the programs of checkers/.
+
+    Exit status: 0 all is as the table says, 1 something is not, 2 wrong input.
+    """
+    from memplan.api.library.checking import check as check_entries
+
+    opened, count, faulty = _opened(folder), 0, 0
+    for entry, faults in check_entries(opened, opened.select(problems or []), is_fast=fast):
+        count, faulty = count + 1, faulty + bool(faults)
+        for fault in faults:
+            say(f"{entry.kind}/{entry.name}: {fault}")
+    say(f"{count} problems, {faulty} with faults")
+    if faulty:
+        raise typer.Exit(FAULTY)
+
+
+@library.command()
+def submit(
+    problem: Annotated[str, typer.Argument(help="A name.")],
+    file: Annotated[str, typer.Argument(help="A plan or a certificate.")],
+    by: Annotated[str | None, typer.Option(help="Who found it.")] = None,
+    command: Annotated[str | None, typer.Option(help="The command that found it.")] = None,
+    folder: Folder = HERE,
+) -> None:
+    """Check a plan or a certificate without memplan, and put it into the library where it is better.
+
+    Exit status: 0 better, added; 1 not better; 2 wrong format; 3 refused, with the reason.
+    """
+    from memplan.api.library.submitting import Finder
+    from memplan.api.library.submitting import submit as submit_to
+
+    opened = _opened(folder)
+    verdict = submit_to(opened, _one(opened, problem), read_bytes(file), Finder(by, command))
+    write(None, f"{verdict.word}: {verdict.entry.name}: {verdict.reason}\n".encode())
+    if status := {"not better": NOT_BETTER, "wrong format": WRONG_FORMAT, "refused": REFUSED}.get(verdict.word, 0):
+        raise typer.Exit(status)
+
+
+@library.command()
+def run(
+    command: Annotated[str, typer.Argument(help="With {problem}, {out}, {capacity}, {seconds}; empty: only a page.")],
+    problems: Problems = None,
+    name: Annotated[str | None, typer.Option(help="The planner's name in rows; else the command's first word.")] = None,
+    time_limit: Annotated[float, seconds_limit("Seconds for each problem")] = 10.0,
+    infeasible_status: Annotated[
+        int | None, typer.Option(metavar="STATUS", help="Its exit status where nothing fits.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="ROWS.csv", help="Rows are appended to it.")] = Path(
+        "runs.csv"
+    ),
+    page: Annotated[str | None, typer.Option(metavar="FILE.html", help="One page of all rows, to be printed.")] = None,
+    folder: Folder = HERE,
+) -> None:
+    """Run a planner on problems, check its plans, and sum up all rows.
+
+    {capacity} is the limit of a problem, or else the best known value. Exit status: 0; 2 wrong input; 3 a plan was
+    invalid or a claim was wrong.
+    """
+    from memplan.api.library import page as pages
+    from memplan.api.library.running import Planner, read_rows, write_rows
+    from memplan.api.library.running import run as run_planner
+
+    opened = _opened(folder)
+    if command:
+        planner = Planner(name or command.split()[0], command, infeasible_status)
+        wanted = [entry for entry in opened.select(problems or []) if entry.kind != "cascade"]
+        for number, row in enumerate(write_rows(output, run_planner(opened, wanted, planner, time_limit)), start=1):
+            value = "" if row.value is None else f" {row.value:,}"
+            say(f"[{number}/{len(wanted)}] {row.name}: {row.outcome}{value}, {row.wall_s:.3f} s {row.message}")
+    rows = read_rows(output)
+    say(pages.text_of(rows))
+    if page is not None:
+        write(page, pages.page(rows, f"Planners on {len({row.fingerprint for row in rows})} problems").encode())
+    if any(row.outcome in ("wrong", "invalid") for row in rows):
+        raise typer.Exit(REFUSED)
+
+
+def _opened(folder: Path) -> Any:
+    from memplan.api.library.entries import Library
+
+    found = Library(folder)
+    if not found.kinds():
+        raise OptionError(f"library: must be a folder with the library of a checkout, got {folder}")
+    return found
+
+
+def _one(opened: Any, name: str) -> Any:
+    found = opened.select([name])
+    if len(found) != 1:
+        raise OptionError(f"problem: must be the name of one problem, got {name}, which is {len(found)}")
+    return found[0]

@@ -1,0 +1,51 @@
+"""The check of the library: each fingerprint, plan and certificate, by the programs of `checkers/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from memplan.api.library.entries import Entry, Library
+from memplan.api.library.fingerprints import fingerprint
+from memplan.api.library.judging import KINDS, RefusedError, judged, proved
+from memplan.planner.errors import FormatError
+
+_LARGE = 200_000
+"""The bytes of a certificate above which the fast check leaves it out."""
+
+
+def check(library: Library, wanted: Iterable[Entry], *, is_fast: bool = False) -> Iterator[tuple[Entry, list[str]]]:
+    """Yield each entry with what is wrong with it."""
+    names: set[str] = set()
+    for entry in wanted:
+        faults = list(_faults(library, entry, is_fast))
+        if entry.name in names:
+            faults.append("another problem has its name")
+        names.add(entry.name)
+        yield entry, faults
+
+
+def _faults(library: Library, entry: Entry, is_fast: bool) -> Iterator[str]:
+    kind, path = KINDS[entry.kind], library.problem(entry)
+    try:
+        data = path.read_bytes()
+        if fingerprint(entry.kind, data, path.name, entry.limit) != entry.fingerprint:
+            yield "its fingerprint is another one"
+        text, floor = data.decode(), None
+        if entry.best is not None:
+            plan = library.plan(entry).read_bytes().decode()
+            if kind.judge is not None:
+                value, floor = judged(kind, text, plan, entry.limit)
+                if value != entry.best:
+                    yield f"its plan has {value}, not {entry.best}"
+        proof = library.proof(entry)
+        if not proof.exists():
+            if entry.is_infeasible or (entry.bound is not None and entry.bound != floor):
+                yield "its bound has no certificate"
+        elif not (is_fast and proof.stat().st_size > _LARGE):
+            said = proved(kind, text, proof.read_bytes().decode(), entry.limit)
+            if said is None and not entry.is_infeasible:
+                yield "its certificate says that nothing fits"
+            if said is not None and entry.bound != max(said, floor or 0):
+                yield f"its certificate proves {said}, not {entry.bound}"
+    except (OSError, FormatError, RefusedError, UnicodeDecodeError) as error:
+        yield str(error)

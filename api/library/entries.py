@@ -1,0 +1,141 @@
+"""The table of the library: a folder a kind, with `index.jsonl`, a line a problem, and files named after problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from memplan.files import os_errors_named, save
+from memplan.planner.errors import FormatError, OptionError, sentences, shown
+from memplan.planner.model.rows import WireValue
+
+INDEX = "index.jsonl"
+BENCHMARK = "benchmark"
+"""The name of the benchmark, and of the file `benchmark.txt` that lists its problems."""
+EntryStatus = Literal["proved", "claimed", "open"]
+
+
+class Entry(WireValue):
+    """What is known of a problem.
+
+    name: the name, in small letters, of all its files.
+    kind: the kind, whose folder it is in.
+    problem: the ending of its file.
+    source: its origin, a key of `sources.jsonl`, and `origin` the file or rule there.
+    fingerprint: what names the problem whatever its names and order are.
+    limit: bytes of the pool or of a heap, or the cost of what may run again, by kind.
+    features: counts, sums and shares that runs are compared by.
+    best: the least value that a plan has, None where no plan is known.
+    bound: what no plan is below, by the certificate or by what a checker sees; with `is_infeasible` there is none.
+    claimed: what no plan is below, as the program behind `command` says.
+    by, on, command: who found the best plan or the proof, on which day, by which command.
+    """
+
+    name: str
+    kind: str
+    problem: Literal["csv", "json"]
+    source: str
+    origin: str
+    fingerprint: str
+    limit: int | None = None
+    features: dict[str, int | float]
+    best: int | float | None = None
+    bound: int | float | None = None
+    claimed: int | float | None = None
+    is_infeasible: bool = False
+    by: str | None = None
+    on: str | None = None
+    command: str | None = None
+
+    @property
+    def status(self) -> EntryStatus:
+        """Proved: a checker accepts what shows that nothing is better; claimed: a program says so; else open."""
+        if self.is_infeasible or (self.best is not None and self.bound is not None and self.best <= self.bound):
+            return "proved"
+        return "claimed" if self.best is not None and self.claimed is not None and self.best <= self.claimed else "open"
+
+    @property
+    def gap(self) -> float | None:
+        """The best value above the higher bound, as a part of it; None where that is 0 or none."""
+        bound = max(self.bound or 0, self.claimed or 0)
+        return self.best / bound - 1 if self.best is not None and bound else None
+
+
+@dataclass(frozen=True)
+class Library:
+    """A folder with the library."""
+
+    folder: Path
+
+    def kinds(self) -> list[str]:
+        """Return the kinds, by name."""
+        return sorted(path.parent.name for path in self.folder.glob(f"*/{INDEX}"))
+
+    def entries(self, kind: str | None = None) -> list[Entry]:
+        """Return all entries, or those of a kind; raises FormatError."""
+        return [entry for each in ([kind] if kind else self.kinds()) for entry in self._read(each)]
+
+    def _read(self, kind: str) -> Iterator[Entry]:
+        path = self.folder / kind / INDEX
+        with os_errors_named(str(path)):
+            lines = path.read_bytes().splitlines()
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield Entry.model_validate_json(line)
+            except ValidationError as error:
+                raise FormatError(*(f"{path}, line {number}: {text}" for text in sentences(error))) from error
+
+    def select(self, words: Sequence[str]) -> list[Entry]:
+        """Return the entries that kinds, names and `benchmark` stand for, all for none; raises OptionError."""
+        everything = self.entries()
+        if not words:
+            return everything
+        chosen = {name for word in words for name in (self.benchmark() if word == BENCHMARK else [word])}
+        known = {entry.name for entry in everything} | set(self.kinds())
+        if missing := sorted(chosen - known):
+            kinds = ", ".join(self.kinds())
+            raise OptionError(f"problems: must be names, {BENCHMARK} or kinds ({kinds}), got {shown(missing[0])}")
+        return [entry for entry in everything if entry.name in chosen or entry.kind in chosen]
+
+    def benchmark(self) -> list[str]:
+        """Return the names of the problems of the benchmark."""
+        path = self.folder / f"{BENCHMARK}.txt"
+        with os_errors_named(str(path)):
+            return path.read_text(encoding="utf-8").split()
+
+    def problem(self, entry: Entry) -> Path:
+        """Return the file of a problem."""
+        return self.folder / entry.kind / "problems" / f"{entry.name}.{entry.problem}"
+
+    def plan(self, entry: Entry) -> Path:
+        """Return the file of the best plan, which need not be there."""
+        ending = "csv" if entry.problem == "csv" else "json"
+        return self.folder / entry.kind / "plans" / f"{entry.name}.{ending}"
+
+    def proof(self, entry: Entry) -> Path:
+        """Return the file of the certificate, which need not be there."""
+        return self.folder / entry.kind / "proofs" / f"{entry.name}.proof"
+
+    def put(self, entry: Entry) -> None:
+        """Write an entry into the table of its kind, in the place of the one with its name."""
+        path = self.folder / entry.kind / INDEX
+        rows = {each.name: each for each in self._read(entry.kind)} if path.exists() else {}
+        rows[entry.name] = entry
+        lines = [rows[name].model_dump_json(exclude_defaults=True) for name in sorted(rows)]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(str(path), ("\n".join(lines) + "\n").encode())
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file of the library, and its folder where there is none yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(str(path), data)
+
+
+def facts(entry: Entry) -> dict[str, Any]:
+    """Return an entry as a list shows it."""
+    return {**entry.model_dump(mode="json"), "status": entry.status, "gap": entry.gap}

@@ -1,0 +1,133 @@
+"""What names a problem whatever its names and its order are, and the features that problems are chosen by.
+
+Problems of buffers have the hash of their content. All else is a graph of coloured nodes: colours are refined by those
+of neighbours until no more are told apart, and the sorted colours are hashed. Different problems may, rarely, have the
+same fingerprint; the same problem has the same one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.formats import read_problem
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem
+
+_POSED = {"fit": "size", "heaps": "heaps", "recompute": "extra cost"}
+"""What the limit of a kind is, where it has one."""
+
+
+@dataclass
+class _Graph:
+    """Nodes by what they are, and edges (from, to, label)."""
+
+    nodes: list[Any] = field(default_factory=list)
+    edges: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def digest(self, head: Any) -> str:
+        """Return the hash of what does not depend on the order of the nodes."""
+        colours = [_hash(node) for node in self.nodes]
+        count = 0
+        while len(set(colours)) > count:
+            count = len(set(colours))
+            around: list[list[str]] = [[] for _ in colours]
+            for i, j, label in self.edges:
+                around[i].append(f">{label}{colours[j]}")
+                around[j].append(f"<{label}{colours[i]}")
+            colours = [_hash([mine, sorted(near)]) for mine, near in zip(colours, around, strict=True)]
+        return _hash([head, sorted(colours)])
+
+
+def _hash(value: Any) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
+    """Return the fingerprint of a problem of a kind, read from the bytes of its file."""
+    posed = [_POSED.get(kind, ""), limit]
+    if kind in ("peak", "fit", "pools", "rules", "reuse", "heaps"):
+        return (
+            _hash([*posed, problem_hash(read_problem(data, name))]) if limit else problem_hash(read_problem(data))[7:]
+        )
+    problem = json.loads(data)
+    graph = _Graph()
+    if kind == "schedule":
+        return _tiles(problem, graph)
+    if kind in ("symbols", "objects"):
+        return _lives(problem, graph)
+    return _operations(problem, graph, posed)
+
+
+def _operations(problem: dict[str, Any], graph: _Graph, posed: Any) -> str:
+    """Return the fingerprint of a graph of operations: what its tensors and operations are, and who reads what."""
+    flags = [set(problem.get(name) or ()) for name in ("kept", "given", "resident")]
+    facts = problem.get("tensors") or [{} for _ in problem["size"]]
+    for t, size in enumerate(problem["size"]):
+        graph.nodes.append(["t", size, [t in some for some in flags], facts[t].get("shape"), facts[t].get("dtype")])
+    first = len(graph.nodes)
+    for v, op in enumerate(problem["ops"]):
+        graph.nodes.append(["o", *(op.get(key) for key in ("work", "cost", "once", "kind", "attributes"))])
+        for label in ("in", "out"):
+            graph.edges += ((first + v, t, f"{label}{k}") for k, t in enumerate(op.get(label) or ()))
+        graph.edges += ((first + v, first + u, "after") for u in op.get("after") or ())
+    return graph.digest(posed)
+
+
+def _tiles(problem: dict[str, Any], graph: _Graph) -> str:
+    """Return the fingerprint of a problem of the contest."""
+    graph.nodes += (["t", w, h] for w, h in zip(problem["widths"], problem["heights"], strict=True))
+    first = len(graph.nodes)
+    for v, (kind, cost) in enumerate(zip(problem["op_types"], problem["base_costs"], strict=True)):
+        graph.nodes.append(["o", kind, cost])
+        for label in ("inputs", "outputs"):
+            graph.edges += ((first + v, t, f"{label}{k}") for k, t in enumerate(problem[label][v]))
+    return graph.digest(
+        [value for key, value in sorted(problem.items()) if not isinstance(value, list) or len(value) == 2]
+    )
+
+
+def _lives(problem: dict[str, Any], graph: _Graph) -> str:
+    """Return the fingerprint of buffers with expressions or sides; only the order of times counts."""
+    rows = problem["buffers"]
+    rank = {time: k for k, time in enumerate(sorted({row[key] for row in rows for key in ("start", "end")}))}
+    for row in rows:
+        graph.nodes.append({**row, "id": None, "start": rank[row["start"]], "end": rank[row["end"]]})
+    return graph.digest({key: value for key, value in problem.items() if key not in ("name", "buffers")})
+
+
+def features(kind: str, data: bytes, name: str) -> dict[str, float]:
+    """Return the features of a problem: counts, and what its size depends on."""
+    if kind in ("peak", "fit", "pools", "rules", "reuse", "heaps"):
+        return _of_buffers(read_problem(data, name))
+    problem = json.loads(data)
+    if kind in ("symbols", "objects"):
+        return {"buffers": len(problem["buffers"]), "symbols": len(problem.get("symbols") or ())}
+    ops, tensors = problem.get("ops") or problem.get("op_types"), problem.get("size") or problem.get("widths")
+    reads = problem.get("inputs") or [op.get("in") or () for op in ops]
+    return {"operations": len(ops), "tensors": len(tensors), "reads": sum(map(len, reads))}
+
+
+def _of_buffers(problem: Problem) -> dict[str, float]:
+    table = problem.buffers
+    n, start, end = len(table), np.sort(table.start), np.sort(table.end)
+    times = np.unique(start)
+    alive = np.searchsorted(start, times, side="right") - np.searchsorted(end, times, side="right")
+    starts, ends = np.searchsorted(end, table.start, side="right"), np.searchsorted(start, table.end, side="left")
+    pairs = int((ends - starts).sum() - n) // 2 + len(problem.conflicts)
+    instance = compile_problem(problem)
+    return {
+        "buffers": n,
+        "most_alive": int(alive.max(initial=0)),
+        "density": round(2 * pairs / max(1, n * (n - 1)), 4),
+        "sizes": len(np.unique(table.size)),
+        "bytes": int(table.size.sum()),
+        "live_bytes": lower_bound(instance).total * instance.unit,
+        "pools": len(problem.pools),
+    }

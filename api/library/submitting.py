@@ -1,0 +1,83 @@
+"""Submissions: a plan or a certificate, checked without memplan, and one of four answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from memplan.api.library.entries import Entry, Library, write_file
+from memplan.api.library.judging import KINDS, RefusedError, judged, proved
+from memplan.planner.errors import FormatError, InputError
+
+Word = Literal["better, added", "not better", "refused", "wrong format"]
+_CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to a submission: one of four words, and a sentence; `entry` is what is known then."""
+
+    word: Word
+    reason: str
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Who submits, and the command that found it."""
+
+    by: str | None
+    command: str | None
+
+
+def submit(library: Library, entry: Entry, data: bytes, finder: Finder) -> Verdict:
+    """Check a plan or certificate for a problem, and put it into the library where it is better."""
+    try:
+        text = data.decode()
+        problem = library.problem(entry).read_bytes().decode()
+        take = _take_certificate if data.startswith(_CERTIFICATES) else _take_plan
+        better, reason = take(library, entry, problem, text)
+    except RefusedError as error:
+        return Verdict("refused", str(error), entry)
+    except (FormatError, UnicodeDecodeError) as error:
+        return Verdict("wrong format", str(error), entry)
+    if better is None:
+        return Verdict("not better", reason, entry)
+    stamp = {"by": finder.by, "on": date.today().isoformat(), "command": finder.command}
+    better = better.model_copy(update=stamp)
+    library.put(better)
+    return Verdict("better, added", reason, better)
+
+
+def _take_plan(library: Library, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+    """Return the entry with a plan that is better, None where it is not, and what it is worth."""
+    value, floor = judged(KINDS[entry.kind], problem, text, entry.limit)
+    if entry.is_infeasible:
+        raise InputError(f"{entry.name}: has a plan and a certificate that nothing fits: one checker is wrong")
+    if entry.best is not None and value >= entry.best:
+        return None, f"it has {value:,}, {entry.best:,} is known"
+    if entry.bound is not None:
+        _refuse_beaten(entry, value, entry.bound)
+    write_file(library.plan(entry), text.encode())
+    known = "none was known" if entry.best is None else f"{entry.best:,} was known"
+    bound = max((each for each in (entry.bound, floor) if each is not None), default=None)
+    return entry.model_copy(update={"best": value, "bound": bound}), f"it has {value:,}, {known}"
+
+
+def _take_certificate(library: Library, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+    """Return the entry with a bound that is higher, None where it is not, and what is proved."""
+    bound = proved(KINDS[entry.kind], problem, text, entry.limit)
+    said = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
+    if entry.is_infeasible or (bound is not None and entry.bound is not None and bound <= entry.bound):
+        return None, f"{said}: that is known"
+    if entry.best is not None:
+        _refuse_beaten(entry, entry.best, bound)
+    write_file(library.proof(entry), text.encode())
+    return entry.model_copy(update={"bound": bound, "is_infeasible": bound is None}), said
+
+
+def _refuse_beaten(entry: Entry, best: float, bound: float | None) -> None:
+    """Raise InputError where a plan is below what a certificate proves: then a checker is wrong."""
+    if bound is None or best < bound:
+        raise InputError(f"{entry.name}: has a plan of {best:,} and a certificate that nothing is so small")

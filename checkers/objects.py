@@ -1,0 +1,93 @@
+"""Check shared objects without memplan: objects.py PROBLEM ANSWER; exit status 0 valid, 3 refused, 2 wrong input.
+
+PROBLEM has `"kind": "objects"`, ANSWER the ids of the buffers of each object: `{"objects": [{"buffers": [...]}]}`.
+"""
+# docs/plan.md says what objects are; the k-th largest object is at least the k-th largest buffer of any live set.
+
+import json, sys
+from collections import defaultdict
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+reading = import_module(f"{__package__ or ''}.read".lstrip("."))
+Refused, need = reading.Refused, reading.need
+PROBLEM = "kind=S name=S? interval=w ratio=a? alignment=a buffers=l"
+BUFFER = "id=i size=b? width=a? height=a? kind=S? start=t end=t"
+
+
+class Demand:
+    """A buffer: what may share an object with it, its sides, and when it is alive."""
+
+    def __init__(self, row, shift, alignment):
+        row = reading.fields(row, BUFFER, "id", "start", "end")
+        need(("size" in row) != ("width" in row) and ("width" in row) == ("height" in row), "a size or two sides", row)
+        self.kind = ("bytes" if "size" in row else "texels", row.get("kind"))
+        size = -(-row.get("size", 0) // alignment) * alignment
+        self.sides, self.name = (row.get("width", size), row.get("height", 1)), row["id"]
+        self.life = reading.half_open(row["start"], row["end"], shift)
+
+
+def read(text):
+    """Return the buffers of a problem, and the ratio that limits sides."""
+    data = reading.fields(json.loads(text, object_pairs_hook=reading.once), PROBLEM, "kind", "buffers")
+    need(data["kind"] == "objects", "a problem of another kind")
+    shift = reading.SHIFTS[data.get("interval", "half-open")]
+    rows = [Demand(row, shift, data.get("alignment", 1)) for row in data["buffers"]]
+    need(len({row.name for row in rows}) == len(rows), "an id twice")
+    return rows, data.get("ratio")
+
+
+def area(sides):
+    """Return what an object of these sides takes."""
+    return sides[0] * sides[1]
+
+
+def least(rows):
+    """Return what no objects are below."""
+    by_kind, total = defaultdict(list), 0
+    for row in rows:
+        by_kind[row.kind].append(row)
+    for some in by_kind.values():
+        found = []
+        for time in {row.life[0] for row in some}:
+            live = sorted((area(row.sides) for row in some if row.life[0] <= time < row.life[1]), reverse=True)
+            found += [0] * (len(live) - len(found))
+            found = [max(pair) for pair in zip(found, live + [0] * len(found))]
+        total += sum(found)
+    return total
+
+
+def check(text, answer):
+    """Return what the objects take together, and what no objects are below; raises Refused."""
+    rows, ratio = read(text)
+    index, seen, total = {row.name: row for row in rows}, set(), 0
+    for shared in json.loads(answer)["objects"]:
+        members = [index[name] for name in shared["buffers"]]
+        if seen & {row.name for row in members} or len({row.name for row in members}) < len(members):
+            raise Refused("a buffer in two objects")
+        seen |= {row.name for row in members}
+        if len({row.kind for row in members}) > 1:
+            raise Refused(f"buffers of several kinds with {members[0].name!r}")
+        lives = sorted(row.life for row in members)
+        if any(after[0] < before[1] for before, after in pairwise(lives)):
+            raise Refused(f"two that are alive together in the object of {members[0].name!r}")
+        sides = [[row.sides[k] for row in members] for k in (0, 1)]
+        if ratio and members[0].kind[0] == "texels" and any(max(side) > ratio * min(side) for side in sides):
+            raise Refused(f"sides that differ too much in the object of {members[0].name!r}")
+        total += area([max(side) for side in sides])
+    if missing := index.keys() - seen:
+        raise Refused(f"buffer {min(missing, key=str)!r} is in no object")
+    return total, least(rows)
+
+
+if __name__ == "__main__":
+    try:
+        total, bound = check(*(open(name, encoding="utf-8").read() for name in sys.argv[1:3]))
+        print(f"valid: the objects take {total}, and none take less than {bound}")
+    except Refused as why:
+        sys.exit(print(f"refused: {why}") or 3)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        sys.exit(print(f"wrong input: {error!r}") or 2)

@@ -1,0 +1,117 @@
+"""What the command of memplan answers to problems of each kind of the library: plan, certificate and bound."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The texts of a plan and a certificate, where there are any, the command, and what it claims.
+
+    `value` is that of a plan of a kind without a checker; `bound` is claimed.
+    """
+
+    command: str
+    plan: str | None = None
+    proof: str | None = None
+    value: float | None = None
+    bound: float | None = None
+
+
+Extract = Callable[[Any, int | None], tuple[str | None, float | None, float | None]]
+"""From an answer in JSON and the limit: text of the plan, value, claimed bound."""
+
+
+def _placed(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    rows = [[row["id"], row["pool"], row["offset"]] for row in answer["placements"]]
+    bound = len(answer["pools"]) if "no fewer are enough" in answer["said"] else None
+    if answer["is_table"]:
+        text = "".join(f"{a},{b},{c}\n" for a, b, c in [["id", "pool", "offset"], *rows])
+    else:
+        text = json.dumps(rows, separators=(",", ":")) + "\n"
+    return text if rows else None, None, bound
+
+
+def _objects(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    rows = [{"buffers": row["buffers"]} for row in answer["objects"]]
+    return json.dumps({"objects": rows}, separators=(",", ":")) + "\n", None, answer["lower_bound"]
+
+
+def _symbols(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    fields = {name: value for name, value in answer.items() if name not in ("said", "is_table")}
+    return json.dumps(fields, separators=(",", ":")) + "\n", None, None
+
+
+def _order(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    return json.dumps(answer["order"], separators=(",", ":")) + "\n", None, answer["lower_bound"]
+
+
+def _recompute(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    points = [p for p in answer["recomputed"]["points"] if limit is None or p["extra_cost"] <= limit]
+    best = min(points, key=lambda p: p["live_peak"])
+    return json.dumps(best["order"], separators=(",", ":")) + "\n", None, None
+
+
+def _cascade(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    point = min(answer["points"], key=lambda p: p["peak"])
+    return json.dumps({"points": [point]}, separators=(",", ":")) + "\n", point["peak"], None
+
+
+def _schedule(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    names = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders", "subgraph_latencies")
+    text = json.dumps({name: answer[name] for name in names}, separators=(",", ":")) + "\n"
+    bound = answer["latency"] if answer["status"] == "optimal" else answer["lower_bound"]
+    return text, answer["latency"], bound
+
+
+WAYS: dict[str, tuple[str, Extract]] = {
+    "peak": ("plan FILE", _placed),
+    "rules": ("plan FILE", _placed),
+    "pools": ("plan FILE", _placed),
+    "reuse": ("plan FILE", _placed),
+    "fit": ("plan FILE --capacity LIMIT --accept fit", _placed),
+    "heaps": ("plan FILE --heap-limit LIMIT", _placed),
+    "objects": ("plan FILE", _objects),
+    "symbols": ("shapes FILE", _symbols),
+    "order": ("order FILE", _order),
+    "recompute": ("order FILE --recompute --extra-cost PART", _recompute),
+    "cascade": ("cascade FILE --macs +LIMIT% --point -1", _cascade),
+    "schedule": ("schedule FILE", _schedule),
+}
+CERTIFIED = ("peak", "rules", "pools", "reuse", "fit", "order")
+
+
+def answer(kind: str, path: Path, limit: int | None, time_limit_s: float) -> Answer:
+    """Run the command for a problem and return what it says."""
+    words, extract = WAYS[kind]
+    part = (
+        limit and limit / sum(op.get("cost") or 0 for op in json.loads(path.read_text())["ops"])
+        if "PART" in words
+        else 0
+    )
+    words = words.replace("LIMIT", str(limit)).replace("PART", str(part)) + f" --time-limit {time_limit_s:g}"
+    with tempfile.TemporaryDirectory() as folder:
+        proof, plan = Path(folder, "plan.proof"), Path(folder, "plan.json")
+        outputs = f" -o {plan}" + f" -o {proof}" * (kind in CERTIFIED)
+        line = [
+            str(Path(sys.executable).with_name("memplan")),
+            *words.replace("FILE", str(path)).split(),
+            *outputs.split(),
+        ]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        text = plan.read_text() if plan.exists() else done.stdout
+        fields = json.loads(text) if text.startswith("{") else {}
+        said = proof.read_text() if proof.exists() else None
+        command = f"memplan {words}" + " -o plan.json" + " -o plan.proof" * (said is not None)
+        if not fields:
+            return Answer(f"{command}  # {done.stderr.strip()[-200:]}", proof=said)
+        found, value, bound = extract({**fields, "said": done.stderr, "is_table": path.suffix == ".csv"}, limit)
+    return Answer(command, found, said, value, bound)
