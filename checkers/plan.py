@@ -185,11 +185,31 @@ class Plan:
         return Fraction(moved, parts) + sum(weights) + sum(map(Fraction, self.reused()))
 
 
+def alive(problem):
+    """Return the most bytes alive at a time, of which no two may be the same: no pools together are below it."""
+    if problem.has_ties:
+        return 0
+    moves = sorted(
+        (at, sign * problem.size[i])
+        for i in problem.solid
+        for a, b in problem.lives[i]
+        for sign, at in ((1, a), (-1, b))
+    )
+    now = most = 0
+    for _, change in moves:
+        now += change
+        most = max(most, now)
+    return most
+
+
 def check(text, plan, given=None, interval=None, heap=None):
-    """Return the bytes used of each pool, and the cost, of a plan that keeps all rules; raises Refused."""
+    """Return the bytes used of each pool, the cost, and the bytes alive, of a plan that keeps all rules.
+
+    Raises Refused.
+    """
     found = Plan(text, plan, given, interval, heap)
     found.check()
-    return found.used(), found.cost()
+    return found.used(), found.cost(), alive(found.problem)
 
 
 def checked(words):
@@ -201,7 +221,7 @@ def checked(words):
         else:
             interval, words = checker.INTERVALS[words[0]], words[1:]
     first, second, *sizes = words
-    used, cost = check(
+    used, cost, _ = check(
         *(Path(name).read_bytes().decode() for name in (first, second)), checker.given_pools(sizes), interval, heap
     )
     return f"valid: uses {' '.join(map(str, used))} bytes of its pools, {sum(used)} in all, costs {cost}"

@@ -24,6 +24,8 @@ SYSTEMS: Mapping[str, str] = {
     "iree": "memplan.systems.iree.system",
     "stablehlo": "memplan.systems.stablehlo.system",
     "tvm": "memplan.systems.tvm.system",
+    "iopddl": "memplan.systems.iopddl.system",
+    "mlir": "memplan.systems.mlir.system",
     "torch": "memplan.systems.torch.system",
     "vela": "memplan.systems.vela.system",
 }

@@ -57,8 +57,8 @@ def _number(value: Any) -> float:
 
 
 def _peak(problem: str, text: str, limit: int | None) -> Worth:
-    used, _ = _PLAN.check(problem, text)
-    return sum(used), None
+    used, _, alive = _PLAN.check(problem, text)
+    return sum(used), alive
 
 
 def _fit(problem: str, text: str, limit: int | None) -> Worth:
@@ -67,16 +67,13 @@ def _fit(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _cost(problem: str, text: str, limit: int | None) -> Worth:
-    _, cost = _PLAN.check(problem, text)
+    _, cost, _ = _PLAN.check(problem, text)
     return _number(cost), 0 if cost == 0 else None
 
 
 def _heaps(problem: str, text: str, limit: int | None) -> Worth:
-    used, _ = _PLAN.check(problem, text, heap=limit)
-    found = _PLAN.Plan(problem, text, None, None, limit).problem
-    starts = {life[0] for i in found.solid for life in found.lives[i]}
-    alive = (sum(found.size[i] for i in found.solid if any(a <= t < b for a, b in found.lives[i])) for t in starts)
-    return len([end for end in used if end]), -(-max(alive, default=0) // (limit or 1))
+    used, _, alive = _PLAN.check(problem, text, heap=limit)
+    return sum(end > 0 for end in used), -(-alive // (limit or 1))
 
 
 def _order(problem: str, text: str, limit: int | None) -> Worth:

@@ -33,6 +33,8 @@ Extract = Callable[[Any, int | None], tuple[str | None, float | None, float | No
 def _placed(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
     rows = [[row["id"], row["pool"], row["offset"]] for row in answer["placements"]]
     bound = len(answer["pools"]) if "no fewer are enough" in answer["said"] else None
+    if bound is None and "heaps of" not in answer["said"]:
+        bound = answer["cost_lower_bound"] if answer.get("cost") is not None else answer["lower_bound"]
     if answer["is_table"]:
         text = "".join(f"{a},{b},{c}\n" for a, b, c in [["id", "pool", "offset"], *rows])
     else:
@@ -97,6 +99,7 @@ def answer(kind: str, path: Path, limit: int | None, time_limit_s: float) -> Ans
         if "PART" in words
         else 0
     )
+    words = words if limit else words.replace(" --capacity LIMIT", "")
     words = words.replace("LIMIT", str(limit)).replace("PART", str(part)) + f" --time-limit {time_limit_s:g}"
     with tempfile.TemporaryDirectory() as folder:
         proof, plan = Path(folder, "plan.proof"), Path(folder, "plan.json")

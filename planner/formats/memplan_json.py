@@ -18,8 +18,12 @@ from memplan.planner.model.problem import Problem
 SUFFIX = ".json"
 MEDIA_TYPE = "application/json"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+IOPDDL = rb'"problem"\s*:\s*\{\s*(?:"name"\s*:\s*"[^"]*"\s*,\s*)?"nodes"\s*:'
+"""The first keys of a problem of another format, whose field has the name of one of ours."""
 _KEYS = rb"buffers|pools|ops|size|kept|functions|entry|models|placements|symbols|problem"
-_OWN = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:format"\s*:\s*"(?:memplan/|operations-by-)|(?:%s)"\s*:)' % _KEYS)
+_OWN = re.compile(
+    rb'(?:\xef\xbb\xbf)?\s*\{\s*(?!%s)"(?:format"\s*:\s*"(?:memplan/|operations-by-)|(?:%s)"\s*:)' % (IOPDDL, _KEYS)
+)
 
 
 def is_own(data: bytes) -> bool:

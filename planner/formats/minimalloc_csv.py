@@ -3,7 +3,8 @@
 Lifetimes under `upper` are half-open, those under `end` are closed, as that project's converter reads them; they are
 written half-open. Ids stay strings. A table has one pool; in a problem, `offset` pins a buffer, and a cell that is
 empty leaves it free. In a plan, it says where a buffer lies, in the pool of the column `pool` where there are several;
-what else a plan's row says of its buffer is not read. Tables of more columns are those of `page_table`.
+what else a plan's row says of its buffer is not read. A column `kind`, as
+omnimalloc writes it, is not read. Tables of more columns are those of `page_table`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ _FIELDS = {
     "size": "size",
     "alignment": "alignment",
     "offset": "offset",
+    "kind": "kind",
 }
 _PROBLEM = Layout(
     _FIELDS,

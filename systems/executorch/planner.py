@@ -48,13 +48,18 @@ def greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     for tensor in largest_first:
         stop_check()
         _share(objects[tensor.pools[0]], tensor, rounded[tensor.position])
+    return Placed(_side_by_side(objects))
+
+
+def _side_by_side(objects: list[list[_SharedObject]]) -> dict[int, tuple[int, int]]:
+    """Return where each tensor lies, the objects of a pool one behind the other."""
     placements: dict[int, tuple[int, int]] = {}
-    for pool, side_by_side in enumerate(objects):
+    for pool, row in enumerate(objects):
         start = 0
-        for shared in side_by_side:
+        for shared in row:
             placements |= {tensor.position: (pool, start + offset) for tensor, offset, _ in shared.held}
             start += shared.size
-    return Placed(placements)
+    return placements
 
 
 def _share(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
@@ -70,6 +75,32 @@ def _share(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
             return
     objects.append(_SharedObject(size))
     objects[-1].take(tensor, 0, size)
+
+
+def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place as `greedy` does, each tensor in the first pool of those it may be in that has room for it.
+
+    Tensors that may be in one pool only are placed before all others. A pool has room where an object takes the tensor,
+    or where one more object ends within its size. Source: pytorch/executorch, pull request 21821 (banked_greedy).
+    """
+    all_tensors = tensors(problem, stop_check)
+    step = _alignment(problem, all_tensors)
+    rounded = {tensor.position: aligned(tensor.size, step) for tensor in all_tensors}
+    banks: list[list[_SharedObject]] = [[] for _ in problem.pools]
+    largest_first = sorted(all_tensors, key=lambda tensor: rounded[tensor.position])
+    largest_first.reverse()
+    for tensor in sorted(largest_first, key=lambda tensor: len(tensor.pools) > 1):
+        stop_check()
+        size = rounded[tensor.position]
+        for pool in tensor.pools:
+            capacity, before = problem.pools[pool].size, len(banks[pool])
+            _share(banks[pool], tensor, size)
+            if capacity is None or len(banks[pool]) == before or sum(each.size for each in banks[pool]) <= capacity:
+                break
+            banks[pool].pop()
+        else:
+            return Placed(_side_by_side(banks), (tensor.position,))
+    return Placed(_side_by_side(banks))
 
 
 def naive(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:

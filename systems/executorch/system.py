@@ -27,6 +27,13 @@ SYSTEM = System(
             "executorch exir",
         ),
         ReferencePlanner(
+            "reference:executorch-banked-greedy",
+            "the same into the fastest memory with room, the next one where it is full (ExecuTorch)",
+            "pytorch/executorch, pull request 21821, exir/memory_planning.py: banked_greedy, TargetMemoryMap",
+            "memplan.systems.executorch.planner:banked_greedy",
+            ANY | {"pools"},
+        ),
+        ReferencePlanner(
             "reference:executorch-naive",
             "one after the other, nothing shared (ExecuTorch)",
             f"{VERSION}, exir/memory_planning.py: naive",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memplan.planner.formats.other_files import begins_with_description
-from memplan.planner.systems import FileReader, System
+from memplan.planner.systems import FileReader, ReferencePlanner, System
 
 
 def is_onnx(data: bytes) -> bool:
@@ -26,6 +26,15 @@ SYSTEM = System(
             package="onnx",
             has_symbols=True,
             options=frozenset({"shape"}),
+        ),
+    ),
+    planners=(
+        ReferencePlanner(
+            "reference:onnxruntime-memory-pattern",
+            "earliest first, into the smallest gap, in blocks of 256 bytes (ONNX Runtime)",
+            "microsoft/onnxruntime, core/framework/mem_pattern_planner.h; pull request 32071 for workspaces",
+            "memplan.solvers.reference.best_fit:memory_pattern",
+            other_names="onnxruntime ort",
         ),
     ),
     reorders="memplan.systems.onnx.reordered:with_orders",

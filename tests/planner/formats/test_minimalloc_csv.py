@@ -46,7 +46,7 @@ WRONG = [
     ("id,start,size\na,0,1\n", "first line: must name the columns id, lower, upper, size, got no 'upper'"),
     (
         "id,lower,upper,size,colour\na,0,1,1,red\n",
-        "first line, column 'colour': must be one of id, lower, upper, start, end, size, alignment, offset"
+        "first line, column 'colour': must be one of id, lower, upper, start, end, size, alignment, offset, kind"
         " (leave it out)",
     ),
     ("id,lower,upper,start,size\n", "first line, column 'start': must not be given beside 'lower'"),

@@ -1,0 +1,39 @@
+"""Problems of IOPDDL: nodes that are alive for a time, each with several strategies, of which one is taken.
+
+```
+{"problem": {"name": "example", "nodes": {"intervals": [[0, 40], [0, 90]], "costs": [[15, 20], [10]],
+ "usages": [[10, 5], [25]]}, "edges": {"nodes": [], "costs": []}, "usage_limit": 50}, "solution": [1, 0]}
+```
+
+A node is a buffer, as large as the usage of its strategy: that of the solution, else the one with the least usage. The
+contest asks only that the sum of usages stays below the limit at any time, which is the size of the pool here; costs
+of nodes and edges do not count. Source: google/iopddl; asplos-contest/2025.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.planner.errors import FormatError
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.problem import Problem
+from memplan.systems.imported import Imported, ModelOptions, refuse_dims
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a problem; raises FormatError, ProblemError, and OptionError for named dimensions."""
+    refuse_dims(options, "problems of IOPDDL")
+    fields: Any = parse(data)
+    try:
+        posed = fields["problem"]
+        intervals, usages = posed["nodes"]["intervals"], posed["nodes"]["usages"]
+        chosen = fields.get("solution") or [row.index(min(row)) for row in usages]
+        rows = [
+            {"id": f"node {k}", "size": usages[k][way], "start": start, "end": end, "alignment": options.alignment or 1}
+            for k, (way, (start, end)) in enumerate(zip(chosen, intervals, strict=True))
+            if start < end
+        ]
+        pools = [{"name": "default", "size": posed.get("usage_limit")}]
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise FormatError(f"problem: must be one of IOPDDL, with intervals and usages of its nodes: {error}") from error
+    return Imported(Problem.model_validate({"name": posed.get("name"), "buffers": rows, "pools": pools}))

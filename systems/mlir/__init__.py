@@ -1,0 +1,1 @@
+"""MLIR: the static memory planner of its bufferization."""
