@@ -69,7 +69,8 @@ def _take_certificate(library: Library, entry: Entry, problem: str, text: str) -
     """Return the entry with a bound that is higher, None where it is not, and what is proved."""
     bound = proved(KINDS[entry.kind], problem, text, entry.limit)
     said = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
-    if entry.is_infeasible or (bound is not None and entry.bound is not None and bound <= entry.bound):
+    known, is_first = entry.bound, not library.proof(entry).exists()
+    if entry.is_infeasible or (bound is not None and known is not None and bound < known + (not is_first)):
         return None, f"{said}: that is known"
     if entry.best is not None:
         _refuse_beaten(entry, entry.best, bound)

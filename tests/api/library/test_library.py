@@ -1,0 +1,147 @@
+"""The library: what a submission is answered, what a check finds, and what a run of a planner is worth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memplan.api.library.checking import check
+from memplan.api.library.entries import Entry, Library, write_file
+from memplan.api.library.fingerprints import features, fingerprint
+from memplan.api.library.page import page, summarised
+from memplan.api.library.running import Planner, read_rows, run, write_rows
+from memplan.api.library.submitting import Finder, submit
+
+TABLE = b"id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,4\n"
+GRAPH = {"size": [4, 8, 2], "kept": [2], "ops": [{"out": [0]}, {"out": [1]}, {"in": [0, 1], "out": [2]}]}
+BEST = b"id,offset\na,0\nb,4\nc,0\n"
+PROOF = b"memplan-lemmas/1\nsizes -\nused 8\nclaim 7\nset time 1\nend @0\n"
+NOTHING_FITS = b"memplan-lemmas/1\nsizes 7\ninfeasible\nclaim 7\nset time 1\nend @0\n"
+FINDER = Finder("somebody", "by hand")
+
+
+def entry_of(kind: str, data: bytes, name: str = "three", limit: int | None = None) -> Entry:
+    ending = "csv" if data.startswith(b"id") else "json"
+    posed = {
+        "fingerprint": fingerprint(kind, data, f"x.{ending}", limit),
+        "features": features(kind, data, f"x.{ending}"),
+    }
+    fields = {"name": name, "kind": kind, "problem": ending, "source": "here", "origin": "here", "limit": limit}
+    return Entry.model_validate({**fields, **posed})
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    found = Library(tmp_path / "library")
+    for kind, data, name, limit in (
+        ("peak", TABLE, "three", None),
+        ("fit", TABLE, "seven", 7),
+        ("order", json.dumps(GRAPH).encode(), "graph", None),
+    ):
+        entry = entry_of(kind, data, name, limit)
+        write_file(found.problem(entry), data)
+        found.put(entry)
+    return found
+
+
+def one(library: Library, name: str) -> Entry:
+    (found,) = library.select([name])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "data", "word", "reason"),
+    [
+        ("three", [], BEST, "better, added", "it has 8, none was known"),
+        ("three", [b"id,offset\na,0\nb,4\nc,8\n"], BEST, "better, added", "it has 8, 12 was known"),
+        ("three", [BEST], BEST, "not better", "it has 8, 8 is known"),
+        ("three", [], b"id,offset\na,0\nb,3\nc,0\n", "refused", "buffers 'a' and 'b' share bytes"),
+        ("three", [], b"id,offset\na,0\nb,4\n", "refused", "buffer 'c' has no place"),
+        ("three", [], b"# a plan\n", "wrong format", "a table of other columns"),
+        ("three", [], b"\xff", "wrong format", "utf-8"),
+        ("three", [BEST, PROOF], PROOF, "not better", "no plan has less than 8: that is known"),
+        ("three", [], PROOF, "better, added", "no plan has less than 8"),
+        ("three", [], PROOF.replace(b"8", b"9").replace(b"7", b"8"), "refused", "does not refute"),
+        ("seven", [], NOTHING_FITS, "better, added", "nothing fits"),
+        ("seven", [NOTHING_FITS], NOTHING_FITS, "not better", "that is known"),
+        ("graph", [], b"[1, 0, 2]", "better, added", "it has 14, none was known"),
+        ("graph", [], b"[2, 0, 1]", "refused", "operation 2 runs before operation 0"),
+        ("graph", [], PROOF, "refused", "another format"),
+    ],
+)
+def test_a_submission_has_one_of_four_answers(
+    library: Library, name: str, before: list[bytes], data: bytes, word: str, reason: str
+) -> None:
+    for text in before:
+        assert submit(library, one(library, name), text, FINDER).word == "better, added"
+    verdict = submit(library, one(library, name), data, FINDER)
+    assert verdict.word == word
+    assert reason in verdict.reason
+
+
+def test_what_is_added_is_proved_and_checked_again(library: Library) -> None:
+    for name, data in (("three", BEST), ("seven", NOTHING_FITS), ("graph", b"[0, 1, 2]")):
+        submit(library, one(library, name), data, FINDER)
+    assert {entry.name: (entry.status, entry.by) for entry in library.entries()} == {
+        "three": ("proved", "somebody"),
+        "seven": ("proved", "somebody"),
+        "graph": ("proved", "somebody"),
+    }
+    assert [faults for _, faults in check(library, library.entries())] == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"fingerprint": "0"}, "its fingerprint is another one"),
+        ({"best": 7}, "its plan has 8, not 7"),
+        ({"bound": 9}, "its bound has no certificate"),
+        ({"is_infeasible": True}, "its bound has no certificate"),
+    ],
+)
+def test_a_wrong_table_is_found(library: Library, change: dict[str, object], fault: str) -> None:
+    submit(library, one(library, "three"), BEST, FINDER)
+    library.put(one(library, "three").model_copy(update=change))
+    assert fault in {entry.name: faults for entry, faults in check(library, library.entries("peak"))}["three"]
+
+
+def test_a_fingerprint_ignores_names_and_order_and_nothing_else() -> None:
+    other = b"id,lower,upper,size\nx,2,4,4\ny,0,2,4\nz,1,3,4\n"
+    assert entry_of("peak", other).fingerprint == entry_of("peak", TABLE).fingerprint
+    assert entry_of("peak", other.replace(b"z,1,3,4", b"z,1,3,5")).fingerprint != entry_of("peak", TABLE).fingerprint
+    turned = {"size": [8, 2, 4], "kept": [1], "ops": [{"out": [0]}, {"out": [2]}, {"in": [2, 0], "out": [1]}]}
+    graphs = [entry_of("order", json.dumps(each).encode()).fingerprint for each in (GRAPH, turned)]
+    assert graphs[0] == graphs[1]
+    assert entry_of("order", json.dumps({**GRAPH, "kept": []}).encode()).fingerprint != graphs[0]
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "outcome", "value"),
+    [
+        ("cp {known} {out}", "three", "solved", 8),
+        ("printf 'id,offset\\na,0\\nb,4\\nc,8\\n' > {out}", "three", "plan", 12),
+        ("printf 'id,offset\\na,0\\nb,1\\nc,8\\n' > {out}", "three", "invalid", None),
+        ("exit 1", "seven", "solved", None),
+        ("exit 1", "three", "wrong", None),
+        ("exit 2", "three", "failed", None),
+        ("true", "three", "none", None),
+    ],
+)
+def test_a_run_is_worth_what_its_plan_is(
+    library: Library, tmp_path: Path, script: str, name: str, outcome: str, value: float | None
+) -> None:
+    for problem, data in (("three", BEST), ("seven", NOTHING_FITS)):
+        submit(library, one(library, problem), data, FINDER)
+    program = tmp_path / "planner"
+    known = library.plan(one(library, "three")).resolve()
+    program.write_text("#!/bin/sh\n" + script.replace("{known}", str(known)).replace("{out}", '"$2"') + "\n")
+    program.chmod(0o755)
+    planner = Planner("mine", f"{program} {{problem}} {{out}}", infeasible_status=1)
+    rows = list(write_rows(tmp_path / "rows.csv", run(library, [one(library, name)], planner, 5.0)))
+    assert [(row.outcome, row.value) for row in rows] == [(outcome, value)]
+    assert [(row.outcome, row.value) for row in read_rows(tmp_path / "rows.csv")] == [(outcome, value)]
+    (line,) = summarised(rows)
+    assert line.par2_s == (10.0 if outcome != "solved" else rows[0].wall_s)
+    assert "mine" in page(rows, "Runs")
