@@ -16,14 +16,14 @@ from datetime import date
 from pathlib import Path
 
 from lab.support.library_answers import WAYS, answer
-from memplan.api.library.entries import BENCHMARK, Entry, Library, write_file
+from memplan.api.library.entries import BENCHMARK, Entry, ProblemLibrary, write_file
 from memplan.api.library.fingerprints import features, fingerprint
 from memplan.api.library.judging import KINDS
 from memplan.api.library.submitting import Finder, submit
 from memplan.planner import __version__
 
 
-def add(library: Library, entry: Entry, data: bytes, time_limit_s: float) -> str:
+def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float) -> str:
     """Add a problem to the library, and return what became of it in a line."""
     same = [each.name for each in _known(library, entry.kind) if each.fingerprint == entry.fingerprint]
     if same and same != [entry.name]:
@@ -52,7 +52,7 @@ def add(library: Library, entry: Entry, data: bytes, time_limit_s: float) -> str
     return f"{entry.name}: {entry.status}, {entry.best}, bound {entry.bound or entry.claimed}; {', '.join(words)}"
 
 
-def _known(library: Library, kind: str) -> list[Entry]:
+def _known(library: ProblemLibrary, kind: str) -> list[Entry]:
     return library.entries(kind) if kind in library.kinds() else []
 
 
@@ -72,7 +72,7 @@ def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str
     )
 
 
-def chosen(library: Library, count: int) -> list[str]:
+def chosen(library: ProblemLibrary, count: int) -> list[str]:
     """Return the names of the benchmark: as many of each kind as there are, or a share."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     for entry in library.entries():
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=5.0)
     parser.add_argument("--choose", type=int)
     given = parser.parse_args()
-    library = Library(given.library)
+    library = ProblemLibrary(given.library)
     if given.choose:
         (given.library / f"{BENCHMARK}.txt").write_text("\n".join(chosen(library, given.choose)) + "\n")
     for path in given.files:

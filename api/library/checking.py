@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from memplan.api.library.entries import Entry, Library
+from memplan.api.library.entries import Entry, ProblemLibrary
 from memplan.api.library.fingerprints import fingerprint
-from memplan.api.library.judging import KINDS, RefusedError, judged, proved
+from memplan.api.library.judging import KINDS, BrokenRuleError, judged, proved
 from memplan.planner.errors import FormatError
 
 _LARGE = 200_000
 """The bytes of a certificate above which the fast check leaves it out."""
 
 
-def check(library: Library, wanted: Iterable[Entry], *, is_fast: bool = False) -> Iterator[tuple[Entry, list[str]]]:
+def check(
+    library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
+) -> Iterator[tuple[Entry, list[str]]]:
     """Yield each entry with what is wrong with it."""
     names: set[str] = set()
     for entry in wanted:
@@ -24,7 +26,7 @@ def check(library: Library, wanted: Iterable[Entry], *, is_fast: bool = False) -
         yield entry, faults
 
 
-def _faults(library: Library, entry: Entry, is_fast: bool) -> Iterator[str]:
+def _faults(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:
     kind, path = KINDS[entry.kind], library.problem(entry)
     try:
         data = path.read_bytes()
@@ -47,5 +49,5 @@ def _faults(library: Library, entry: Entry, is_fast: bool) -> Iterator[str]:
                 yield "its certificate says that nothing fits"
             if said is not None and entry.bound != max(said, floor or 0):
                 yield f"its certificate proves {said}, not {entry.bound}"
-    except (OSError, FormatError, RefusedError, UnicodeDecodeError) as error:
+    except (OSError, FormatError, BrokenRuleError, UnicodeDecodeError) as error:
         yield str(error)

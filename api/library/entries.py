@@ -66,7 +66,7 @@ class Entry(WireValue):
 
 
 @dataclass(frozen=True)
-class Library:
+class ProblemLibrary:
     """A folder with the library."""
 
     folder: Path

@@ -1,4 +1,4 @@
-"""What names a problem whatever its names and its order are, and the features that problems are chosen by.
+"""Fingerprints, which name a problem whatever its names and its order are, and features to choose problems by.
 
 Problems of buffers have the hash of their content. All else is a graph of coloured nodes: colours are refined by those
 of neighbours until no more are told apart, and the sorted colours are hashed. Different problems may, rarely, have the

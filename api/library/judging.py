@@ -1,4 +1,4 @@
-"""What plans and certificates of each kind are worth, by the programs of `checkers/` alone.
+"""The worth of plans and certificates of each kind, by the programs of `checkers/` alone.
 
 Schedules are worth what memplan's simulator says; of cascades no plan can be judged.
 """
@@ -26,7 +26,7 @@ _CHECK, _ORDER, _PLAN, _SEQUENCE, _OBJECTS, _VALUES = _CHECKERS
 T = TypeVar("T")
 
 
-class RefusedError(InputError):
+class BrokenRuleError(InputError):
     """Raised for a plan that breaks a rule, or a certificate that does not prove what it claims."""
 
 
@@ -110,7 +110,7 @@ def _schedule(problem: str, text: str, limit: int | None) -> Worth:
     ]
     found = simulate(posed.graph, posed.target, steps)
     if found.violations:
-        raise RefusedError(found.violations[0])
+        raise BrokenRuleError(found.violations[0])
     return found.latency, None
 
 
@@ -150,14 +150,14 @@ KINDS = {
 
 
 def judged(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
-    """Return what a plan is worth; raises RefusedError, or FormatError for what is no plan."""
+    """Return what a plan is worth; raises BrokenRuleError, or FormatError for what is no plan."""
     if kind.judge is None:
         raise FormatError(f"{kind.name}: has no checker apart from memplan: send the answer of its command instead")
     return _guarded(kind.judge, problem, text, limit)
 
 
 def proved(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
-    """Return what a certificate proves, None for nothing fits; raises RefusedError, or FormatError for what is none."""
+    """Return what a certificate proves, None for nothing fits; raises BrokenRuleError, or FormatError for what is none."""
     if kind.prove is None:
         raise FormatError(f"{kind.name}: has no certificates: send a plan")
     return _guarded(kind.prove, problem, text, limit)
@@ -167,6 +167,6 @@ def _guarded(run: Callable[[str, str, int | None], T], problem: str, text: str, 
     try:
         return run(problem, text, limit)
     except REFUSALS as why:
-        raise RefusedError(str(why)) from why
+        raise BrokenRuleError(str(why)) from why
     except WRONG as error:
         raise FormatError(f"it cannot be read: {error}") from error

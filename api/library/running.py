@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memplan.api.bench.measuring import machine
-from memplan.api.library.entries import Entry, Library
-from memplan.api.library.judging import KINDS, RefusedError, judged
+from memplan.api.library.entries import Entry, ProblemLibrary
+from memplan.api.library.judging import KINDS, BrokenRuleError, judged
 from memplan.planner.errors import FormatError, OptionError, shown
 
 GRACE_S = 5.0
@@ -78,7 +78,7 @@ class Planner:
             raise OptionError(f"command: must have no braces but {known}, got {shown(self.template)}") from None
 
 
-def run(library: Library, wanted: Iterable[Entry], planner: Planner, limit_s: float) -> Iterator[Row]:
+def run(library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float) -> Iterator[Row]:
     """Yield a row for each problem, one after the other."""
     for entry in wanted:
         load, day = round(os.getloadavg()[0], 2), datetime.now(UTC).date().isoformat()
@@ -130,7 +130,7 @@ def _measured(line: list[str], most_s: float) -> tuple[int | None, float, float,
 
 
 def _outcome(
-    library: Library, entry: Entry, planner: Planner, out: Path, status: int | None, said: str
+    library: ProblemLibrary, entry: Entry, planner: Planner, out: Path, status: int | None, said: str
 ) -> tuple[str, float | None, str]:
     """Return what came of a run: a word, the value of its plan, and what is to be said of it."""
     if status is None:
@@ -144,7 +144,7 @@ def _outcome(
     try:
         problem = library.problem(entry).read_bytes().decode()
         value, _ = judged(KINDS[entry.kind], problem, out.read_bytes().decode(), entry.limit)
-    except (RefusedError, FormatError, UnicodeDecodeError) as error:
+    except (BrokenRuleError, FormatError, UnicodeDecodeError) as error:
         return "invalid", None, str(error)
     if entry.best is None or value < entry.best:
         return "better", value, f"submit it: {entry.best} was known"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from memplan.api.library.entries import Entry, Library, write_file
-from memplan.api.library.judging import KINDS, RefusedError, judged, proved
+from memplan.api.library.entries import Entry, ProblemLibrary, write_file
+from memplan.api.library.judging import KINDS, BrokenRuleError, judged, proved
 from memplan.planner.errors import FormatError, InputError
 
 Word = Literal["better, added", "not better", "refused", "wrong format"]
@@ -31,14 +31,14 @@ class Finder:
     command: str | None
 
 
-def submit(library: Library, entry: Entry, data: bytes, finder: Finder) -> Verdict:
+def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -> Verdict:
     """Check a plan or certificate for a problem, and put it into the library where it is better."""
     try:
         text = data.decode()
         problem = library.problem(entry).read_bytes().decode()
         take = _take_certificate if data.startswith(_CERTIFICATES) else _take_plan
         better, reason = take(library, entry, problem, text)
-    except RefusedError as error:
+    except BrokenRuleError as error:
         return Verdict("refused", str(error), entry)
     except (FormatError, UnicodeDecodeError) as error:
         return Verdict("wrong format", str(error), entry)
@@ -50,7 +50,7 @@ def submit(library: Library, entry: Entry, data: bytes, finder: Finder) -> Verdi
     return Verdict("better, added", reason, better)
 
 
-def _take_plan(library: Library, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
     """Return the entry with a plan that is better, None where it is not, and what it is worth."""
     value, floor = judged(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
@@ -65,7 +65,7 @@ def _take_plan(library: Library, entry: Entry, problem: str, text: str) -> tuple
     return entry.model_copy(update={"best": value, "bound": bound}), f"it has {value:,}, {known}"
 
 
-def _take_certificate(library: Library, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
     """Return the entry with a bound that is higher, None where it is not, and what is proved."""
     bound = proved(KINDS[entry.kind], problem, text, entry.limit)
     said = "nothing fits" if bound is None else f"no plan has less than {bound:,}"

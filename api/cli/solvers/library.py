@@ -145,9 +145,9 @@ def run(
 
 
 def _opened(folder: Path) -> Any:
-    from memplan.api.library.entries import Library
+    from memplan.api.library.entries import ProblemLibrary
 
-    found = Library(folder)
+    found = ProblemLibrary(folder)
     if not found.kinds():
         raise OptionError(f"library: must be a folder with the library of a checkout, got {folder}")
     return found

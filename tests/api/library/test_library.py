@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memplan.api.library.checking import check
-from memplan.api.library.entries import Entry, Library, write_file
+from memplan.api.library.entries import Entry, ProblemLibrary, write_file
 from memplan.api.library.fingerprints import features, fingerprint
 from memplan.api.library.page import page, summarised
 from memplan.api.library.running import Planner, read_rows, run, write_rows
@@ -33,8 +33,8 @@ def entry_of(kind: str, data: bytes, name: str = "three", limit: int | None = No
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Library:
-    found = Library(tmp_path / "library")
+def library(tmp_path: Path) -> ProblemLibrary:
+    found = ProblemLibrary(tmp_path / "library")
     for kind, data, name, limit in (
         ("peak", TABLE, "three", None),
         ("fit", TABLE, "seven", 7),
@@ -46,7 +46,7 @@ def library(tmp_path: Path) -> Library:
     return found
 
 
-def one(library: Library, name: str) -> Entry:
+def one(library: ProblemLibrary, name: str) -> Entry:
     (found,) = library.select([name])
     return found
 
@@ -72,7 +72,7 @@ def one(library: Library, name: str) -> Entry:
     ],
 )
 def test_a_submission_has_one_of_four_answers(
-    library: Library, name: str, before: list[bytes], data: bytes, word: str, reason: str
+    library: ProblemLibrary, name: str, before: list[bytes], data: bytes, word: str, reason: str
 ) -> None:
     for text in before:
         assert submit(library, one(library, name), text, FINDER).word == "better, added"
@@ -81,7 +81,7 @@ def test_a_submission_has_one_of_four_answers(
     assert reason in verdict.reason
 
 
-def test_what_is_added_is_proved_and_checked_again(library: Library) -> None:
+def test_what_is_added_is_proved_and_checked_again(library: ProblemLibrary) -> None:
     for name, data in (("three", BEST), ("seven", NOTHING_FITS), ("graph", b"[0, 1, 2]")):
         submit(library, one(library, name), data, FINDER)
     assert {entry.name: (entry.status, entry.by) for entry in library.entries()} == {
@@ -101,7 +101,7 @@ def test_what_is_added_is_proved_and_checked_again(library: Library) -> None:
         ({"is_infeasible": True}, "its bound has no certificate"),
     ],
 )
-def test_a_wrong_table_is_found(library: Library, change: dict[str, object], fault: str) -> None:
+def test_a_wrong_table_is_found(library: ProblemLibrary, change: dict[str, object], fault: str) -> None:
     submit(library, one(library, "three"), BEST, FINDER)
     library.put(one(library, "three").model_copy(update=change))
     assert fault in {entry.name: faults for entry, faults in check(library, library.entries("peak"))}["three"]
@@ -130,7 +130,7 @@ def test_a_fingerprint_ignores_names_and_order_and_nothing_else() -> None:
     ],
 )
 def test_a_run_is_worth_what_its_plan_is(
-    library: Library, tmp_path: Path, script: str, name: str, outcome: str, value: float | None
+    library: ProblemLibrary, tmp_path: Path, script: str, name: str, outcome: str, value: float | None
 ) -> None:
     for problem, data in (("three", BEST), ("seven", NOTHING_FITS)):
         submit(library, one(library, problem), data, FINDER)
