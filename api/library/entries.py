@@ -20,7 +20,7 @@ EntryStatus = Literal["proved", "claimed", "open"]
 
 
 class Entry(WireValue):
-    """What is known of a problem.
+    """The facts known of a problem.
 
     name: the name, in small letters, of all its files.
     kind: the kind, whose folder it is in.

@@ -20,8 +20,8 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 
-_POSED = {"fit": "size", "heaps": "heaps", "recompute": "extra cost"}
-"""What the limit of a kind is, where it has one."""
+_LIMITS = {"fit": "size", "heaps": "heaps", "recompute": "extra cost"}
+"""The meaning of the limit of a kind, where it has one."""
 
 
 @dataclass
@@ -51,10 +51,10 @@ def _hash(value: Any) -> str:
 
 def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
     """Return the fingerprint of a problem of a kind, read from the bytes of its file."""
-    posed = [_POSED.get(kind, ""), limit]
+    given = [_LIMITS.get(kind, ""), limit]
     if kind in ("peak", "fit", "pools", "rules", "reuse", "heaps"):
         return (
-            _hash([*posed, problem_hash(read_problem(data, name))]) if limit else problem_hash(read_problem(data))[7:]
+            _hash([*given, problem_hash(read_problem(data, name))]) if limit else problem_hash(read_problem(data))[7:]
         )
     problem = json.loads(data)
     graph = _Graph()
@@ -62,10 +62,10 @@ def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
         return _tiles(problem, graph)
     if kind in ("symbols", "objects"):
         return _lives(problem, graph)
-    return _operations(problem, graph, posed)
+    return _operations(problem, graph, given)
 
 
-def _operations(problem: dict[str, Any], graph: _Graph, posed: Any) -> str:
+def _operations(problem: dict[str, Any], graph: _Graph, given: Any) -> str:
     """Return the fingerprint of a graph of operations: what its tensors and operations are, and who reads what."""
     flags = [set(problem.get(name) or ()) for name in ("kept", "given", "resident")]
     facts = problem.get("tensors") or [{} for _ in problem["size"]]
@@ -77,7 +77,7 @@ def _operations(problem: dict[str, Any], graph: _Graph, posed: Any) -> str:
         for label in ("in", "out"):
             graph.edges += ((first + v, t, f"{label}{k}") for k, t in enumerate(op.get(label) or ()))
         graph.edges += ((first + v, first + u, "after") for u in op.get("after") or ())
-    return graph.digest(posed)
+    return graph.digest(given)
 
 
 def _tiles(problem: dict[str, Any], graph: _Graph) -> str:

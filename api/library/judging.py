@@ -101,14 +101,14 @@ def _symbols(problem: str, text: str, limit: int | None) -> Worth:
 
 def _schedule(problem: str, text: str, limit: int | None) -> Worth:
     """Return the time of a schedule by memplan's simulator, which shares nothing with its search."""
-    posed = ScheduleProblem.model_validate_json(problem)
+    read = ScheduleProblem.model_validate_json(problem)
     answer = json.loads(text)
     names = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders")
     steps = [
         ScheduleStep(tuple(ops), width, height, depth, None if walk is None else tuple(walk), tuple(kept))
         for ops, (width, height, depth), kept, walk in zip(*(answer[name] for name in names), strict=True)
     ]
-    found = simulate(posed.graph, posed.target, steps)
+    found = simulate(read.graph, read.target, steps)
     if found.violations:
         raise BrokenRuleError(found.violations[0])
     return found.latency, None
@@ -157,7 +157,7 @@ def judged(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
 
 
 def proved(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
-    """Return what a certificate proves, None for nothing fits; raises BrokenRuleError, or FormatError for what is none."""
+    """Return what a certificate proves, None for nothing fits; raises BrokenRuleError, or FormatError."""
     if kind.prove is None:
         raise FormatError(f"{kind.name}: has no certificates: send a plan")
     return _guarded(kind.prove, problem, text, limit)

@@ -25,7 +25,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Finder:
-    """Who submits, and the command that found it."""
+    """The name of whoever submits, and the command that found it."""
 
     by: str | None
     command: str | None

@@ -24,12 +24,12 @@ FINDER = Finder("somebody", "by hand")
 
 def entry_of(kind: str, data: bytes, name: str = "three", limit: int | None = None) -> Entry:
     ending = "csv" if data.startswith(b"id") else "json"
-    posed = {
+    given = {
         "fingerprint": fingerprint(kind, data, f"x.{ending}", limit),
         "features": features(kind, data, f"x.{ending}"),
     }
     fields = {"name": name, "kind": kind, "problem": ending, "source": "here", "origin": "here", "limit": limit}
-    return Entry.model_validate({**fields, **posed})
+    return Entry.model_validate({**fields, **given})
 
 
 @pytest.fixture
