@@ -1,9 +1,8 @@
-"""A plan beside the best one: its distance from the best peak, the tower under it, and the fewest moves there."""
+"""A plan beside the best one: its distance from the best peak, what is above that, and the fewest moves there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +12,9 @@ from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.replanning.replan import replan
 from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import counted, shown
-from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import Id
-from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import pairs_are_apart
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.control import Control
 
@@ -27,27 +22,13 @@ MOST_NAMED = 10
 """The buffers that a line names; JSON has all."""
 
 
-class TowerBuffer(Answer):
-    """A buffer of a tower: where it lies, and the bytes between it and what it stands on, which nothing uses then."""
-
-    id: Id
-    offset: int
-    bytes: int
-    idle_below: int
-
-
 class PoolBeside(Answer):
-    """A pool: its use and the best known, the buffers that end above that, and what the highest buffer stands on.
-
-    Above the line the highest comes first; the tower goes from the top down, with `idle_in_tower` bytes unused in it.
-    """
+    """A pool: its use, the best known, and the buffers that end above that, the highest first."""
 
     name: str
     used: int
     best: int | None
     above_line: Ids
-    tower: tuple[TowerBuffer, ...]
-    idle_in_tower: int
 
 
 class FewestMoves(Answer):
@@ -141,43 +122,7 @@ def _pool(
     here = np.flatnonzero((placed.pool == q) & root & (problem.buffers.size > 0))
     order = here[np.argsort(-ends[here].astype(np.int64), kind="stable")]
     above = () if best is None else tuple(problem.buffers.ids[i] for i in order.tolist() if int(ends[i]) > best)
-    tower = _tower(problem, placed, column(order)) if len(order) and (best is None or used > best) else ()
-    return PoolBeside(
-        name=problem.pools[q].name,
-        used=used,
-        best=best,
-        above_line=above,
-        tower=tower,
-        idle_in_tower=sum(row.idle_below for row in tower),
-    )
-
-
-def _tower(problem: Problem, placed: PlacedBuffers, order: I64) -> tuple[TowerBuffer, ...]:
-    """Return the buffers that the highest one stands on: of each, the highest that it must keep apart from."""
-    found: list[TowerBuffer] = []
-    top: int | None = int(order[0])
-    end = {i: int(placed.end[i]) for i in order.tolist()}
-    while top is not None and len(found) < len(order):
-        low = int(placed.offset[top])
-        under = [i for i in order.tolist() if end[i] <= low and i != top]
-        below = next((i for i in under if _conflict(problem, placed, top, i)), None)
-        idle = low - (end[below] if below is not None else 0)
-        size = int(problem.buffers.size[top])
-        found.append(TowerBuffer(id=problem.buffers.ids[top], offset=low, bytes=size, idle_below=idle))
-        top = below
-    return tuple(found)
-
-
-def _conflict(problem: Problem, placed: PlacedBuffers, i: int, j: int) -> bool:
-    """Return True if two buffers must keep apart: required of the verifier, with both in one place."""
-    pool = np.full(len(placed.pool), ABSENT)
-    pool[[i, j]] = placed.pool[i]
-    offset = np.zeros(len(pool), dtype=np.int64)
-    if problem.buffers.size[i] > 1 and problem.buffers.size[j] > 1:
-        offset[j] = 1  # so that no two start together, which some may
-    placed = PlacedBuffers(problem, pool, offset)
-    broken = chain(no_two_share_bytes(problem, placed), *pairs_are_apart(problem, placed))
-    return next(broken, None) is not None
+    return PoolBeside(name=problem.pools[q].name, used=used, best=best, above_line=above)
 
 
 def lines_beside_best(found: BesideBest) -> Iterator[str]:
@@ -193,12 +138,6 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
         if pool.above_line:
             above = f"{counted(len(pool.above_line), 'buffer')} above {pool.best:,}"
             yield f"{pool.name}: {above}: {_named(pool.above_line)}"
-        if pool.tower:
-            idle = f"{pool.idle_in_tower:,} idle bytes between them"
-            yield f"{pool.name}: the highest stands on {counted(len(pool.tower) - 1, 'other')}, with {idle}"
-            for row in pool.tower[:MOST_NAMED]:
-                note = f", {row.idle_below:,} idle below" if row.idle_below else ""
-                yield f"  {shown(row.id)} at {row.offset:,}, {row.bytes:,} bytes{note}"
     if (moves := found.fewest_moves) is not None and moves.moved:
         rule = "no fewer do" if moves.proved else f"at least {moves.at_least:,} must"
         yield f"{moves.count:,} moves reach the best peak ({rule}): {_named(moves.moved)}"

@@ -43,7 +43,6 @@ def test_plans_and_lists_of_offsets_are_audited_alike(problem: Path, plan: str, 
     told = told["better"] | {"valid": told["valid"]}
     assert (told["valid"], told["peak"], told["best"], told["too_much_bytes"]) == (True, 22, 16, 6)
     assert told["fewest_moves"] == {"count": 1, "moved": ["3"], "at_least": 1, "proved": True}
-    assert [row["idle_below"] for row in told["pools"][0]["tower"]] == [10, 0]
     assert json.loads(problem.with_name("o.json").read_text())["peak"] == 16
 
 

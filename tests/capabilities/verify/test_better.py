@@ -1,4 +1,4 @@
-"""Plans beside the best one: how much too much, what is above the line, the tower, and the fewest moves."""
+"""Plans beside the best one: how much too much, what is above the line, and the fewest moves."""
 
 from __future__ import annotations
 
@@ -36,17 +36,15 @@ def test_a_plan_that_is_too_large_is_taken_apart() -> None:
     assert found.gap == pytest.approx(0.375)
     (pool,) = found.pools
     assert (pool.used, pool.best, pool.above_line) == (22, 16, ("c",))
-    assert [(row.id, row.offset, row.bytes, row.idle_below) for row in pool.tower] == [("c", 18, 4, 10), ("a", 0, 8, 0)]
-    assert pool.idle_in_tower == 10
     assert found.fewest_moves is not None
     assert (found.fewest_moves.moved, found.fewest_moves.at_least, found.fewest_moves.proved) == (("c",), 1, True)
     assert found.plan is not None
     assert found.plan.peak == 16
 
 
-def test_the_best_plan_needs_no_moves_and_has_no_tower() -> None:
+def test_the_best_plan_needs_no_moves() -> None:
     found = beside_best(of(*ROWS), at(a=0, b=8, c=8))
-    assert (found.too_much_bytes, found.gap, found.pools[0].above_line, found.pools[0].tower) == (0, 0.0, (), ())
+    assert (found.too_much_bytes, found.gap, found.pools[0].above_line) == (0, 0.0, ())
     assert found.fewest_moves is not None
     assert found.fewest_moves.moved == ()
 
