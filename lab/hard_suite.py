@@ -24,7 +24,7 @@ from memplan.api.bench.suites import pose
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
-from memplan.solvers.exact.branch_and_bound import ComponentStates, SearchThread
+from memplan.solvers.exact.branch_and_bound import Parts, SearchThread
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.search.incumbent import Search
 
@@ -91,7 +91,7 @@ def cost(wanted: Problem, nodes: int = NODES, seed: int = 0) -> Cost:
     instance = compile_problem(wanted)
     search = Search(instance, math.inf, seed=seed, deterministic=True, trusted=frozenset(("exact",)))
     greedy.begin(instance, search)
-    thread = SearchThread(ComponentStates(instance, search), seed=0)
+    thread = SearchThread(Parts(instance, search))
     thread.run_nodes(nodes)
     assert search.best is not None
     return Cost(thread.nodes, round(1e6 * (search.best.score[0] / search.bound[0] - 1)))

@@ -1,5 +1,6 @@
 // First fit of buffers with rules of any kind: groups at fixed distances, pins, ranges, pages, conflicts by name.
 #pragma once
+#include "arena.hpp"
 #include "instance.hpp"
 
 namespace memplan {
@@ -7,7 +8,7 @@ namespace memplan {
 // What is placed is gone through for each buffer: for some thousands of them.
 class BodyPacker {
  public:
-  BodyPacker(Arena &arena, const Instance &instance) : instance_(instance) {
+  BodyPacker(Arena &arena, const OnePool &instance) : instance_(instance) {
     member_first_ = arena.array<i64>(instance.n + 1);
     member_ = arena.uncleared<i64>(instance.n);
     placed_ = arena.uncleared<i64>(instance.n);
@@ -68,7 +69,7 @@ class BodyPacker {
  private:
   static constexpr i64 kPollWork = 1 << 14, kTries = 10'000;
   static constexpr i64 kFarAway = -3;  // a place may be there, and is too far to seek
-  const Instance &instance_;
+  const OnePool &instance_;
   Array<i64> member_first_, member_, placed_, at_;
   i64 n_placed_ = 0;
 
@@ -108,7 +109,7 @@ class BodyPacker {
         mine += floor_mod(instance_.residue[i] - mine, instance_.step[i]);
         if (const i64 page = instance_.page[i]; page > 0) {
           if (size > page) return kAbsent;
-          const i64 place = floor_mod(mine + instance_.base, page);
+          const i64 place = floor_mod(mine + instance_.page_shift[i], page);
           if (place + size > page) mine += page - place;
         }
         for (i64 row = 0; row < instance_.reserved.size; ++row)

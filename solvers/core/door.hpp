@@ -2,12 +2,10 @@
 #pragma once
 #include <algorithm>
 
+#include "instance.hpp"
 #include "memplan.h"
-#include "tables.hpp"
 
 namespace memplan {
-
-inline constexpr i64 kLargest = i64{1} << 60;
 
 class Door {
  public:

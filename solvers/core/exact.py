@@ -1,128 +1,94 @@
-"""The tables of the exact search for a placement under one capacity; see exact.hpp."""
+"""The tables of the exact search: an instance of one pool, and the turns of each thread that searches it.
+
+See instance.hpp, search.hpp and exact.cpp.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.library import CORE
-from memplan.solvers.core.sections import Sections
-from memplan.solvers.core.tables import F64, U32, Flags, Rows
+from memplan.solvers.core.tables import Rows
 
-NOWHERE = 2**61
-"""An offset, larger than any in a plan, of a buffer that has no legal one left."""
-_LOG_COLUMNS, _FRAME_COLUMNS, _NOGOOD_COLUMNS = 4, 13, 4
-
-FOUND, EXHAUSTED, STOPPED, FULL = 1, 0, -1, -2
-NODES, LEAST = 0, 1
-"""The columns of an answer."""
+NONE = 2**63 - 1
+"""The limit of a buffer without one."""
 
 
-class State(NamedTuple):
-    """The state of a search: n buffers, k sections.
+class OnePool(NamedTuple):
+    """The `n` buffers of one pool; all lengths and offsets in units.
 
-    `low[i]` is the least offset that the unplaced buffer i may still have, FAR for a placed one. Of the unplaced
-    buffers of section s, `floor[s]` is the least low, `ready[s]` counts those whose low that is, `left[s]` is the sum
-    of the extents, and `slack[s]` is what the section can waste under the capacity. `crossing[s]` counts the unplaced
-    buffers, and pairs of them that conflict by name, on both sides of the border between s - 1 and s.
+    Offsets o of buffer i have o % step[i] == residue[i], are at least lowest[i], and end at limit[i] or below. Where
+    page[i] is not 0, (o + page_shift[i]) % page[i] + size[i] <= page[i]. It lies `distance` above the lowest buffer of
+    its rigid group, `lead`, which may be itself.
     """
 
-    low: I64
-    floor: I64
-    ready: I64
-    left: I64
-    slack: I64
-    crossing: I64
-    key: Rows  # (k, 2): of the unplaced buffers whose first section it is
-    member: U32  # of section s, the unplaced ones are member[sections.member_first[s]:member_end[s]]
-    member_end: U32  # (k,)
-    member_slot: I64  # the slot of each member, see Sections
-    seat: I64  # where the member of a slot stands
-    queue: I64  # sections to update
-    is_queued: Flags
-    logged: I64  # the number of the move for which a section was logged last
-    unplaced: I64  # (1,): the buffers that were not placed when the last run ended
-    log: Rows  # (rows, 4): (buffer, low) or (~section, floor, ready, slack) before a move
-    frame: Rows  # (depth, 13)
-    option: I64  # the options of all frames, one after the other
-    raised: I64  # (n,): scratch
-    change: I64  # (k + 1,): scratch, 0 between moves: of how many buffers are ready, from one section to the next
-
-    @classmethod
-    def for_sections(cls, sections: Sections, scale: int = 1) -> State:
-        """Allocate a state, for `scale` times the usual depth and number of changes."""
-        n, k = len(sections.size), len(sections.spare)
-        per_section = [np.zeros(k, dtype=np.int64) for _ in range(6)]
-        floor, ready, left, slack, queue, logged = per_section
-        seat = np.empty(len(sections.member_slot), dtype=np.int64)
-        seat[sections.member_slot] = np.arange(len(seat))
-        return cls(
-            low=np.zeros(n, dtype=np.int64),
-            floor=floor,
-            ready=ready,
-            left=left,
-            slack=slack,
-            crossing=np.zeros(k + 1, dtype=np.int64),
-            key=np.zeros((k, 2), dtype=np.int64),
-            member=sections.member.copy(),
-            member_end=sections.member_first[1:].copy(),
-            member_slot=sections.member_slot.copy(),
-            seat=seat,
-            queue=queue,
-            is_queued=np.zeros(k, dtype=np.bool_),
-            logged=logged,
-            unplaced=np.zeros(1, dtype=np.int64),
-            log=np.empty((scale * 64 * (n + k), _LOG_COLUMNS), dtype=np.int64),
-            frame=np.empty((scale * 4 * n + 1, _FRAME_COLUMNS), dtype=np.int64),
-            option=np.empty(scale * 16 * n + 1, dtype=np.int64),
-            raised=np.zeros(n, dtype=np.int64),
-            change=np.zeros(k + 1, dtype=np.int64),
-        )
-
-
-class ExactRun(NamedTuple):
-    """The question of one run of the search, and its answer.
-
-    Is there a placement whose largest end is at most `capacity`? `rank` orders the buffers of a branch, but those come
-    first that start there in `guide`, the offsets of an assignment (-1: none). `weight` counts the failures of each
-    section and is kept by the caller, as is `nogoods` (2^b rows, or none: then it is unused). `skip_weight` is what the
-    branch "nothing starts here" weighs against one buffer. `from_right` says which of equal sections comes first: time
-    has no direction, and a search that is long one way may be short the other way. `is_thorough` tries
-    that branch where a section has no slack, too, only to learn a larger need. The run ends when flag[0] is set, or
-    after `node_limit` nodes.
-    """
-
-    nogoods: Rows
-    rank: I64  # (n,)
-    guide: I64  # (n,)
-    weight: F64  # (k,)
+    n: int
+    unit: int
     capacity: int
-    skip_weight: float
-    from_right: bool
-    node_limit: int
-    is_thorough: bool
+    n_sets: int  # live sets
+    is_plain: bool  # one lifetime each, and no rule but capacity and alignment
+    has_joins: bool
+    source: I64  # (n,)
+    size: I64
+    step: I64
+    residue: I64
+    lowest: I64
+    limit: I64  # NONE: none
+    page: I64
+    page_shift: I64
+    pin: I64  # ABSENT: none
+    lead: I64
+    distance: I64
+    first: I64  # (n + 1,): lifetimes, in live sets
+    start: I64
+    end: I64
+    time: I64  # (n_sets,): a time in each
+    pair_first: I64  # (n + 1,): conflicts by name, symmetric, ascending
+    pair: I64
+    reserved: Rows  # (r, 2): disjoint ascending ranges
+
+
+class Opening(NamedTuple):
+    """The parts and the seed that a thread's search begins with; of several threads one is the first."""
+
+    parts: int
+    seed: int
+    is_first: bool
+
+
+class Turn(NamedTuple):
+    """A turn of a search, and its results.
+
+    It ends with `end` nodes of the search in all, after `pause` nodes more between two runs, and where there is something to pass on. Others have
+    ruled out all peaks below `bound`; where `has_plan`, `offset` is a plan of theirs. Afterwards it is the search's
+    own, where it has one.
+    """
+
+    end: int
+    pause: int
+    bound: int
+    is_proving: bool
+    has_plan: bool
+    offset: I64  # (n,)
+    answer: I64  # (4,): see below
     flag: I64  # (1,)
-    offset: I64  # (n,): where the buffers lie, if a placement was found
-    answer: I64  # (2,): nodes; need, if there is no placement: nor is there one under any capacity below it
 
 
-search = CORE.kernel("search", tables=3)
-"""`search(sections, state, run)`: look for offsets whose largest end is at most a capacity; return the outcome.
+NODES, BOUND, PEAK, IS_PROVING = range(4)
+"""The columns of an answer: the nodes in all, the least peak that is not ruled out, the peak of `offset` or ABSENT,
+and whether so much was ruled out that proofs are what is left to do."""
+SPENT, PAUSED, BETTER, RAISED, PROVED, INFEASIBLE, WAITS, FAILED = range(8)
+"""The outcomes of a turn: its nodes or the flag; a pause; a better plan; a higher bound; no component is above the bound;
+nothing fits; another thread makes what this one needs next, so that it is to be called again; no memory (an error)."""
 
-FOUND: `run.offset` holds them. EXHAUSTED: there are none. STOPPED: by the limit or the flag. FULL: `state` has too
-little room.
-"""
-
-
-def no_nogoods() -> Rows:
-    """Return a table in which no failure is kept."""
-    return np.zeros((0, _NOGOOD_COLUMNS), dtype=np.int64)
-
-
-def enlarged(nogoods: Rows, rows: int) -> Rows:
-    """Return a table of 2^b rows, more than there are, with all that is known."""
-    larger, known = np.zeros((rows, _NOGOOD_COLUMNS), dtype=np.int64), nogoods[nogoods[:, 2] > 0]
-    larger[(known[:, 0] ^ (known[:, 0] >> 32)) & (rows - 1)] = known
-    return larger
+open_parts = CORE.kernel("open_parts", tables=1)
+"""`open_parts(instance)`: return the address of what threads share, which reads the instance's arrays to its end."""
+open_search = CORE.kernel("open_search", tables=1)
+"""`open_search(opening)`: return the address of a thread's search."""
+take_turn = CORE.kernel("take_turn", tables=2)
+"""`take_turn(search, turn)`: search, and return what ended the turn. Raises MemoryError where there is no memory."""
+close_parts = CORE.kernel("close_parts", tables=1)
+"""`close_parts(parts)`: give back its memory, after that of all searches of it."""
+close_search = CORE.kernel("close_search", tables=1)
+"""`close_search(search)`: give back its memory."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ctypes import CDLL, c_int64, c_void_p
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,13 @@ from memplan.solvers.core.tables import Reference
 
 REMEDY = "python -m memplan.solvers.core.build"
 _NO_MEMORY = -(2**63)  # kNoMemory of stack.hpp
+
+
+@dataclass(frozen=True)
+class Handle:
+    """The address of something that the core has opened, which kernels take in the place of a table."""
+
+    address: int
 
 
 class Library:
@@ -42,7 +50,7 @@ class Library:
         """
         called: list[Callable[..., int]] = []
 
-        def call(*given: Reference[Any]) -> int:
+        def call(*given: Reference[Any] | Handle) -> int:
             if not called:
                 function = self.loaded[f"memplan_{name}"]
                 function.argtypes, function.restype = [c_void_p] * tables, c_int64

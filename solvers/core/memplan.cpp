@@ -1,12 +1,11 @@
 // memplan_plan: compile, bound, quick orders, exact search.
 #include <time.h>
 
-#include <new>
-
 #include "bodies.hpp"
-#include "door.hpp"
+#include "bounds.hpp"
+#include "compile.hpp"
 #include "quick_orders.hpp"
-#include "rounds.hpp"
+#include "search.hpp"
 
 namespace memplan {
 namespace {
@@ -41,7 +40,6 @@ class Stop {
     return is_over_;
   }
   bool is_over() const { return is_over_; }
-  void end() { is_over_ = true; }
 
  private:
   const memplan_options &options_;
@@ -86,7 +84,7 @@ class Plan {
   Best best_;
 
   void search(Arena &arena, i64 *offsets) {
-    const Instance instance = Compiler(arena, problem_).instance();
+    const OnePool instance = Compiler(arena, problem_).instance();
     if (arena.has_failed) return;
     Bounds bounds(arena, instance);
     best_.offset = arena.array<i64>(instance.n);
@@ -97,7 +95,7 @@ class Plan {
     tell(instance, offsets);
   }
 
-  void find_plan(Arena &arena, const Instance &instance) {
+  void find_plan(Arena &arena, const OnePool &instance) {
     BodyPacker packer(arena, instance);
     if (arena.has_failed) return;
     if (!instance.is_plain && !packer.can_fit(stop_)) {
@@ -105,20 +103,21 @@ class Plan {
       return;
     }
     const i64 lifetimes = std::max(instance.n, instance.start.size);
+    const i64 ceiling = ceiling_of(instance);
     i64 borders = 0;
     for (i64 i = 0; i < instance.n && borders <= kMostBorders; ++i)
-      borders += instance.page[i] > 0 ? instance.ceiling / instance.page[i] : 0;
+      borders += instance.page[i] > 0 ? ceiling / instance.page[i] : 0;
     i64 slots = 0;
     for (i64 r = 0; r < instance.start.size; ++r) slots += instance.end[r] - instance.start[r];
     const bool is_exact = options_.work > 0 && !instance.has_joins && borders <= kMostBorders && slots <= kMostSlots &&
                           lifetimes <= (instance.is_plain ? kMostLifetimes : kMostWithRules);
     pack_in_orders(arena, instance, packer, is_exact);
     if (best_.peak <= best_.bound || stop_.is_over() || arena.has_failed) return;
-    if (is_exact) search_exactly(arena, instance);
+    if (is_exact) search_exactly(instance);
   }
 
   // Quick orders, and where nothing else follows, orders near them.
-  void pack_in_orders(Arena &arena, const Instance &instance, BodyPacker &packer, bool is_exact_next) {
+  void pack_in_orders(Arena &arena, const OnePool &instance, BodyPacker &packer, bool is_exact_next) {
     Array<i64> start = instance.start, end = instance.end, tried = arena.array<i64>(1);
     const i64 n_sets = std::max<i64>(1, instance.n_sets);
     if (!instance.is_plain) {
@@ -144,7 +143,7 @@ class Plan {
       pack_at_random(arena, instance, packer);
   }
 
-  void pack_at_random(Arena &arena, const Instance &instance, BodyPacker &packer) {
+  void pack_at_random(Arena &arena, const OnePool &instance, BodyPacker &packer) {
     Random random(options_.seed);
     Array<u32> order = arena.uncleared<u32>(instance.n);
     Array<double> key = arena.uncleared<double>(instance.n);
@@ -166,112 +165,30 @@ class Plan {
     }
   }
 
-  // On all components, the one with the highest peak first; as branch_and_bound.py does.
-  void search_exactly(Arena &arena, const Instance &instance) {
-    const Components parts = split(arena, instance);
-    Array<Rounds *> rounds = arena.array<Rounds *>(parts.rows.size);
-    Array<Rounds> room = arena.uncleared_objects<Rounds>(parts.rows.size);
-    i64 largest = 1;
-    for (const Component &part : parts.rows) largest = std::max(largest, part.n);
-    const Rows<u64> code = arena.rows<u64>(largest, 4);
-    if (arena.has_failed) return;
-    Random codes(20261120);
-    for (i64 x = 0; x < 4 * largest; ++x) code.data[x] = codes.next();
-    for (Component &part : parts.rows) begin_component(instance, part);
-    const auto made = [&](i64 c) {
-      if (rounds[c] == nullptr) {
-        rounds[c] = new (room.data + c) Rounds(allocator_, options_.seed + 977 * static_cast<u64>(c) + 1);
-        if (!rounds[c]->begin(instance, parts.lives, parts.rows[c], code, stop_)) return false;
-        rounds[c]->start_descent(parts.rows[c].has_offset ? parts.rows[c].offset : nullptr, parts.rows[c].peak);
-      }
-      return true;
-    };
-    bool is_proving = false;
-    while (result_.nodes < options_.work && !stop_()) {
-      i64 hardest = 0;
-      for (i64 c = 1; c < parts.rows.size; ++c)
-        if (parts.rows[c].peak > parts.rows[hardest].peak) hardest = c;
-      if (parts.rows.size == 0 || parts.rows[hardest].peak <= best_.bound) break;
-      if (!made(hardest)) {
-        best_.has_failed = rounds[hardest]->has_failed();
-        break;
-      }
-      search_component(instance, parts.rows[hardest], *rounds[hardest], is_proving);
+  void search_exactly(const OnePool &instance) {
+    Parts parts(allocator_, instance);
+    ExactSearch search(allocator_, parts, options_.seed, true);
+    best_.has_failed = !parts.begin() || !search.begin();
+    if (best_.has_failed) return;
+    if (best_.peak != kMost) search.look(best_.offset.data);
+    search.bound = best_.bound;
+    while (true) {
+      const TurnOutcome outcome = search.turn(options_.work, options_.work, stop_);
+      best_.has_failed = outcome == TurnOutcome::kFailed;
+      best_.is_searched |= outcome == TurnOutcome::kRaised || outcome == TurnOutcome::kInfeasible;
+      best_.is_infeasible = outcome == TurnOutcome::kInfeasible && parts.ceiling() < kLargest;
+      if (outcome != TurnOutcome::kPaused && outcome != TurnOutcome::kBetter && outcome != TurnOutcome::kRaised) break;
     }
-    for (Rounds *each : rounds)
-      if (each != nullptr) each->~Rounds();
-    collect(instance, parts);
-  }
-
-  void begin_component(const Instance &instance, Component &part) {
-    part.peak = instance.ceiling + 1;
-    part.has_offset = best_.peak != kMost;
-    if (!part.has_offset) return;
-    part.peak = 0;
-    for (i64 x = 0; x < part.n; ++x) {
-      part.offset[x] = best_.offset[part.buffers[x]];
-      part.peak = std::max(part.peak, part.offset[x] + instance.size[part.buffers[x]]);
-    }
-  }
-
-  // One round on a component.
-  void search_component(const Instance &instance, Component &part, Rounds &rounds, bool &is_proving) {
-    const bool is_behind = part.has_offset && (!rounds.has_guide() || part.peak < rounds.peak());
-    rounds.is_proving = is_proving;
-    if (is_behind && (is_proving || rounds.is_stalled()))
-      rounds.start_descent(part.offset, part.peak);
-    else if (rounds.is_stalled())
-      rounds.start_descent(nullptr, instance.ceiling + 1);
-    const Kind kind = rounds.next_kind();
-    const i64 limit = rounds.begin_round(kind);
-    for (int order = 0; order < kOrders; ++order) {
-      if (part.peak <= best_.bound || result_.nodes >= options_.work || stop_()) break;
-      const i64 before = rounds.nodes(), capacity = rounds.capacity(kind, best_.bound, instance.ceiling);
-      const RunResult found = rounds.run(kind, order, capacity, std::min(limit, options_.work - result_.nodes), stop_);
-      result_.nodes += rounds.nodes() - before;
-      if (rounds.has_failed()) {
-        best_.has_failed = true;
-        stop_.end();
-      } else if (found.outcome == exact::kExhausted) {
-        best_.is_searched = true;
-        is_proving = is_proving || rounds.nodes() - before > part.n;
-        if (found.need > instance.ceiling) {  // below which there is room for all that can be pushed down
-          best_.is_infeasible = instance.ceiling < kLargest;
-          stop_.end();
-        } else {
-          best_.bound = std::max(best_.bound, found.need);
-        }
-      } else if (found.outcome == exact::kFound) {
-        i64 peak = 0;
-        for (i64 x = 0; x < part.n; ++x) peak = std::max(peak, found.offset[x] + instance.size[part.buffers[x]]);
-        if (peak < part.peak) {
-          std::copy(found.offset, found.offset + part.n, part.offset);
-          part.peak = peak, part.has_offset = true;
-        }
-        rounds.follow(kind, found.offset, peak);
-        break;
-      }
-    }
-    rounds.end_round(kind);
-  }
-
-  // Put the offsets of all components together, if each has some and they are better.
-  void collect(const Instance &instance, const Components &parts) {
-    i64 peak = 0;
-    for (i64 i = 0; i < instance.n; ++i)
-      if (instance.pin[i] != kAbsent) peak = std::max(peak, instance.pin[i] + instance.size[i]);
-    for (const Component &part : parts.rows) {
-      if (!part.has_offset) return;
-      peak = std::max(peak, part.peak);
-    }
-    if (peak >= best_.peak) return;
+    best_.bound = search.bound, result_.nodes = search.nodes;
+    Arena arena(allocator_);
+    Array<i64> whole = arena.array<i64>(instance.n);
+    const i64 peak = arena.has_failed ? kAbsent : search.collect(whole.data);
+    if (peak == kAbsent || peak >= best_.peak) return;
     best_.peak = peak, result_.order = -1;
-    for (i64 i = 0; i < instance.n; ++i) best_.offset[i] = instance.pin[i];
-    for (const Component &part : parts.rows)
-      for (i64 x = 0; x < part.n; ++x) best_.offset[part.buffers[x]] = part.offset[x];
+    std::copy(whole.begin(), whole.end(), best_.offset.data);
   }
 
-  void tell(const Instance &instance, i64 *offsets) {
+  void tell(const OnePool &instance, i64 *offsets) {
     result_.bound = best_.bound * instance.unit;
     result_.proof = best_.is_searched ? MEMPLAN_PROOF_SEARCH : MEMPLAN_PROOF_LIVE_SET;
     if (instance.n == 0) best_.peak = 0;

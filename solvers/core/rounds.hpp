@@ -1,4 +1,4 @@
-// The rounds of the exact search on one component: the capacities, orders and limits of its runs; as restarts.py does.
+// The rounds of the exact search on one component: the capacities, orders and limits of its runs.
 //
 // A round searches for a placement under one capacity, in several orders: in some rounds that of the bound itself, in
 // the others one between the bound and the peak of the last placement. The latter are guided by that placement (Beck's
@@ -8,7 +8,8 @@
 #pragma once
 #include <cmath>
 
-#include "components.hpp"
+#include "layout.hpp"
+#include "random.hpp"
 
 namespace memplan {
 
@@ -37,19 +38,27 @@ struct RunResult {
 
 class Rounds {
  public:
-  Rounds(Allocator &allocator, u64 seed) : kept_(allocator), state_memory_(allocator), table_memory_(allocator), random_(seed) {}
+  // Of several threads that search a component one `is_first`: it begins with the orders as they are, which the others
+  // need not do again.
+  Rounds(Allocator &allocator, Random &random, bool is_first = true, i64 most_rows = kMostRows)
+      : kept_(allocator),
+        state_memory_(allocator),
+        table_memory_(allocator),
+        random_(random),
+        is_first_(is_first),
+        most_rows_(most_rows) {}
 
   // False where memory has failed, or it was over before; then nothing else may be called.
   template <class IsOver>
-  bool begin(const Instance &instance, const Lives &lives, const Component &component, Rows<u64> code, IsOver &&is_over) {
-    laid_out_ = Layout(kept_, instance, lives, component, code).laid_out(is_over);
-    n_ = component.n, k_ = laid_out_.sections.spare.size;
+  bool begin(const LaidOut &laid_out, IsOver &&is_over) {
+    laid_out_ = laid_out;
+    n_ = laid_out.sections.size.size, k_ = laid_out_.sections.spare.size;
     for (Array<i64> *column : {&rank_, &no_guide_, &offset_, &guide_, &answer_, &flag_}) *column = kept_.array<i64>(std::max<i64>(n_, 2));
     for (Array<i64> &order : orders_) order = kept_.uncleared<i64>(n_);
     for (Array<double> &weight : weights_) weight = kept_.uncleared<double>(k_);
     noisy_ = kept_.uncleared<double>(n_);
     sorted_ = kept_.uncleared<u32>(n_);
-    if (kept_.has_failed || laid_out_.is_over || !make_state() || !make_table(1, is_over)) return false;
+    if (kept_.has_failed || !make_state() || !make_table(1, is_over)) return false;
     no_guide_.fill(kAbsent);
     no_guide_.size = guide_.size = rank_.size = offset_.size = n_;
     for (const Array<double> &weight : weights_) weight.fill(1.0);
@@ -59,6 +68,9 @@ class Rounds {
 
   i64 nodes() const { return nodes_; }
   i64 size() const { return n_; }
+  i64 slack(i64 section) const { return state_.slack[section]; }  // when the last run ended
+  const exact::Sections &sections() const { return laid_out_.sections; }
+  const Array<double> &weights(Kind kind) const { return weights_[kind]; }
   i64 peak() const { return peak_; }
   bool has_guide() const { return has_guide_; }
   bool has_failed() const { return kept_.has_failed || state_memory_.has_failed || table_memory_.has_failed; }
@@ -114,7 +126,7 @@ class Rounds {
   template <class IsOver>
   RunResult run(Kind kind, int order, i64 capacity, i64 limit, IsOver &&is_over) {
     i64 rows = 1;
-    while (rows < kMostRows && rows <= 4 * (nodes_ + limit)) rows *= 2;
+    while (rows < most_rows_ && rows <= 4 * (nodes_ + limit)) rows *= 2;
     if (rows > table_.size && !make_table(rows, is_over)) return {exact::kStopped, 0, nullptr};
     bool from_right = rounds_[kind] % 2 == 1;  // a search that is long one way may be short the other way
     if (kind == kLearntDive) order = drawn(learnt_orders_, kOrders), from_right = drawn(learnt_ends_, 2) == 1;
@@ -122,7 +134,7 @@ class Rounds {
       const double shaking = kind == kShakenDive ? 0.15 : 0.0;
       for (double &weight : weights_[kind]) weight = random_.uniform(1 - shaking, 1 + shaking);
     }
-    const bool is_clean = rounds_[kind] < kCleanRounds && kind < kDive;
+    const bool is_clean = rounds_[kind] < kCleanRounds && kind < kDive && is_first_;
     if (!is_clean) shuffle(order);
     const bool is_guided = (kind == kAbove || kind == kAboveWide) && !is_proving && has_guide_;
     const exact::ExactRun run{
@@ -152,7 +164,9 @@ class Rounds {
     double times, left;
   };
   Arena kept_, state_memory_, table_memory_;
-  Random random_;
+  Random &random_;
+  const bool is_first_;
+  const i64 most_rows_;
   LaidOut laid_out_{};
   exact::State state_{};
   Rows<u64> table_{nullptr, 0, 4};

@@ -4,44 +4,65 @@
 
 namespace memplan::exact {
 
-// See `Sections` in sections.py.
+// The arrays that the exact search reads: n free buffers in k sections; all lengths and offsets in units.
+//
+// A section is a set of buffers that all conflict: a maximal live set, or a clique of conflicts by name. Pinned buffers
+// and reserved ranges are not searched for: they are obstacles.
+//
+// Lifetime r of buffer i, for r in first[i]:first[i + 1], spans the sections start[r]:end[r]; all of them lie in
+// leftmost[i]:rightmost[i]. All offsets are congruent modulo `granule`, so a buffer takes `extent` from those above it
+// though it ends after `size`. `twin[i]` is an earlier buffer that differs from i in nothing, or -1.
 struct Sections {
   Array<i64> size;
-  Array<i64> extent;
-  Array<i64> step;
+  Array<i64> extent;           // size rounded up to the granule
+  Array<i64> step;             // offsets are o with o % step == residue
   Array<i64> residue;
-  Array<i64> first;
+  Array<i64> first;            // (n + 1,)
   Array<i64> start;
   Array<i64> end;
   Array<i64> leftmost;
   Array<i64> rightmost;
-  Array<i64> neighbour_first;
+  Array<i64> neighbour_first;  // (n + 1,): the buffers that conflict with it, for whatever reason
   Array<u32> neighbour;
-  Array<i64> link_first;
+  Array<i64> link_first;       // (n + 1,): the conflicts by name among them
   Array<i64> link;
-  Array<i64> obstacle_first;
+  Array<i64> obstacle_first;   // (n + 1,): disjoint ascending (low, high) rows that a buffer must keep clear of
   Rows<i64> obstacle;
-  Array<u32> member_first;
+  Array<u32> member_first;     // (k + 1,)
   Array<u32> member;
-  Array<i64> member_slot;
-  Array<i64> slot_first;
-  Array<i64> block_first;
+  Array<i64> member_slot;      // the slot of each member: slots count sections of lifetimes, lifetime by lifetime
+  Array<i64> slot_first;       // the first slot of each lifetime
+  Array<i64> block_first;      // (k + 1,): disjoint ascending (low, high) rows that no buffer of a section may use
   Rows<i64> block;
-  Array<i64> spare;
+  Array<i64> spare;            // (k,): the most that a buffer's extent exceeds its size
   Array<i64> twin;
-  Rows<u64> code;
+  Rows<u64> code;              // (n, 4): random numbers, for the keys of nogoods
   i64 granule;
-  i64 is_plain;
+  i64 is_plain;                // whether every buffer has one lifetime and no conflict by name
 };
 
+// What else is found on the way; all 0 before, but the first.
 struct SectionFacts {
-  Array<i64> lifetime_buffer;
-  Array<i64> span;
-  Array<i64> total;
-  Array<i64> load;
-  Array<i64> seen;
-  i64 finds_twins;
+  Array<i64> lifetime_buffer;  // (m,): the buffer of each lifetime, ascending
+  Array<i64> span;             // (n,): the sections of its lifetimes
+  Array<i64> total;            // (n,): the largest load of a section that it is in
+  Array<i64> load;             // (k,): the sum of the extents in each section
+  Array<i64> seen;             // (n,): scratch
 };
+
+// Whether two buffers are equal in all columns, obstacles aside.
+inline bool are_equal(const Sections &sections, i64 i, i64 j) {
+  if (sections.size[i] != sections.size[j] || sections.step[i] != sections.step[j]) return false;
+  const i64 first = sections.first[i], other = sections.first[j], m = sections.first[i + 1] - first;
+  const i64 link = sections.link_first[i], links = sections.link_first[i + 1] - link;
+  if (sections.residue[i] != sections.residue[j] || sections.first[j + 1] - other != m) return false;
+  for (i64 r = 0; r < m; ++r)
+    if (sections.start[first + r] != sections.start[other + r] || sections.end[first + r] != sections.end[other + r])
+      return false;
+  const i64 other_link = sections.link_first[j];
+  if (sections.link_first[j + 1] - other_link != links) return false;
+  return std::equal(sections.link.data + link, sections.link.data + link + links, sections.link.data + other_link);
+}
 
 // Append the buffers that conflict with buffer `i` to the list of neighbours, ascending; return its new length.
 inline i64 list_neighbours(const Sections &sections, const SectionFacts &facts, i64 i, i64 count) {
@@ -106,7 +127,7 @@ i64 lay_out(const Sections &sections, const SectionFacts &facts, IsOver &&is_ove
       facts.total[sections.member[at]] = std::max(facts.total[sections.member[at]], load);
   }
 
-  // 4. Neighbours, and twins among them: buffers of one lifetime each that are equal in all columns.
+  // 4. Neighbours, and twins among them.
   i64 count = 0;
   for (i64 i = 0, work = 0; i < n; ++i) {
     if ((work += m) > (1 << 18)) {
@@ -115,13 +136,8 @@ i64 lay_out(const Sections &sections, const SectionFacts &facts, IsOver &&is_ove
     }
     count = list_neighbours(sections, facts, i, count);
     sections.neighbour_first[i + 1] = count;
-    for (i64 at = sections.neighbour_first[i]; at < count && facts.finds_twins; ++at) {
-      const i64 j = sections.neighbour[at];
-      if (j < i && sections.size[i] == sections.size[j] && sections.step[i] == sections.step[j] &&
-          sections.residue[i] == sections.residue[j] && sections.start[i] == sections.start[j] &&
-          sections.end[i] == sections.end[j])
-        sections.twin[i] = j;
-    }
+    for (i64 at = sections.neighbour_first[i]; at < count && sections.neighbour[at] < i; ++at)
+      if (are_equal(sections, i, sections.neighbour[at])) sections.twin[i] = sections.neighbour[at];
   }
   return count;
 }

@@ -20,7 +20,7 @@ import numpy as np
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.solvers.exact.branch_and_bound import NODE_WORK, ComponentStates, SearchThread
+from memplan.solvers.exact.branch_and_bound import NODE_WORK, Parts, SearchThread
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.orders import Rule, Traits
 from memplan.solvers.packing.packer import Packer, work
@@ -95,13 +95,12 @@ class PeakCore:
         self.members, self.others = column(np.flatnonzero(kept)), np.flatnonzero(~kept)
         whole = search.deadline, search.seed, search.deterministic, search.work_limit
         self.inner = CoreSearch(part_of(instance, kept), *whole, outer=search)
-        self.states = ComponentStates(self.inner.instance, self.inner)
-        self.thread = SearchThread(self.states, seed=0)
+        self.thread = SearchThread(Parts(self.inner.instance, self.inner))
 
     @property
     def is_done(self) -> bool:
         """True if no component of the core is above the bound."""
-        return self.states.hardest() is None
+        return self.thread.is_done
 
     def take_turn(self, nodes: int, packer: Packer) -> int:
         """Search for so many nodes, and pack the whole around what is found; return the nodes, and packings as such."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.exact.components import cliques
 from memplan.solvers.formulation.costs import Costs
 
 _MOST_KINDS = 64
@@ -127,7 +126,7 @@ class Knapsack:
         instance = self.instance
         self.item, self.homes, self.price = self._items()
         # Buffers that conflict by name alone have rows as well, behind the live sets.
-        timeless = cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
+        timeless = _cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
         members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
         row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])
         self.lifetime_buffer = column(np.concatenate((instance.lifetime_buffer, members)))
@@ -189,3 +188,26 @@ class Knapsack:
     def cost(self, home: I64) -> int:
         """Return the steps that a choice costs."""
         return int(self.price[home, np.arange(self.n_items)].sum())
+
+
+def _cliques(instance: Instance, timeless: I64) -> list[list[int]]:
+    """Cover the buffers by cliques of the conflicts by name among them, the largest buffers first."""
+    among = set(timeless.tolist())
+    near = {
+        i: among.intersection(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())
+        for i in among
+    }
+    by_size = sorted(among, key=lambda i: (-int(instance.size[i]), i))
+    covered: set[int] = set()
+    found: list[list[int]] = []
+    for i in by_size:
+        if i in covered:
+            continue
+        clique, common = [i], near[i]
+        for j in by_size:
+            if j in common:
+                clique.append(j)
+                common = common & near[j]
+        covered.update(clique)
+        found.append(clique)
+    return found

@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from memplan.api.bench.generators import perfect
 from memplan.api.bench.suites import with_changes
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Pool, Problem
-from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, solve
+from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, Parts, SearchThread, solve
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
 from tests.support import oracle, public_problems
@@ -130,6 +132,28 @@ def test_several_climbers_prove_what_one_proves() -> None:
     together, longer = solved(instance, deterministic=False), solved(instance, work_limit=10**9)
     assert together.stop_reason == longer.stop_reason == "proved"
     assert together.bound == longer.bound
+
+
+def test_slack_that_few_missing_buffers_left_is_filled_to_find_a_plan() -> None:
+    problem = perfect(seed=7, n=300, kind="guillotine", granule=1024, slack=5.0, by="shrinking").problem
+    search = searching(compile_problem(problem))
+    thread = SearchThread(Parts(search.instance, search))
+    thread.run_nodes(30_000)
+    assert search.stop_reason == "proved"
+    assert search.best is not None
+    assert oracle.check(problem, list(lift(problem, search.instance, search.best.pool, search.best.offset))) == []
+
+
+def test_threads_that_begin_with_the_same_component_have_it_laid_out_once() -> None:
+    instance = compile_problem(full_load(9, n=400, live=12))
+    search = searching(instance, deterministic=False)
+    parts = Parts(instance, search)
+    threads = [SearchThread(parts, number) for number in range(6)]
+    with ThreadPoolExecutor(len(threads)) as executor:
+        for done in [executor.submit(thread.run_nodes, 500) for thread in threads]:
+            done.result()
+    assert all(thread.nodes >= 500 or thread.is_done or search.is_over for thread in threads)
+    assert search.best is None or search.best.score[0] >= search.bound[0]
 
 
 def test_a_search_that_is_not_believed_ends_all_the_same() -> None:

@@ -1,0 +1,106 @@
+// The bounds that follow from sizes, alignments and live sets alone.
+#pragma once
+#include <numeric>
+
+#include "arena.hpp"
+#include "instance.hpp"
+
+namespace memplan {
+
+// What no plan has less than: in units.
+struct LiveBound {
+  i64 end = 0;
+  bool fits = true;  // whether it does not show that nothing fits
+};
+
+// The largest load, rounded up to the grids that alignments make, and the largest end that one buffer has by itself.
+class Bounds {
+ public:
+  Bounds(Arena &arena, const OnePool &instance) : instance_(instance) {
+    load_ = arena.array<i64>(instance.n_sets + 1);
+    sorted_ = arena.uncleared<i64>(instance.n);
+  }
+
+  LiveBound bound() {
+    LiveBound found;
+    fill(1);
+    for (const i64 load : load_) found.end = std::max(found.end, load);
+    for (i64 i = 0; i < instance_.n; ++i) {
+      const i64 lowest = instance_.pin[i] == kAbsent ? instance_.lowest[i] : instance_.pin[i];
+      found.end = std::max(found.end, lowest + instance_.size[i]);
+    }
+    if (instance_.is_plain) round_up(found);
+    found.fits = found.fits && found.end <= instance_.capacity;
+    return found;
+  }
+
+ private:
+  static constexpr int kGrids = 4, kPeaks = 8;
+  const OnePool &instance_;
+  Array<i64> load_, sorted_;
+
+  static i64 rounded(i64 size, i64 step) { return size + floor_mod(-size, step); }
+
+  // The load of each live set, of what lies on a grid, in cells of that.
+  void fill(i64 step) {
+    load_.fill(0);
+    for (i64 i = 0; i < instance_.n; ++i) {
+      if (instance_.step[i] % step != 0) continue;
+      const i64 size = rounded(instance_.size[i], step);
+      for (i64 r = instance_.first[i]; r < instance_.first[i + 1]; ++r)
+        load_[instance_.start[r]] += size, load_[instance_.end[r]] -= size;
+    }
+    for (i64 t = 1; t < load_.size; ++t) load_[t] += load_[t - 1];
+  }
+
+  // The grids: what divides all alignments, and the commonest ones.
+  void round_up(LiveBound &found) {
+    const auto is_more = [](const Grid &a, const Grid &b) { return a.count > b.count; };
+    Grid grids[kGrids + 2] = {};
+    int n_grids = 0;
+    i64 common = 0;
+    std::copy(instance_.step.begin(), instance_.step.end(), sorted_.data);
+    std::sort(sorted_.data, sorted_.data + sorted_.size, [](i64 a, i64 b) { return a < b; });
+    for (i64 i = 0, j; i < sorted_.size; i = j) {
+      for (j = i; j < sorted_.size && sorted_[j] == sorted_[i]; ++j) {
+      }
+      common = std::gcd(common, sorted_[i]);
+      grids[n_grids] = {sorted_[i], j - i};
+      for (int at = n_grids; at > 0 && is_more(grids[at], grids[at - 1]); --at) std::swap(grids[at], grids[at - 1]);
+      n_grids = std::min(n_grids + 1, kGrids);
+    }
+    grids[n_grids++] = {common, 0};
+    for (int x = 0; x < n_grids; ++x) {
+      bool is_new = grids[x].step > 1;
+      for (int y = 0; y < x; ++y) is_new = is_new && grids[y].step != grids[x].step;
+      if (is_new) round_up_to(grids[x].step, found);
+    }
+  }
+
+  struct Grid {
+    i64 step, count;
+  };
+
+  void round_up_to(i64 step, LiveBound &found) {
+    fill(step);
+    i64 top[kPeaks + 1];
+    int n_top = 0;
+    for (i64 t = 0; t < instance_.n_sets; ++t) {
+      top[n_top] = t;
+      for (int at = n_top; at > 0 && load_[top[at]] > load_[top[at - 1]]; --at) std::swap(top[at], top[at - 1]);
+      n_top = std::min(n_top + 1, kPeaks);
+    }
+    if (n_top == 0 || load_[top[0]] == 0) return;
+    const i64 cells = instance_.capacity / step + (instance_.capacity % step != 0);
+    found.fits = found.fits && (load_[top[0]] - 1) / step + 1 <= cells;
+    for (int x = 0; x < n_top; ++x) {
+      i64 waste = 0;  // the topmost buffer wastes nothing above itself; the most wasteful one counts
+      for (i64 i = 0; i < instance_.n; ++i)
+        if (instance_.start[i] <= top[x] && top[x] < instance_.end[i] && instance_.step[i] % step == 0)
+          waste = std::max(waste, rounded(instance_.size[i], step) - instance_.size[i]);
+      found.end = std::max(found.end, load_[top[x]] - waste);
+    }
+  }
+};
+
+}  // namespace memplan

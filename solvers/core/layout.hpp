@@ -1,0 +1,294 @@
+// A component as the exact search reads it.
+#pragma once
+#include <numeric>
+
+#include "components.hpp"
+#include "exact.hpp"
+
+namespace memplan {
+
+// The measures that orders compare: width in time, in sections, area, the largest total of a section.
+enum Measure : int { kWidth, kSections, kArea, kTotal, kMeasures };
+
+struct LaidOut {
+  exact::Sections sections;
+  Array<i64> measure[kMeasures];
+  bool is_over = false;
+};
+
+// A buffer of so many granules that is not there, alive in the sections [start, end) of a component; see dummies.hpp.
+struct Dummy {
+  i64 start, end, size;
+};
+
+class Layout {
+ public:
+  // The buffers of the component are followed by the dummy ones.
+  Layout(Arena &arena, const OnePool &instance, const Lives &lives, const Component &component, Rows<u64> code,
+         i64 ceiling, Array<Dummy> dummies = {nullptr, 0})
+      : arena_(arena),
+        instance_(instance),
+        lives_(lives),
+        component_(component),
+        code_(code),
+        ceiling_(ceiling),
+        dummies_(dummies),
+        n_(component.n + dummies.size) {}
+
+  template <class IsOver>
+  LaidOut laid_out(IsOver &&is_over) {
+    LaidOut made{};
+    exact::Sections &sections = made.sections;
+    const i64 n = n_;
+    i64 m = dummies_.size, last = 0, slots = 0;
+    base_ = lives_.n_sections;
+    for (i64 x = 0; x < component_.n; ++x) {
+      const i64 i = component_.buffers[x];
+      base_ = std::min(base_, lives_.leftmost[i]), last = std::max(last, lives_.rightmost[i]);
+      m += lives_.first[i + 1] - lives_.first[i];
+    }
+    const i64 k = last - base_;
+    for (Array<i64> *column : {&sections.size, &sections.extent, &sections.step, &sections.residue, &sections.leftmost,
+                               &sections.rightmost, &sections.twin})
+      *column = arena_.array<i64>(n);
+    for (Array<i64> *column : {&sections.first, &sections.neighbour_first, &sections.link_first,
+                               &sections.obstacle_first})
+      *column = arena_.array<i64>(n + 1);
+    sections.start = arena_.array<i64>(m), sections.end = arena_.array<i64>(m);
+    sections.slot_first = arena_.array<i64>(m);
+    sections.member_first = arena_.array<u32>(k + 1), sections.block_first = arena_.array<i64>(k + 1);
+    sections.spare = arena_.array<i64>(k);
+    exact::SectionFacts facts{arena_.array<i64>(m), arena_.array<i64>(n), arena_.array<i64>(n),
+                              arena_.array<i64>(k), arena_.array<i64>(n)};
+    position_ = arena_.uncleared<i64>(instance_.n);
+    if (arena_.has_failed) return made;
+    position_.fill(kAbsent);
+    i64 granule = 0, r = 0;
+    for (i64 x = 0; x < component_.n; ++x) {
+      const i64 i = component_.buffers[x];
+      position_[i] = x;
+      sections.size[x] = instance_.size[i];
+      sections.step[x] = instance_.step[i], sections.residue[x] = instance_.residue[i];
+      granule = std::gcd(std::gcd(granule, instance_.step[i]), instance_.residue[i] - sections.residue[0]);
+      sections.first[x] = r;
+      for (i64 q = lives_.first[i]; q < lives_.first[i + 1]; ++q, ++r) {
+        facts.lifetime_buffer[r] = x;
+        sections.start[r] = lives_.start[q] - base_, sections.end[r] = lives_.end[q] - base_;
+        slots += sections.end[r] - sections.start[r];
+      }
+    }
+    for (i64 x = component_.n; x < n; ++x, ++r) {  // on the grid of all, or they could not fill it
+      const Dummy &row = dummies_[x - component_.n];
+      sections.size[x] = granule * row.size;
+      sections.step[x] = granule, sections.residue[x] = sections.residue[0] % granule;
+      facts.lifetime_buffer[r] = x;
+      sections.first[x] = r, sections.start[r] = row.start, sections.end[r] = row.end;
+      slots += row.end - row.start;
+    }
+    sections.first[n] = m, sections.granule = granule, sections.code = code_;
+    for (i64 x = 0; x < n; ++x) sections.extent[x] = sections.size[x] + floor_mod(-sections.size[x], granule);
+    list_links(sections);
+    sections.is_plain = m == n && sections.link.size == 0;
+    list_obstacles(sections);
+    list_blocks(sections);
+    sections.member = arena_.uncleared<u32>(slots), sections.member_slot = arena_.uncleared<i64>(slots);
+    sections.neighbour = arena_.uncleared<u32>(most_neighbours(sections, facts));
+    if (arena_.has_failed) return made;
+    made.is_over = exact::lay_out(sections, facts, is_over) < 0;
+    for (i64 x = 0; x < n; ++x)
+      if (sections.twin[x] >= 0 && !has_equal_obstacles(sections, x, sections.twin[x])) sections.twin[x] = kAbsent;
+    measure(made, facts);
+    return made;
+  }
+
+ private:
+  Arena &arena_;
+  const OnePool &instance_;
+  const Lives &lives_;
+  const Component &component_;
+  const Rows<u64> code_;
+  const i64 ceiling_;
+  const Array<Dummy> dummies_;
+  const i64 n_;
+  i64 base_ = 0;
+  Array<i64> position_{nullptr, 0};
+
+  struct Range {
+    i64 low, high;
+  };
+
+  void list_links(exact::Sections &sections) {
+    i64 count = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+      if (pass == 1) sections.link = arena_.array<i64>(count);
+      if (arena_.has_failed) return;
+      count = 0;
+      for (i64 x = 0; x < component_.n; ++x) {
+        const i64 i = component_.buffers[x];
+        for (i64 y = instance_.pair_first[i]; y < instance_.pair_first[i + 1]; ++y) {
+          const i64 other = position_[instance_.pair[y]];
+          if (other == kAbsent) continue;
+          if (pass == 1) sections.link[count] = other;
+          ++count;
+        }
+        sections.link_first[x + 1] = count;
+      }
+      for (i64 x = component_.n; x < n_; ++x) sections.link_first[x + 1] = count;
+    }
+  }
+
+  // Meetings of lifetimes, and links; more than that are no neighbours.
+  i64 most_neighbours(const exact::Sections &sections, const exact::SectionFacts &facts) {
+    const i64 k = sections.spare.size;
+    Array<i64> begun = arena_.array<i64>(k + 1), over = arena_.array<i64>(k + 1);
+    if (arena_.has_failed) return 0;
+    for (i64 r = 0; r < sections.start.size; ++r) ++begun[sections.start[r] + 1], ++over[sections.end[r]];
+    for (i64 s = 1; s <= k; ++s) begun[s] += begun[s - 1], over[s] += over[s - 1];
+    i64 most = sections.link.size;
+    for (i64 r = 0; r < facts.lifetime_buffer.size; ++r) most += begun[sections.end[r]] - over[sections.start[r]] - 1;
+    return std::min(most, n_ * (n_ - 1));
+  }
+
+  // Sort ranges, and make one of those that overlap; returns how many are left. Borders of pages, (at, at), stay where
+  // nothing else holds them.
+  static i64 merge(Range *ranges, i64 count) {
+    std::sort(ranges, ranges + count,
+              [](const Range &a, const Range &b) { return a.low < b.low || (a.low == b.low && a.high < b.high); });
+    i64 kept = 0;
+    for (i64 x = 0; x < count; ++x) {
+      const bool overlaps = kept > 0 && ranges[x].low < ranges[kept - 1].high;
+      if (overlaps)
+        ranges[kept - 1].high = std::max(ranges[kept - 1].high, ranges[x].high);
+      else
+        ranges[kept++] = ranges[x];
+    }
+    return kept;
+  }
+
+  // Where each buffer may not lie: reserved ranges, pinned buffers that conflict with it, what is below its lowest
+  // offset and above its limit, and the borders of its pages, that it must not cross.
+  void list_obstacles(exact::Sections &sections) {
+    i64 total = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+      if (pass == 1) sections.obstacle = arena_.rows<i64>(total, 2);
+      Array<Range> ranges = arena_.uncleared<Range>(pass == 0 ? 0 : total);
+      if (arena_.has_failed) return;
+      total = 0;
+      for (i64 x = 0; x < n_; ++x) {
+        const i64 i = x < component_.n ? component_.buffers[x] : kAbsent;
+        i64 count = 0;
+        const auto add = [&](i64 low, i64 high) {
+          if (pass == 1) ranges[count] = {low, high};
+          ++count;
+        };
+        for (i64 row = 0; row < instance_.reserved.size; ++row)
+          add(instance_.reserved[row][0], instance_.reserved[row][1]);
+        if (!instance_.is_plain)
+          for (i64 j = 0; j < instance_.n; ++j)
+            if (instance_.pin[j] != kAbsent && (i == kAbsent ? meets(dummies_[x - component_.n], j) : instance_.conflict(i, j)))
+              add(instance_.pin[j], instance_.pin[j] + instance_.size[j]);
+        if (i != kAbsent) add_rules(i, add);
+        if (pass == 1) {
+          count = merge(ranges.data, count);
+          for (i64 row = 0; row < count; ++row) {
+            sections.obstacle[total + row][0] = ranges[row].low;
+            sections.obstacle[total + row][1] = ranges[row].high;
+          }
+        }
+        total += count;
+        sections.obstacle_first[x + 1] = total;
+      }
+    }
+    sections.obstacle.size = total;
+  }
+
+  // For each section, the cells of the reserved ranges and of the pinned buffers alive in it. Below `low` a buffer may
+  // end inside its last cell, but none can start inside the cell that `high` is in.
+  void list_blocks(exact::Sections &sections) {
+    const i64 k = sections.spare.size, granule = sections.granule, shift = floor_mod(sections.residue[0], granule);
+    const auto up = [=](i64 at) { return at + floor_mod(shift - at, granule); };
+    i64 total = 0;
+    if (instance_.is_plain) return;
+    for (int pass = 0; pass < 2; ++pass) {
+      if (pass == 1) sections.block = arena_.rows<i64>(total, 2);
+      Array<Range> ranges = arena_.uncleared<Range>(pass == 0 ? 0 : total);
+      if (arena_.has_failed) return;
+      total = 0;
+      for (i64 s = 0; s < k; ++s) {
+        i64 count = 0;
+        const auto add = [&](i64 low, i64 high) {
+          if (pass == 1) ranges[count] = {up(low), up(high)};
+          ++count;
+        };
+        for (i64 row = 0; row < instance_.reserved.size; ++row)
+          add(instance_.reserved[row][0], instance_.reserved[row][1]);
+        for (i64 j = 0; j < instance_.n; ++j)
+          if (instance_.pin[j] != kAbsent && is_alive(j, base_ + s))
+            add(instance_.pin[j], instance_.pin[j] + instance_.size[j]);
+        if (pass == 1) {
+          count = merge(ranges.data, count);
+          for (i64 row = 0; row < count; ++row)
+            sections.block[total + row][0] = ranges[row].low, sections.block[total + row][1] = ranges[row].high;
+        }
+        total += count;
+        sections.block_first[s + 1] = total;
+      }
+    }
+    sections.block.size = total;
+  }
+
+  template <class Add>
+  void add_rules(i64 i, Add &&add) const {
+    if (instance_.lowest[i] > 0) add(0, instance_.lowest[i]);
+    if (instance_.limit[i] != kMost) add(instance_.limit[i], exact::kNowhere);
+    if (const i64 page = instance_.page[i]; page > 0)
+      for (i64 at = floor_mod(-instance_.page_shift[i], page); at <= ceiling_; at += page) add(at, at);
+  }
+
+  bool meets(const Dummy &dummy, i64 pinned) const {
+    for (i64 r = instance_.first[pinned]; r < instance_.first[pinned + 1]; ++r)
+      if (instance_.start[r] < base_ + dummy.end && base_ + dummy.start < instance_.end[r]) return true;
+    return false;
+  }
+
+  bool is_alive(i64 i, i64 set) const {
+    for (i64 r = instance_.first[i]; r < instance_.first[i + 1]; ++r)
+      if (instance_.start[r] <= set && set < instance_.end[r]) return true;
+    return false;
+  }
+
+  static bool has_equal_obstacles(const exact::Sections &sections, i64 x, i64 y) {
+    const i64 first = sections.obstacle_first[x], count = sections.obstacle_first[x + 1] - first;
+    const i64 other = sections.obstacle_first[y];
+    if (count != sections.obstacle_first[y + 1] - other) return false;
+    return count == 0 || std::equal(sections.obstacle[first], sections.obstacle[first] + 2 * count, sections.obstacle[other]);
+  }
+
+  // About when a section begins, at half the way from one live set to the next; cliques take no time.
+  double border(i64 section) const {
+    const Array<i64> &time = instance_.time;
+    if (time.size == 0) return 0.0;
+    if (section == 0) return static_cast<double>(time[0]) - 1;
+    if (section >= time.size) return static_cast<double>(time[time.size - 1]) + 1;
+    return (static_cast<double>(time[section]) + static_cast<double>(time[section - 1])) / 2;
+  }
+
+  void measure(LaidOut &made, const exact::SectionFacts &facts) {
+    const exact::Sections &sections = made.sections;
+    made.measure[kSections] = facts.span, made.measure[kTotal] = facts.total;
+    made.measure[kWidth] = arena_.array<i64>(n_), made.measure[kArea] = arena_.array<i64>(n_);
+    if (arena_.has_failed) return;
+    for (i64 x = 0; x < n_; ++x) {
+      i64 width = 0;
+      for (i64 r = sections.first[x]; r < sections.first[x + 1]; ++r) {
+        const double lasting = 2 * (border(base_ + sections.end[r]) - border(base_ + sections.start[r]));
+        width += static_cast<i64>(std::clamp(lasting, 1.0, 0x1p40));
+      }
+      made.measure[kWidth][x] = width;
+      const double area = static_cast<double>(width) * static_cast<double>(sections.size[x]);
+      made.measure[kArea][x] = static_cast<i64>(std::min(area, 0x1p62));
+    }
+  }
+};
+
+}  // namespace memplan

@@ -1,0 +1,221 @@
+// The exact search of one thread: finds, and proves, the least peak of one pool.
+//
+// An instance falls into independent components. The one with the highest peak is worked on, for it alone makes the
+// peak, until none is above the bound. A run that exhausts the search proves a new bound. In turn with that it searches
+// what is easier: nearly full components with their slack filled, which finds placements, and cores of components, which
+// proves.
+#pragma once
+#include "cores.hpp"
+#include "dummies.hpp"
+
+namespace memplan {
+
+// What ends a turn: its nodes or the flag, a pause between two runs, a better plan, a higher bound; no component is
+// above the bound; nothing fits; another thread makes what this one needs next; there is no memory.
+enum class TurnOutcome : i64 { kSpent, kPaused, kBetter, kRaised, kProved, kInfeasible, kWaits, kFailed };
+
+class ExactSearch {
+ public:
+  // The first thread of several begins with orders as they are, see Rounds.
+  ExactSearch(Allocator &allocator, Parts &parts, u64 seed, bool is_first)
+      : allocator_(allocator), parts_(parts), seed_(seed), is_first_(is_first), arena_(allocator) {}
+  ExactSearch(const ExactSearch &) = delete;
+  ExactSearch &operator=(const ExactSearch &) = delete;
+  ~ExactSearch() {
+    for (i64 c = 0; c < works_.size; ++c)
+      if (standings_[c].is_begun) works_[c].~Work();
+  }
+
+  // False where memory has failed; then nothing else may be called.
+  bool begin() {
+    standings_ = arena_.array<Standing>(parts_.size());
+    works_ = arena_.uncleared_objects<Work>(parts_.size());
+    Array<i64> offset = arena_.array<i64>(parts_.instance().n);
+    if (arena_.has_failed) return false;
+    for (i64 c = 0, at = 0; c < parts_.size(); at += parts_[c++].n) {
+      standings_[c] = {parts_.ceiling() + 1, offset.data + at, false, false};
+    }
+    return true;
+  }
+
+  // Take over what a plan of all buffers is better at.
+  void look(const i64 *whole) {
+    for (i64 c = 0; c < parts_.size(); ++c) {
+      const Component &part = parts_[c];
+      i64 peak = 0;
+      for (i64 x = 0; x < part.n; ++x)
+        peak = std::max(peak, whole[part.buffers[x]] + parts_.instance().size[part.buffers[x]]);
+      if (peak >= standings_[c].peak) continue;
+      for (i64 x = 0; x < part.n; ++x) standings_[c].offset[x] = whole[part.buffers[x]];
+      standings_[c].peak = peak, standings_[c].has_offset = true;
+    }
+  }
+
+  // Search until something is to be told, with `nodes` up to `end`; pauses between two runs after so many.
+  template <class IsOver>
+  TurnOutcome turn(i64 end, i64 pause, IsOver &&is_over) {
+    for (const i64 pause_at = nodes + pause; nodes < end && !is_over();) {
+      const i64 c = hardest();
+      if (c == kAbsent || standings_[c].peak <= bound) return TurnOutcome::kProved;
+      if (!standings_[c].is_begun) {
+        const Ready ready = begin_component(c, is_over);
+        if (ready == Ready::kWaits) return TurnOutcome::kWaits;
+        if (ready != Ready::kReady) return ready == Ready::kOver ? TurnOutcome::kSpent : TurnOutcome::kFailed;
+      }
+      if (const TurnOutcome outcome = step(c, end, is_over); outcome != TurnOutcome::kPaused) return outcome;
+      if (nodes >= pause_at) return TurnOutcome::kPaused;
+    }
+    return TurnOutcome::kSpent;
+  }
+
+  // Write the offsets of all components, if each has some; return the peak, or ABSENT.
+  i64 collect(i64 *whole) const {
+    const OnePool &instance = parts_.instance();
+    i64 peak = 0;
+    for (const Standing &each : standings_) {
+      if (!each.has_offset) return kAbsent;
+      peak = std::max(peak, each.peak);
+    }
+    for (i64 i = 0; i < instance.n; ++i) {
+      whole[i] = instance.pin[i];
+      if (whole[i] != kAbsent) peak = std::max(peak, whole[i] + instance.size[i]);
+    }
+    for (i64 c = 0; c < parts_.size(); ++c)
+      for (i64 x = 0; x < parts_[c].n; ++x) whole[parts_[c].buffers[x]] = standings_[c].offset[x];
+    return peak;
+  }
+
+  i64 nodes = 0;
+  i64 bound = 0;            // the least peak that is not ruled out
+  bool is_proving = false;  // since a run was exhausted, and not at once: the peak is likely to be the best, or nearly
+
+ private:
+  // The best offsets of a component, if any.
+  struct Standing {
+    i64 peak;
+    i64 *offset;
+    bool has_offset;
+    bool is_begun;
+  };
+  struct Work {
+    Random random;
+    Rounds rounds;
+    DummyRounds dummies;
+    CoreRounds cores;
+    bool is_in_round = false;
+    Kind kind = kAtBound;
+    int order = 0;
+    i64 limit = 0;
+
+    Work(Allocator &allocator, Parts &parts, i64 c, u64 seed, bool is_first)
+        : random(seed),
+          rounds(allocator, random, is_first),
+          dummies(allocator, parts, c, rounds, random),
+          cores(allocator, parts, c, rounds, random) {}
+  };
+  Allocator &allocator_;
+  Parts &parts_;
+  const u64 seed_;
+  const bool is_first_;
+  Arena arena_;
+  Array<Standing> standings_{nullptr, 0};
+  Array<Work> works_{nullptr, 0};
+
+  i64 hardest() const {
+    i64 worst = standings_.size > 0 ? 0 : kAbsent;
+    for (i64 c = 1; c < standings_.size; ++c)
+      if (standings_[c].peak > standings_[worst].peak) worst = c;
+    return worst;
+  }
+
+  template <class IsOver>
+  Ready begin_component(i64 c, IsOver &&is_over) {
+    const Ready ready = parts_.lay_out(c, is_over);
+    if (ready != Ready::kReady) return ready;
+    Work *work = new (works_.data + c) Work(allocator_, parts_, c, seed_ + 977 * static_cast<u64>(c), is_first_);
+    Standing &mine = standings_[c];
+    mine.is_begun = true;
+    if (!work->rounds.begin(parts_.laid_out(c), is_over) || !work->dummies.begin() || !work->cores.begin())
+      return is_over() ? Ready::kOver : Ready::kFailed;
+    work->rounds.start_descent(mine.has_offset ? mine.offset : nullptr, mine.peak);
+    return Ready::kReady;
+  }
+
+  // One run on a component, or a round with dummy buffers.
+  template <class IsOver>
+  TurnOutcome step(i64 c, i64 end, IsOver &&is_over) {
+    Work &work = works_[c];
+    Rounds &rounds = work.rounds;
+    if (!work.is_in_round) {
+      choose_descent(standings_[c], rounds);
+      i64 spent = 0;
+      if (work.dummies.is_due(bound, is_over)) {
+        const RunResult found = work.dummies.round(end - nodes, spent, is_over);
+        nodes += spent;
+        if (work.dummies.has_failed()) return TurnOutcome::kFailed;
+        return found.outcome == exact::kFound ? take(c, found.offset) : TurnOutcome::kPaused;
+      }
+      if (work.cores.is_due()) {
+        const RunResult found = work.cores.round(standings_[c].peak - 1, end - nodes, spent, is_over);
+        nodes += spent;
+        if (work.cores.has_failed()) return TurnOutcome::kFailed;
+        if (found.outcome == exact::kExhausted) return rule_out(found.need);
+        return found.outcome == exact::kFound ? take(c, found.offset) : TurnOutcome::kPaused;
+      }
+      work.kind = rounds.next_kind(), work.limit = rounds.begin_round(work.kind);
+      work.order = 0, work.is_in_round = true;
+    }
+    const i64 before = rounds.nodes(), capacity = rounds.capacity(work.kind, bound, parts_.ceiling());
+    const RunResult found = rounds.run(work.kind, work.order, capacity, std::min(work.limit, end - nodes), is_over);
+    nodes += rounds.nodes() - before;
+    if (rounds.has_failed()) return TurnOutcome::kFailed;
+    TurnOutcome outcome = TurnOutcome::kPaused;
+    if (found.outcome == exact::kExhausted) {
+      // Ruled out at the cost of more nodes than buffers: no accident of one order, so proofs are what is left to do.
+      is_proving = is_proving || rounds.nodes() - before > rounds.size();
+      outcome = rule_out(found.need);
+    } else if (found.outcome == exact::kFound) {
+      outcome = take(c, found.offset);
+      rounds.follow(work.kind, found.offset, peak_of(c, found.offset));
+    }
+    if (found.outcome == exact::kFound || ++work.order == kOrders || standings_[c].peak <= bound) {
+      work.is_in_round = false;
+      rounds.end_round(work.kind);
+    }
+    return outcome;
+  }
+
+  // End a descent that is stalled: take over the best placement of all, or start from nothing where that was it. Proofs
+  // want the best placement at once, and no other descents.
+  void choose_descent(const Standing &mine, Rounds &rounds) const {
+    const bool is_behind = mine.has_offset && (!rounds.has_guide() || mine.peak < rounds.peak());
+    rounds.is_proving = is_proving;
+    if (is_behind && (is_proving || rounds.is_stalled()))
+      rounds.start_descent(mine.offset, mine.peak);
+    else if (rounds.is_stalled())
+      rounds.start_descent(nullptr, parts_.ceiling() + 1);
+  }
+
+  TurnOutcome rule_out(i64 need) {
+    if (need > parts_.ceiling()) return TurnOutcome::kInfeasible;  // below which there is room for all that can be pushed down
+    if (need <= bound) return TurnOutcome::kPaused;
+    bound = need;
+    return TurnOutcome::kRaised;
+  }
+
+  i64 peak_of(i64 c, const i64 *offset) const {
+    i64 peak = 0;
+    for (i64 x = 0; x < parts_[c].n; ++x) peak = std::max(peak, offset[x] + parts_.instance().size[parts_[c].buffers[x]]);
+    return peak;
+  }
+
+  TurnOutcome take(i64 c, const i64 *offset) {
+    const i64 peak = peak_of(c, offset);
+    if (peak >= standings_[c].peak) return TurnOutcome::kPaused;
+    std::copy(offset, offset + parts_[c].n, standings_[c].offset);
+    standings_[c].peak = peak, standings_[c].has_offset = true;
+    return TurnOutcome::kBetter;
+  }
+};
+
+}  // namespace memplan
