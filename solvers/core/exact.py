@@ -60,9 +60,9 @@ class Opening(NamedTuple):
 class Turn(NamedTuple):
     """A turn of a search, and its results.
 
-    It ends with `end` nodes of the search in all, after `pause` nodes more between two runs, and where there is something to pass on. Others have
-    ruled out all peaks below `bound`; where `has_plan`, `offset` is a plan of theirs. Afterwards it is the search's
-    own, where it has one.
+    It ends with `end` nodes of the search in all, after `pause` nodes more between two runs, and where there is
+    something to pass on. Others have ruled out all peaks below `bound`; where `has_plan`, `offset` is a plan of theirs.
+    Afterwards it is the search's own, where it has one.
     """
 
     end: int
@@ -79,8 +79,8 @@ NODES, BOUND, PEAK, IS_PROVING = range(4)
 """The columns of an answer: the nodes in all, the least peak that is not ruled out, the peak of `offset` or ABSENT,
 and whether so much was ruled out that proofs are what is left to do."""
 SPENT, PAUSED, BETTER, RAISED, PROVED, INFEASIBLE, WAITS, FAILED = range(8)
-"""The outcomes of a turn: its nodes or the flag; a pause; a better plan; a higher bound; no component is above the bound;
-nothing fits; another thread makes what this one needs next, so that it is to be called again; no memory (an error)."""
+"""The outcomes of a turn: its nodes or the flag; a pause; a better plan; a higher bound; no component is above the
+bound; nothing fits; another thread makes what this one needs next, so that it is to be called again; no memory."""
 
 open_parts = CORE.kernel("open_parts", tables=1)
 """`open_parts(instance)`: return the address of what threads share, which reads the instance's arrays to its end."""
