@@ -27,6 +27,7 @@ from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader, ReadOptions, validated
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.capabilities.remembered import OF_PLANS, reading_of_plan, with_reading
+from memplan.files import named
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
 from memplan.planner.errors.did_you_mean import did_you_mean, unknown_option
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
@@ -34,6 +35,7 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue, as_tuple
+from memplan.systems.reading import detect
 
 JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"
 FORM = "multipart/form-data"
@@ -372,6 +374,10 @@ def _object(body: bytes) -> dict[str, Any]:
             raise FormatError(f"body: must be what is in a file, got its name: write `--json @{name}`") from None
         if minimalloc_csv.recognises(body):
             raise FormatError(f"body: must be JSON, and looks like CSV: send it with content-type: {CSV}") from None
+        with named("body"):
+            if (kind := detect(body)) is not None:
+                rule = f"must be JSON, and looks like a file of {kind}: send it with content-type: {BYTES}"
+                raise FormatError(rule) from None
         raise
 
 

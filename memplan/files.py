@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shlex
@@ -151,6 +152,7 @@ def os_errors_named(name: str) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         near = _near(name) if isinstance(error, FileNotFoundError) else ""
+        near = ": the link leads back to itself, give the file" if getattr(error, "errno", 0) == errno.ELOOP else near
         raise FileError(f"{name}: {(getattr(error, 'strerror', None) or str(error)).lower()}{near}") from error
 
 

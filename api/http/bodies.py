@@ -12,7 +12,7 @@ import anyio
 from starlette.requests import Request
 
 from memplan.api.refusals import FullError, TooSlowError
-from memplan.api.requests import CSV, FORM, JSON, MediaTypeError, TooLargeError
+from memplan.api.requests import BYTES, CSV, FORM, JSON, MediaTypeError, TooLargeError
 from memplan.api.store.caller import Caller
 from memplan.planner.errors import shown
 
@@ -23,7 +23,7 @@ _BODIES_HELD = 16
 _DRAIN_S = 1.0
 _URL_FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.IGNORECASE)
-_HOW = f"`curl --json @FILE`, or `curl -H 'content-type: {CSV}' --data-binary @FILE`, which any file may be sent with"
+_HOW = f"`curl --json @FILE`; a table `curl -H 'content-type: {CSV}' --data-binary @FILE`, a model as {BYTES}"
 
 
 @dataclass

@@ -94,7 +94,7 @@ def heaps_line(plan: Plan, heaps: Heaps) -> str:
     """Say how many heaps a plan has, and whether fewer are enough."""
     count = len(plan.pools)
     fewest = "no fewer are enough" if count == heaps.least else f"at least {heaps.least:,} are needed"
-    return f"{count:,} heaps of at most {heaps.limit:,} bytes, {fewest}"
+    return f"{counted(count, 'heap')} of at most {counted(heaps.limit, 'byte')}, {fewest}"
 
 
 def headline(plan: Plan) -> str:

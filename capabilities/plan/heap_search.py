@@ -23,6 +23,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
+from memplan.solvers.search.to_plan import gap_of
 
 Dealt = Mapping[int | str, tuple[int, int]]
 """The heap of each buffer, and its offset there."""
@@ -64,7 +65,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
         first = _first_fit(problem, instance, limit)
         if control.note is not None:
             control.note(_plan_of(problem, _by_heap(first), heaps, least_bytes))
-    best = _behind_walls(problem, pitch, f"{max(0.0, 100 * gap):.4f}%", control) if largest <= pitch else None
+    best = _behind_walls(problem, pitch, f"{max(0.0, 100 * gap):.4f}%", control) if 0 < largest <= pitch else None
     tried = range(least, least + _ABOVE if best is None else 1 + max(heap for heap, _ in best.values()))
     for count in tried:
         pools = _with_pools(problem, limit, count, instance)
@@ -165,7 +166,7 @@ def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, 
             "status": "optimal" if is_best else "feasible",
             "peak": peak,
             "lower_bound": least_bytes,
-            "gap": peak / least_bytes - 1 if least_bytes else 0.0,
+            "gap": gap_of([(peak, least_bytes)]) if least_bytes else None,
             "pools": tuple(
                 PoolUse(name=f"heap {k + 1}", used=used, size=heaps.limit) for k, (used, _) in enumerate(found)
             ),

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS
 
 _SAID = re.compile(
-    r"did you mean|such as|, as |as in|left out|leave it out|`memplan|--|; |\(the |save the|download|\?\)|:/"
+    r"did you mean|JSON has no|such as|, as |as in|left out|leave it out|`memplan|--|; |\(the |save the|download"
+    r"|\?\)|:/"
 )
 """The words of sentences that say what to write instead."""
 _WAYS = [
@@ -17,7 +18,10 @@ _WAYS = [
     (r"each key once|must not be given beside|must be named once", "leave one of them out"),
     (r"must be the id of a buffer|must name another buffer", "name another one of the buffers, or leave it out"),
     (r"trailing characters", 'a file is one value; rows go into one list: {"buffers": [...]}'),
-    (r"must be JSON: (expected|invalid)", "is it YAML, TOML, or a Python text? JSON has no NaN, no comments, no '"),
+    (
+        r"must be JSON: (expected|invalid)",
+        "is it another kind of text? JSON has no comments, no commas at the end, no '",
+    ),
     (r"recursion limit", "nothing that is read here lies so deep: is it another kind of file?"),
     (r"must be an object", 'write {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}]}'),
     (r"^[^:]*: must not be empty$", "is it cut short, or still to be written? Make or fetch it again"),

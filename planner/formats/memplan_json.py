@@ -25,6 +25,13 @@ _OWN = re.compile(
     rb'(?:\xef\xbb\xbf)?\s*\{\s*(?!%s)"(?:format"\s*:\s*"(?:memplan/|operations-by-)|(?:%s)"\s*:)' % (IOPDDL, _KEYS)
 )
 
+_WORD = re.compile(r"[-+\w.]+")
+_NUMBER = re.compile(r"([+-]?)(?:(\d*\.\d+)|0[xX]([0-9a-fA-F]{1,15})|(\d{1,18}))")
+_FINITE = "a number, or leave the field out"
+_CONSTANTS = {"true": "true", "false": "false", "none": "null", "undefined": "null", "nan": _FINITE}
+_CONSTANTS |= {f"{sign}{name}": _FINITE for sign in ("", "+", "-") for name in ("inf", "infinity")}
+"""What others write where JSON has another word, or none."""
+
 
 def is_own(data: bytes) -> bool:
     """Say whether the bytes begin as an object whose first key is one of memplan's own."""
@@ -49,7 +56,7 @@ def parse(data: bytes) -> Any:
     try:
         value = from_json(data, allow_inf_nan=False)
     except ValueError as error:
-        raise FormatError(f"must be JSON: {error}{_found(text, str(error))}{_meant(text, str(error))}") from None
+        raise FormatError(f"must be JSON: {error}{_found(text, str(error))}") from None
     # A key that is dropped takes a colon with it; only escaped colons could hide that. Mostly the keys of the problem,
     # of what lies beside it, and of its rows have all the colons there are.
     keys = _keys_near_the_top(value) if isinstance(value, dict) else -1
@@ -60,21 +67,28 @@ def parse(data: bytes) -> Any:
 
 
 def _found(text: str, error: str) -> str:
-    """Return what stands where a text stops being JSON."""
+    """Return what stands where a text stops being JSON, and what most likely keeps it from that."""
     at = re.search(r"line (\d+) column (\d+)", error)
-    line = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else ""
-    near = line[max(0, int(at[2]) - 20) : int(at[2]) + 20].strip() if at else ""
-    return f", in {shown(near)}" if near else ""
+    line, place = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else "", int(at[2]) if at else 0
+    near = line[max(0, place - 20) : place + 20].strip()
+    words = (word for word in _WORD.finditer(line) if word.start() < place <= word.end() + 1)
+    return (f", in {shown(near)}" if near else "") + _meant(text, error, next((word[0] for word in words), ""))
 
 
-def _meant(text: str, error: str) -> str:
-    """Say what most likely keeps a text from being JSON."""
+def _meant(text: str, error: str, word: str) -> str:
+    """Say what most likely keeps a text from being JSON, which ends at a word, if at any."""
     if error.startswith("EOF"):
         return " (is it cut short? a bracket is not closed)"
     if "key must be a string" in error or "'" in text.lstrip()[:3]:
         return ' (keys and texts are in double quotes: {"buffers": []})'
+    if word.lower() in _CONSTANTS:
+        return f" (JSON has no {word}: write {_CONSTANTS[word.lower()]})"
+    if (number := _NUMBER.fullmatch(word.replace("_", ""))) is not None:
+        plain = number[2] or str(int(number[3] or number[4], 16 if number[3] else 10))
+        plain = f"0{plain}" if plain.startswith(".") else plain
+        return f" (JSON has no {word}: write {number[1].strip('+')}{plain})"
     is_comment = re.search(r"^\s*(//|/\*|#)", text, re.MULTILINE) is not None
-    return " (JSON has no comments)" if is_comment else ""
+    return " (JSON has no comments: leave them out)" if is_comment else ""
 
 
 def _keys_near_the_top(value: dict[str, Any]) -> int:

@@ -20,6 +20,7 @@ _CONVERT = "convert it with tf.lite.TFLiteConverter, and give the .tflite"
 _OF_WHAT = "give the .onnx or .tflite that it was made of"
 _UNPACK = "unpack it, and give the file inside"
 _NO_OPERATIONS = "holds weights and no operations"
+_AS_JSON = "convert it to JSON"
 _SOURCE = "give the file that it was made of, or write the array's bytes into one"
 
 _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
@@ -103,6 +104,17 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     ),
     (re.compile(rb'\{\s*"(class_name|module)"\s*:\s*"'), "a configuration of Keras", _CONVERT),
     (re.compile(rb'\{\s*"(cells|nbformat)"\s*:'), "a notebook", "run it, and give the model that it writes"),
+    (
+        re.compile(rb"(?s)(.{0,4000}\n)?(Memory Configuration|Linker script and memory map)\s*\n"),
+        "a map of a linker, which says no lifetimes",
+        "give the model, or the buffers with their lifetimes",
+    ),
+    (
+        re.compile(rb"(#[^\n]*\n\s*)*(\[\[?(?!true|false|null)[A-Za-z][\w.-]*\]\]?\s*(\n|$)|[\w-]+ *= *[\"'\[{\d])"),
+        "TOML",
+        _AS_JSON,
+    ),
+    (re.compile(rb"((#[^\n]*|---)\n\s*)*(?!ir_version)[A-Za-z_][\w-]*:(\s|$)"), "YAML", _AS_JSON),
 )
 """What texts begin with, what such a file is, and what to do instead."""
 _NAMES: Mapping[str, tuple[str, str]] = {

@@ -86,7 +86,23 @@ NEW = [
     *_of(
         "documents",
         ('{"buffers": [{"id": "a"', PLAN_J, "p.json", "line 1 column", "must be JSON", "is it cut short?"),
-        ("buffers:\n  - id: a", PLAN_J, "p.json", '"buffers:"', "must be JSON", "is it YAML"),
+        ("buffers:\n  - id: a", PLAN_J, "p.json", "YAML", "got YAML", "convert it to JSON"),
+        ('[[buffers]]\nid = "a"', PLAN_J, "p.json", "TOML", "got TOML", "convert it to JSON"),
+        ("Memory Configuration\n\nName", "plan p.map", "p.map", "a map", "of a linker", "with their lifetimes"),
+        *(
+            (
+                text({**A, "size": "?"}).replace('"?"', word),
+                PLAN_J,
+                "line 1 column",
+                word,
+                "JSON has no",
+                f"write {way}",
+            )
+            for word, way in (
+                *(("0x40", "64"), ("1_024", "1024"), ("0400", "400"), ("+64", "64"), (".5", "0.5"), ("True", "true")),
+                *(("Infinity", "a number, or leave"), ("NaN", "a number, or leave"), ("None", "null")),
+            )
+        ),
         ('{"id": "a"}\n{"id": "b"}', PLAN_J, "p.json", 'in "{', "trailing characters", "rows go into one list"),
         ("5", PLAN_J, "p.json", "got 5", "must be an object", 'write {"buffers":'),
         ("{'buffers': []}", PLAN_J, "p.json", "line 1 column", "key must be a string", "in double quotes"),

@@ -16,7 +16,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart, relatives_lie_where_they_must
+from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart
 from memplan.planner.verify.verifier import every_place_is_legal
 from memplan.planner.verify.violation import Violation
 
@@ -115,29 +115,32 @@ def _mask(n: int, rows: Mapping[int, str]) -> Bool:
 
 
 def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
-    """Return the buffers whose places break a rule that is about them, or about what they are tied to."""
+    """Return the buffers whose places break a rule that is about them alone."""
     found: dict[int, str] = {}
-    # A buffer that must move may leave its group without a place, so rules are looked at again.
-    while True:
-        left = PlacedBuffers(problem, np.where(_mask(len(pool), found), ABSENT, pool), offset)
-        broken = [every_place_is_legal(problem, left), relatives_lie_where_they_must(problem, left)]
-        new: dict[int, str] = {}
-        for violation in chain(*broken, groups_are_together(problem, left)):
-            if violation.first is not None:
-                new.setdefault(left.row[violation.first], violation.message)
-        if not new:
-            return found
-        found |= new
+    placed = PlacedBuffers(problem, pool, offset)
+    for violation in every_place_is_legal(problem, placed):
+        if violation.first is not None:
+            found.setdefault(placed.row[violation.first], violation.message)
+    return found
 
 
 def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers that cannot both lie where they do: by lifetimes, conflicts, or a rule of pairs."""
+    """Yield the pairs of buffers that cannot both lie where they do: by lifetimes, conflicts, ties, a rule of pairs."""
     seen: set[tuple[int, int]] = set()
-    for violation in chain(no_two_share_bytes(problem, placed), *pairs_are_apart(problem, placed)):
-        pair = _pair(placed, violation)
+    broken = (no_two_share_bytes(problem, placed), *pairs_are_apart(problem, placed))
+    torn = (_pair(placed, violation) for violation in chain(*broken, groups_are_together(problem, placed)))
+    for pair in chain(torn, _at_wrong_distances(problem, placed)):
         if pair not in seen:
             seen.add(pair)
             yield pair
+
+
+def _at_wrong_distances(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
+    """Yield each buffer that is not at its distance from another one, with that one: either may move."""
+    for i, (name, distance) in problem.buffers.rules["relative"].items():
+        if placed.misplaced(i, placed.row[name], distance):
+            a, b = int(placed.root[i]), placed.root_of(name)
+            yield min(a, b), max(a, b)
 
 
 def _pair(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:

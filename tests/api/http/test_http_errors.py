@@ -249,8 +249,8 @@ def test_a_wrong_verification_is_told(server: Running, content: object, sentence
             (
                 {"content-type": kind},
                 "content-type: must be application/json, text/csv, multipart/form-data or that of a file,"
-                f' got "{kind}": write `curl --json @FILE`, or'
-                " `curl -H 'content-type: text/csv' --data-binary @FILE`, which any file may be sent with",
+                f' got "{kind}": write `curl --json @FILE`; a table'
+                " `curl -H 'content-type: text/csv' --data-binary @FILE`, a model as application/octet-stream",
             )
             for kind in ("application/x-www-form-urlencoded", "json")
         ),
@@ -323,6 +323,12 @@ TABLE = b"id,lower,upper,size\na,0,1,8\n"
             "text/csv",
             "body: must be CSV, and looks like JSON: send it with content-type: application/json",
         ),
+        (
+            b"\x1c\0\0\0TFL3" + bytes(24),
+            "application/json",
+            "body: must be JSON, and looks like a file of tflite: send it with content-type: application/octet-stream",
+        ),
+        (b"buffers:\n - 1", "application/json", "body: must be a file that is read here, got YAML; convert it to JSON"),
         (b"", "application/json", "body: must not be empty, as in `curl --json @FILE`"),
         (b"ok.json", "application/json", "body: must be what is in a file, got its name: write `--json @ok.json`"),
         (b'{"data": {"buffers": []}}', "application/json", "problem: is required"),

@@ -75,6 +75,13 @@ def test_where_live_sets_do_not_say_it_pools_are_proved_too_few() -> None:
     assert (len(found.pools), found.heaps.least) == (3, 3)
 
 
+@pytest.mark.parametrize("fields", [{}, {"alignment": 8}])
+def test_buffers_of_no_bytes_are_one_heap(fields: dict[str, int]) -> None:
+    found = in_heaps(Problem(buffers=[{"id": "a", "size": 0, "start": 0, "end": 1, **fields}]), 1, 2)
+    assert (found.status, found.peak, found.gap, len(found.pools)) == ("optimal", 0, None, 1)
+    assert "1 heap of at most 1 byte, no fewer are enough" in list(plan_lines(found))
+
+
 @pytest.mark.parametrize(
     ("fields", "options", "error", "message"),
     [

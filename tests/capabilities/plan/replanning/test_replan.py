@@ -102,6 +102,27 @@ def test_bytes_count_where_bytes_are_to_be_few() -> None:
     assert light.kept.least_moves == 8
 
 
+@pytest.mark.parametrize(
+    ("ties", "pools", "old", "moved_bytes"),
+    [
+        # The first of a group at fixed distances must move, and the other may stay.
+        ({"relative": {"to": "a", "offset": -2}}, [{"size": 20, "reserved": [[0, 2]]}], [("", 0), ("", 4)], 4),
+        ({"relative": {"to": "a", "offset": 4}}, [{"size": 20}], [("", 0), ("", 5)], 2),
+        ({}, [{"name": "x", "size": 4}, {"name": "y", "size": 9}], [("x", 0), ("y", 4)], 4),
+    ],
+)
+def test_of_buffers_that_are_tied_either_may_move(
+    ties: dict[str, Any], pools: list[dict[str, Any]], old: list[tuple[str, int]], moved_bytes: int
+) -> None:
+    rows = [{"id": "a", "size": 4, "start": 2, "end": 5}, {"id": "b", "size": 2, "start": 0, "end": 4, **ties}]
+    together = [] if ties else [["a", "b"]]
+    problem = of(*rows, pools=pools, objective="fit", together=together)
+    places = [{"id": k, "pool": q or "default", "offset": at} for k, (q, at) in zip("ab", old, strict=True)]
+    plan = replan(problem, Plan.model_validate({"placements": places}), least="bytes")
+    assert plan.kept is not None
+    assert (plan.kept.moved, plan.kept.moved_bytes, plan.kept.proved) == (1, moved_bytes, True)
+
+
 def test_hints_are_where_buffers_go_that_the_old_plan_lacks() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "hint": 4 * (3 - k)} for k in range(4)]
     plan = replan(of(*rows), None)
