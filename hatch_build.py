@@ -32,7 +32,7 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name != "wheel":
             return
         package = Path(self.root, "memplan")
-        sources = [package / "solvers" / "core", *package.glob("capabilities/*/core")]
+        sources = [package / "solvers" / "core", *package.glob("solvers/*/core"), *package.glob("capabilities/*/core")]
         if version != "editable":  # in a copy, which leaves the checkout as it is
             copied = Path(mkdtemp()) / "memplan"
             for folder in sources:

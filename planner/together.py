@@ -154,6 +154,11 @@ def problem_of(application: Application) -> Problem:
         for name, model in models.items()
         for each in model.bank
     ]
+    fields["reuse"] = [
+        each.model_copy(update={"pairs": tuple((full(name, a), full(name, b)) for a, b in each.pairs)})
+        for name, model in models.items()
+        for each in model.reuse
+    ]
     objective = application.objective or first.objective
     found = {key: value for key, value in fields.items() if value}
     return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **found)

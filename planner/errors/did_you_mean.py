@@ -19,7 +19,10 @@ KNOWN_FIELDS = {
     "placements": ("id", "pool", "offset"),
     "ops": ("in", "out", "work", "after", "may_overwrite", "regions", "name", "kind", "cost", "once"),
     "body": ("op", "inputs", "outputs", "temporaries", "body", "has_effects", "call", "branches", "trips"),
-    "": ("format", "name", "interval", "buffers", "conflicts", "may_share", "bank", "together", "pools", "objective"),
+    "": (
+        *("format", "name", "interval", "buffers", "conflicts", "may_share", "bank", "reuse", "together", "pools"),
+        "objective",
+    ),
 }
 _FIELDS: Mapping[str, OtherWords] = {
     "buffers": {

@@ -143,7 +143,7 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
     for pool, capacity in zip(instance.pools, _encoded_capacities(instance), strict=True):
         yield np.array([capacity], dtype="<i8")
         yield pool.reserved.astype("<i8")
-        if instance.objective == "cost":
+        if "cost" in instance.features:
             yield np.array([pool.cost], dtype="<f8")
     for values in numbers(instance):
         yield values[order].astype("<i8", copy=False)
@@ -232,8 +232,8 @@ def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[
         yield _word(word)
 
 
-def _word(word: str) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(word.encode(), dtype=np.uint8)
+def _word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(" ".join([word] if isinstance(word, str) else word).encode(), dtype=np.uint8)
 
 
 def _tied(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:

@@ -23,9 +23,9 @@ U64 = npt.NDArray[np.uint64]
 def traffic_unit(instance: Instance) -> int:
     """Return the largest divisor of all traffic: costs divided by it leave the best choice as it is.
 
-    Weights of pairs in a common bank are costs that nothing divides; beside them traffic counts as given.
+    Prices of pairs are costs that nothing divides; beside them traffic counts as given.
     """
-    return 1 if len(instance.soft_pairs) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
+    return 1 if len(instance.priced) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
 
 
 @cache

@@ -18,7 +18,7 @@ from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds,
 from memplan.planner.instance.columns import I64_MAX as I64_MAX
 from memplan.planner.model.buffer_table import ABSENT, I64, frozen
 from memplan.planner.model.buffer_table import Bool as Bool
-from memplan.planner.model.problem import Objective
+from memplan.planner.model.problem_fields import Objective, counts_cost
 
 F64 = npt.NDArray[np.float64]
 
@@ -37,6 +37,23 @@ class CompiledPool:
     cost: float = 0.0
     bank: int = 0
     bank_shift: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PricedPairs:
+    """Pairs that cost something where their bytes meet in one pool.
+
+    rows: (k, 2), the buffers of each pair, the lower first.
+    price: (k,), what it costs.
+    by_bank: (k,), True where a common bank is enough, bytes in common elsewhere.
+    """
+
+    rows: I64
+    price: F64
+    by_bank: Bool
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +78,8 @@ class Instance:
 
     Buffers in the (symmetric) lists `share`, all of them alive together, may have the same offset all the same. Buffers
     in the lists `bank_with` must touch no common bank of a pool that has banks, whatever their lifetimes; each row
-    (i, j) of `soft_pairs`, i < j, that does costs soft_weight[k], which counts for objective `cost` only. Where both of
+    (i, j) of `soft_pairs`, i < j, that does costs soft_weight[k], and each of `reuse_pairs`, never alive together, that
+    shares bytes costs reuse_price[k]; both only where costs are minimised (`priced` has all of them). Where both of
     clear_pairs[k], i < j, lie in one pool, at least clearance[k] lies between them, whatever their lifetimes; they are
     in no common rigid group. colocation[i]
     is the first of the buffers that must lie in one pool with `i`, rigid groups included. `live_set_time` is a time, as
@@ -101,6 +119,8 @@ class Instance:
     soft_weight: Annotated[F64, Column(Axis.PAIR, "bank-weights", along="soft_pairs")]
     clear_pairs: Annotated[I64, Column(Axis.PAIR, "clearances", holds=Holds.BUFFERS, along="clear_pairs")]
     clearance: Annotated[I64, Column(Axis.PAIR, "clearances", Scale.EXACT, along="clear_pairs")]
+    reuse_pairs: Annotated[I64, Column(Axis.PAIR, "reuse", holds=Holds.BUFFERS, along="reuse_pairs")]
+    reuse_price: Annotated[F64, Column(Axis.PAIR, "reuse", along="reuse_pairs")]
     highest: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "ranges", Scale.MOST, dummy=I64_MAX)]
     unplaceable: Annotated[tuple[int, ...], Column(Axis.WHOLE, ALWAYS)] = ()
 
@@ -142,6 +162,18 @@ class Instance:
     def features(self) -> frozenset[str]:
         """The features that a solver must honour for this instance: words of PLAIN and of CONSTRAINTS."""
         return frozenset(word for word, is_there in (*PLAIN.items(), *CONSTRAINTS.items()) if is_there(self))
+
+    @cached_property
+    def priced(self) -> PricedPairs:
+        """The pairs with a price: those of banks, then those of reuse."""
+        rows, price = (self.soft_pairs, self.reuse_pairs), (self.soft_weight, self.reuse_price)
+        by_bank = np.arange(len(rows[0]) + len(rows[1])) < len(rows[0])
+        return PricedPairs(np.concatenate(rows), np.concatenate(price), by_bank)
+
+    @property
+    def is_cost_alone(self) -> bool:
+        """True where plans of one cost are equally good: of what shares bytes, pools are filled as far as they go."""
+        return self.objective == "cost" and len(self.reuse_pairs) > 0
 
     @cached_property
     def is_plain(self) -> bool:
@@ -218,7 +250,7 @@ PLAIN: Mapping[str, Callable[[Instance], bool]] = {
     "pins": lambda instance: bool((instance.pin >= 0).any()),
     "ranges": lambda instance: bool(instance.is_ranged.any()),
     "reserved": lambda instance: any(len(pool.reserved) for pool in instance.pools),
-    "cost": lambda instance: instance.objective == "cost",
+    "cost": lambda instance: counts_cost(instance.objective),
 }
 """The features that most solvers honour, and the test of each."""
 
@@ -228,6 +260,7 @@ CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
     "pages": lambda instance: bool((instance.page > 0).any()),
     "banks": lambda instance: len(instance.bank_with) > 0,
     "bank-weights": lambda instance: len(instance.soft_pairs) > 0,
+    "reuse": lambda instance: len(instance.reuse_pairs) > 0,
     "clearances": lambda instance: len(instance.clear_pairs) > 0,
     "together": lambda instance: (
         len(instance.pools) > 1 and bool((instance.anchor[instance.colocation] != instance.anchor).any())

@@ -13,8 +13,8 @@ from memplan.planner.model.buffer_table import I64
 
 Score = tuple[float, ...]
 """Smaller is better, compared entry by entry. For `peak` and `fit`: what is used (int, in units) of the last pool,
-then of the one before it, and so on to the first. For `cost`: the total cost (bytes x cost, and weights of pairs in a
-common bank), then what is used of the pools as for `peak`."""
+then of the one before it, and so on to the first. For `cost`: the total cost (bytes x cost, and prices of pairs that
+meet), then what is used of the pools as for `peak`."""
 
 
 def used(instance: Instance, pool: I64, offset: I64) -> list[int]:
@@ -36,9 +36,9 @@ def score(instance: Instance, pool: I64, offset: I64) -> Score:
 def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
     """Return the sum over the buffers of traffic (bytes) x cost of the pool, and of weights, rounded once, and down.
 
-    Counted are the weights of pairs that touch a common bank.
+    Counted are the prices of the pairs that meet.
     """
-    weights = instance.soft_weight[clashes(instance, instance.soft_pairs, pool, offset)]
+    weights = instance.priced.price[meeting(instance, pool, offset)]
     traffic = (sum(instance.traffic[pool == q].tolist()) for q in range(len(instance.pools)))
     priced = zip(traffic, (each.cost for each in instance.pools), strict=True)
     counted = zip(*np.unique(weights, return_counts=True), strict=True)
@@ -58,13 +58,22 @@ def rounded_down(exact: Fraction) -> float:
     return number
 
 
-def clashes(instance: Instance, pairs: I64, pool: I64, offset: I64) -> Bool:
-    """Return True for the pairs, (k, 2), that touch a common bank; (k,)."""
-    if len(pairs) == 0:
+def meeting(instance: Instance, pool: I64, offset: I64) -> Bool:
+    """Return True for the priced pairs that share bytes, or touch a common bank where that is what costs; (k,)."""
+    priced = instance.priced
+    if len(priced) == 0:
         return np.zeros(0, dtype=np.bool_)
-    i, j = pairs.T
-    bank = np.array([each.bank for each in instance.pools])[pool]
-    shift = np.array([each.bank_shift for each in instance.pools])[pool]
-    width = np.maximum(bank, 1)
-    first, last = (offset + shift) // width, (offset + instance.size - 1 + shift) // width
-    return np.asarray((pool[i] == pool[j]) & (bank[i] > 0) & (first[i] <= last[j]) & (first[j] <= last[i]))
+    i, j = priced.rows.T
+    bank = np.array([each.bank for each in instance.pools])[pool[i]]
+    shift = np.array([each.bank_shift for each in instance.pools])[pool[i]]
+    width = np.where(priced.by_bank, bank, 1)
+    is_there = (pool[i] == pool[j]) & (width > 0)
+    width = np.maximum(width, 1)
+    first_i, first_j = ((offset[k] + shift) // width for k in (i, j))
+    last_i, last_j = ((offset[k] + instance.size[k] - 1 + shift) // width for k in (i, j))
+    return np.asarray(is_there & (first_i <= last_j) & (first_j <= last_i))
+
+
+def reaches(instance: Instance, value: Score, bound: Score) -> bool:
+    """Say whether a score is as good as a bound: by its cost alone where nothing else is minimised."""
+    return value[0] <= bound[0] if instance.is_cost_alone else value <= bound

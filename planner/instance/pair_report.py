@@ -1,4 +1,4 @@
-"""Pairs of buffers in a plan: those that share an offset, and those that touch a common bank."""
+"""Pairs of buffers in a plan: those that share an offset, touch a common bank, or share bytes at a price."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy.typing as npt
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Reused
 from memplan.planner.model.problem import Problem
 
 U64 = npt.NDArray[np.uint64]
@@ -46,6 +47,44 @@ def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
         clash = is_near & (first[i] <= last[j]) & (first[j] <= last[i])
         found += [(use.buffers[a], use.buffers[b]) for a, b in zip(i[clash].tolist(), j[clash].tolist(), strict=True)]
     return tuple(found)
+
+
+def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> tuple[Reused, ...]:
+    """Return the pairs of `reuse` that share bytes, as the problem has them, each with the order that it needs.
+
+    The placements are in the problem's order. A pair that two entries name is there twice.
+    """
+    position = np.full(len(problem.buffers), -1)
+    position[instance.source] = np.arange(len(instance))
+    priced = {(i, j) for i, j in instance.reuse_pairs.tolist()}
+    start, end = _first_births(instance), _last_deaths(instance)
+    pool, low = placements.pool.tolist(), placements.offset.tolist()
+    size = problem.buffers.size.tolist()
+    found = []
+    for row in problem.reuse:
+        for pair in row.pairs:
+            rows = [problem.root_of(name) for name in pair]
+            (a, b), (i, j) = rows, position[rows].tolist()
+            if (min(i, j), max(i, j)) not in priced or pool[a] != pool[b]:
+                continue
+            if low[a] < low[b] + size[b] and low[b] < low[a] + size[a]:
+                order = pair if end[i] <= start[j] else pair[::-1] if end[j] <= start[i] else (None, None)
+                found.append(Reused(buffers=pair, cost=row.cost, first=order[0], then=order[1]))
+    return tuple(found)
+
+
+def _first_births(instance: Instance) -> list[int]:
+    """Return the first live set of each buffer; one without lifetimes has that behind all."""
+    found = np.full(len(instance), instance.n_live_sets)
+    np.minimum.at(found, instance.lifetime_buffer, instance.start)
+    return list(found.tolist())
+
+
+def _last_deaths(instance: Instance) -> list[int]:
+    """Return the live set behind the last one of each buffer, 0 without lifetimes."""
+    found = np.zeros(len(instance), dtype=np.int64)
+    np.maximum.at(found, instance.lifetime_buffer, instance.end)
+    return list(found.tolist())
 
 
 def _banks(problem: Problem, placements: PlacementTable, rows: I64) -> tuple[Bool, U64, U64]:

@@ -17,6 +17,7 @@ from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, In
 from memplan.planner.model.buffer_table import I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import counts_cost
 
 _MOST = 512
 _NO_RANGES = column(np.zeros((0, 2)))
@@ -49,12 +50,12 @@ def compile_plain(problem: Problem) -> Instance | None:
         live_set_time=frozen(time),
     )
     is_aligned = any(unit % step for step in steps)
-    words = {"capacity": pool.size is not None, "alignment": is_aligned, "cost": problem.objective == "cost"}
+    words = {"capacity": pool.size is not None, "alignment": is_aligned, "cost": counts_cost(problem.objective)}
     features = frozenset([word for word, is_so in words.items() if is_so])
     known = {"has_one_lifetime_each": True, "lifetime_buffer": requires_nothing["source"], "features": features}
     if len(table) * (largest + max(steps)) // unit < 2**60:
         known["is_small_numbered"] = True
-    instance.__dict__.update(known, is_plain=problem.objective != "cost")  # where cached properties are kept
+    instance.__dict__.update(known, is_plain=not words["cost"])  # where cached properties are kept
     return instance
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from memplan.planner.model.problem_fields import BufferUse, ProblemFields
+from memplan.planner.model.problem_fields import BufferUse, ProblemFields, ReuseCost
 from memplan.planner.model.rows import Id
 
-Entry = tuple[Id, ...] | BufferUse
+Entry = tuple[Id, ...] | BufferUse | ReuseCost
 
 FIELDS = tuple(name for name, field in ProblemFields.model_fields.items() if field.default == ())
 """The fields that list such entries."""
@@ -24,12 +24,14 @@ def named(entry: Entry) -> tuple[Id, ...]:
 
 
 def forbids(entry: Entry) -> bool:
-    """Return True unless an entry has a weight: such a one only costs."""
-    return getattr(entry, "weight", None) is None
+    """Return True unless an entry has a price: such a one only costs."""
+    return not isinstance(entry, ReuseCost) and getattr(entry, "weight", None) is None
 
 
 def among(entry: Entry, kept: Container[Id]) -> Entry | None:
     """Return what an entry says of the kept buffers alone; None for one or no buffer, of which it says nothing."""
+    if isinstance(entry, ReuseCost):
+        return entry.among(kept)
     ids = named(entry)
     left = tuple(name for name in ids if name in kept)
     if len(left) == len(ids):

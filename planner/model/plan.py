@@ -186,6 +186,19 @@ class WeightedUse(PlanValue):
     lower_bound: float | None = None
 
 
+class Reused(PlanValue):
+    """A pair of `reuse` that shares bytes in a plan, what it costs, and the order that it needs.
+
+    `first` is done with its bytes before `then` is born: the last use of the one must come before the first of the
+    other. None where each is alive both before and after the other, so that one edge does not say it.
+    """
+
+    buffers: Annotated[tuple[Id, Id], BeforeValidator(as_tuple)]
+    cost: int
+    first: Id | None = None
+    then: Id | None = None
+
+
 class Plan(PlanValue):
     """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
 
@@ -195,7 +208,8 @@ class Plan(PlanValue):
     most that a plan may cost, and bounds are those of plans that cost no more.
 
     `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
-    `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
+    `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order;
+    `reused` are the pairs of its `reuse` entries that share bytes.
     `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
     the work done, decided, and `options` are those of the search. Of any search it says that an engine failed.
     `read_with` are the options that changed the problem while it was read: questions about the plan read it so, too.
@@ -213,6 +227,7 @@ class Plan(PlanValue):
     placements: Placements = NO_PLACEMENTS
     shared: Pairs = ()
     bank_clashes: Pairs = ()
+    reused: Annotated[tuple[Reused, ...], WrapValidator(in_parts)] = Field((), exclude_if=lambda rows: not rows)
     profile: Profile | None = None
     weighted: WeightedUse | None = None
     cost_limit: float | None = None

@@ -12,7 +12,15 @@ from memplan.planner.errors import MAX_SHOWN, Location, ProblemError, broken, sh
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.intervals import half_open, merged
-from memplan.planner.model.problem_fields import ADDRESS_SPACE, BankUse, Objective, Pool, ProblemFields, Profile
+from memplan.planner.model.problem_fields import (
+    ADDRESS_SPACE,
+    BankUse,
+    Objective,
+    Pool,
+    ProblemFields,
+    Profile,
+    ReuseCost,
+)
 from memplan.planner.model.rows import MAX_BYTES, Buffer
 
 
@@ -167,6 +175,7 @@ __all__ = [
     "Pool",
     "Problem",
     "Profile",
+    "ReuseCost",
     "with_profile",
     "profile_of",
 ]

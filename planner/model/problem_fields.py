@@ -5,8 +5,9 @@ Buffers of a rigid group lie at fixed distances from each other, as `relative` s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cached_property
+from itertools import chain
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, WrapValidator
@@ -60,8 +61,21 @@ ADDRESS_SPACE = 2**63
 """The end of a pool without a size, in bytes: no runtime of any client addresses more."""
 MAX_COST = 1e30
 """The largest cost of moving one byte: sums of costs stay finite numbers."""
+MAX_REUSE_COST = 1_000_000_000
+"""The largest cost of a pair that shares bytes: a million of them add up exactly in int64, and in a double."""
 
-Objective = Literal["peak", "fit", "cost"]
+PEAK_THEN_COST = ("peak", "cost")
+Objective = (
+    Literal["peak", "fit", "cost"] | Annotated[tuple[Literal["peak"], Literal["cost"]], BeforeValidator(as_tuple)]
+)
+"""What is minimised; the pair is the least cost of all plans with the least peak."""
+
+
+def counts_cost(objective: Objective) -> bool:
+    """Say whether an objective minimises costs."""
+    return objective not in ("peak", "fit")
+
+
 Profile = Literal["speed", "balanced", "size"]
 """What several pools are for, in the words of compilers. `speed` (-O3) moves the fewest bytes in dear pools; `balanced`
 takes the least of the last pool, then moves the fewest bytes in dear pools; `size` (-Os) takes the least of the last
@@ -113,6 +127,23 @@ class BankUse(BufferUse):
     weight: Cost | None = None
 
 
+class ReuseCost(Value):
+    """Pairs of buffers of which each costs so much where the two share bytes: in one pool, one after the other."""
+
+    pairs: Annotated[tuple[Pair, ...], WrapValidator(in_parts), Field(min_length=1)]
+    cost: Annotated[int, Field(ge=1, le=MAX_REUSE_COST)]
+
+    @property
+    def buffers(self) -> tuple[Id, ...]:
+        """The ids in the pairs, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(self.pairs)))
+
+    def among(self, kept: Container[Id]) -> ReuseCost | None:
+        """Return what is said of the kept buffers alone; None where that is nothing."""
+        left = tuple(pair for pair in self.pairs if pair[0] in kept and pair[1] in kept)
+        return ReuseCost.model_construct(pairs=left, cost=self.cost) if left else None
+
+
 class ProblemFields(Value):
     """The fields of a problem, of which each is valid by itself; `Problem` checks what they say of each other.
 
@@ -126,6 +157,7 @@ class ProblemFields(Value):
     conflicts: Annotated[tuple[Pair, ...], WrapValidator(in_parts)] = ()
     may_share: Annotated[tuple[Pair, ...], WrapValidator(in_parts)] = ()
     bank: Annotated[tuple[BankUse, ...], WrapValidator(in_parts)] = ()
+    reuse: Annotated[tuple[ReuseCost, ...], WrapValidator(in_parts)] = ()
     together: Annotated[tuple[Ids, ...], WrapValidator(in_parts)] = ()
     pools: Annotated[tuple[Pool, ...], WrapValidator(in_parts)] = (Pool.model_construct(),)
     objective: Objective = "peak"

@@ -12,7 +12,9 @@ from memplan.planner.errors import shown
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.plan import Plan, WeightedUse
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.prices import claims_of_reuse, paid_pairs
 from memplan.planner.verify.proofs import claims_of_explanation, claims_of_proof
 from memplan.planner.verify.tie_rules import pairs_that_clash, pairs_that_share, weighted_clashes
 from memplan.planner.verify.violation import Violation, false_claim
@@ -25,7 +27,7 @@ def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
     for name, claim in made.items():
         if claim is not None:
             yield false_claim(name, "null where nothing is placed", claim)
-    for name, pairs in (("shared", plan.shared), ("bank_clashes", plan.bank_clashes)):
+    for name, pairs in (("shared", plan.shared), ("bank_clashes", plan.bank_clashes), ("reused", plan.reused)):
         if pairs:
             yield false_claim(name, "empty where nothing is placed", pairs)
     yield from _names_of_pools(problem, plan)
@@ -44,7 +46,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     if plan.lower_bound is not None:
         if plan.lower_bound > peak:
             yield false_claim("lower_bound", f"at most the peak ({peak})", plan.lower_bound)
-        elif plan.lower_bound < peak and plan.status == "optimal":
+        elif plan.lower_bound < peak and plan.status == "optimal" and not _is_cost_alone(problem):
             yield false_claim("lower_bound", f"the peak ({peak}) where the status is optimal", plan.lower_bound)
     if plan.gap is not None:
         yield from _claims_of_gap(problem, plan, used, plan.gap)
@@ -54,13 +56,15 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     if plan.weighted is not None:
         yield from _claims_of_weights(plan, plan.weighted, used)
     yield from claims_of_proof(problem, plan, placed)
+    if "reused" in plan.model_fields_set:
+        yield from claims_of_reuse(problem, plan, placed)
     if problem.may_share or problem.bank or plan.shared or plan.bank_clashes:
         yield from _claims_of_pairs(problem, plan, placed)
 
 
 def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
     if plan.cost is not None and not isclose(plan.cost, cost, rel_tol=1e-9):
-        yield false_claim("cost", f"{cost}, the sum of traffic x cost and of weights", plan.cost)
+        yield false_claim("cost", f"{cost}, the sum of traffic x cost and of prices of pairs", plan.cost)
     least, most = plan.cost_lower_bound, plan.cost_limit
     if least is not None and not isclose(least, cost, rel_tol=1e-9):
         if least > cost:
@@ -115,6 +119,11 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
         yield false_claim("gap", rule, gap)
 
 
+def _is_cost_alone(problem: Problem) -> bool:
+    """Say whether an optimum is one by its cost, whatever the pools use: where pairs that share bytes have a price."""
+    return problem.objective == "cost" and bool(problem.reuse)
+
+
 def _goals(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[float, float | None]]:
     """Return what a plan has of each goal, in their order, and the bound that it states for it."""
     known = {pool.name: pool.lower_bound for pool in plan.pools}
@@ -124,6 +133,8 @@ def _goals(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[flo
     if plan.cost_lower_bound is None or plan.cost is None:
         return [*ends]
     cost = [(plan.cost, plan.cost_lower_bound)]
+    if problem.objective == PEAK_THEN_COST:
+        return [*ends, *cost]
     return [*ends[:1], *cost, *ends[1:]] if plan.profile == "balanced" else [*cost, *ends]
 
 
@@ -158,4 +169,5 @@ def _cost(problem: Problem, placed: PlacedBuffers) -> float:
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
     counted = (placed.pool >= 0) & (table.size > 0)
     weights = [weight for _, weight in weighted_clashes(problem, placed)]
+    weights += [cost for _, cost in paid_pairs(problem, placed)]
     return fsum((*(moved[counted] * prices[placed.pool[counted]]).tolist(), *weights))

@@ -29,7 +29,8 @@ _SOURCES = ("*.cpp", "*.hpp", "*.h")
 
 def folders(package: Path) -> list[Path]:
     """Return the folders of a package that become a library each, that of the solvers first."""
-    return [package / "solvers" / "core", *sorted({path.parent for path in package.glob("capabilities/*/core/*.cpp")})]
+    beside = [path.parent for kind in ("solvers", "capabilities") for path in package.glob(f"{kind}/*/core/*.cpp")]
+    return [package / "solvers" / "core", *sorted({*beside})]
 
 
 def library_of(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from memplan.solvers.formulation.offset_ranges import spans
 from memplan.solvers.formulation.pair_rules import pairs_of
 
 if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar, LiteralT
+    from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar, LinearExprT, LiteralT
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class Banks:
     boxes: AddressBoxes
     _made: dict[tuple[int, int], tuple[IntVar, IntVar]] = field(default_factory=dict)
 
-    def common_pools(self, i: int, j: int) -> Iterator[int]:
-        """Yield the pools with banks where both buffers may lie."""
+    def common_pools(self, i: int, j: int, by_bank: bool = True) -> Iterator[int]:
+        """Yield the pools where both buffers may lie, those with banks where they meet in these."""
         for q in self.boxes[i].keys() & self.boxes[j].keys():
-            if self.instance.pools[q].bank:
+            if self.instance.pools[q].bank or not by_bank:
                 yield q
 
     def touched(self, i: int, q: int) -> tuple[IntVar, IntVar]:
@@ -122,6 +122,11 @@ class Banks:
             self.model.add_linear_constraint(bank * past - box.start - (shift + size), 0, bank - 1)
             self._made[i, q] = first, past
         return self._made[i, q]
+
+    def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
+        """Return (first, past) of the banks, or of the bytes, by which a buffer of a priced pair meets the other."""
+        start = self.boxes[i][q].start
+        return self.touched(i, q) if by_bank else (start, start + int(self.instance.size[i]))
 
     def interval(self, i: int, q: int) -> IntervalVar:
         """Return the banks that a buffer touches as an interval of their numbers, there where the buffer is."""
@@ -143,14 +148,14 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
             model.add_no_overlap([intervals[i, q], intervals[j, q]])
 
 
-def bank_clashes(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return, for each soft pair, a literal that is true where the two touch a common bank; else it may be false."""
+def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
+    """Return, for each priced pair, a literal that is true where the two meet; else it may be false."""
     clashes = []
-    for i, j in instance.soft_pairs.tolist():
+    for (i, j), by_bank in zip(instance.priced.rows.tolist(), instance.priced.by_bank.tolist(), strict=True):
         clash = model.new_bool_var("")
-        for q in banks.common_pools(i, j):
+        for q in banks.common_pools(i, j, by_bank):
             below, above = model.new_bool_var(""), model.new_bool_var("")
-            (first_i, past_i), (first_j, past_j) = banks.touched(i, q), banks.touched(j, q)
+            (first_i, past_i), (first_j, past_j) = (banks.meets(k, q, by_bank) for k in (i, j))
             model.add(past_i <= first_j).only_enforce_if(below)
             model.add(past_j <= first_i).only_enforce_if(above)
             both = [banks.boxes[k][q].is_here for k in (i, j)]

@@ -13,11 +13,11 @@ from memplan.solvers.cp_sat.boxes import (
     Banks,
     address_boxes,
     addresses_are_aligned,
-    bank_clashes,
     colocated_buffers_live_in_one_pool,
     each_buffer_lives_in_one_pool,
     no_page_is_crossed,
     partners_touch_no_common_bank,
+    priced_pairs_meet,
     rigid_groups_keep_their_distances,
 )
 from memplan.solvers.cp_sat.overlap import (
@@ -70,7 +70,7 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpS
     each_buffer_lives_in_one_pool(model, boxes)
     colocated_buffers_live_in_one_pool(model, instance, boxes)
     if not question.is_of_choice:
-        clashes = bank_clashes(model, instance, offsets_are_legal(model, instance, boxes, question.ends))
+        clashes = priced_pairs_meet(model, instance, offsets_are_legal(model, instance, boxes, question.ends))
     _identical_buffers_are_in_order(model, instance, boxes)
     if len(instance.pools) > 1:
         _live_sets_fit_by_size(model, instance, boxes, question)

@@ -17,8 +17,8 @@ from memplan.planner.instance.objective import rounded_down
 class Costs:
     """Every plan costs `cheapest` plus a whole number of `step`s.
 
-    Buffer `i` in pool `q` adds extra[i][q] of them, and soft pair `k` of the instance clash[k] where it touches a
-    common bank. Prices and weights are taken as the decimals that they are written as.
+    Buffer `i` in pool `q` adds extra[i][q] of them, and priced pair `k` of the instance clash[k] where it meets.
+    Prices are taken as the decimals that they are written as.
     """
 
     cheapest: Fraction
@@ -28,9 +28,9 @@ class Costs:
 
     @classmethod
     def of(cls, instance: Instance) -> Costs:
-        """Return the costs of an instance's buffers in the pools that each may lie in, and of its soft pairs."""
+        """Return the costs of an instance's buffers in the pools that each may lie in, and of its priced pairs."""
         prices = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
-        weights = [Fraction(repr(weight)) for weight in instance.soft_weight.tolist()]
+        weights = [Fraction(repr(weight)) for weight in instance.priced.price.tolist()]
         parts = lcm(*(value.denominator for value in (*prices, *weights)))
         # Python's integers: traffic times price may pass int64.
         whole = np.array([int(price * parts) for price in prices], dtype=object)[:, None]
@@ -54,7 +54,7 @@ class Costs:
 
     @property
     def most(self) -> int:
-        """The steps of the dearest choice for every buffer, with a clash of every soft pair."""
+        """The steps of the dearest choice for every buffer, and of every priced pair."""
         return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
 
     def coarser(self, factor: int) -> Costs:
@@ -63,7 +63,7 @@ class Costs:
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 
     def of_plan(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
-        """Return the steps that a plan adds with each buffer in its pool, and some of the soft pairs in clash."""
+        """Return the steps that a plan adds with each buffer in its pool, where some of the priced pairs meet."""
         return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
 
     def of_steps(self, steps: int) -> float:

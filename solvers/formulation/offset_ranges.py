@@ -47,8 +47,9 @@ def horizon(instance: Instance, q: int) -> int:
     mine = np.flatnonzero(instance.allowed[q])
     reach = _reach(instance)
     free = PairRules.of(instance, q).most_free()
-    if instance.pools[q].bank:  # a soft pair may be parted by banks as well
-        free[instance.soft_pairs.ravel()] = np.maximum(free[instance.soft_pairs.ravel()], instance.pools[q].bank)
+    if instance.pools[q].bank:  # a priced pair may be parted by banks as well
+        by_bank = instance.priced.rows[instance.priced.by_bank].ravel()
+        free[by_bank] = np.maximum(free[by_bank], instance.pools[q].bank)
     anchors: list[int] = instance.anchor[mine].tolist()
     waste, period = dict.fromkeys(anchors, 0), dict.fromkeys(anchors, 1)
     for i, anchor in zip(mine.tolist(), anchors, strict=True):

@@ -47,8 +47,8 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    # With weights of banks the peak is not all that counts, so offsets are not improved by peak alone.
-    is_peak_alone = len(instance.pools) == 1 and len(instance.soft_pairs) == 0
+    # With prices of pairs the peak is not all that counts, so offsets are not improved by peak alone.
+    is_peak_alone = len(instance.pools) == 1 and len(instance.priced) == 0
     one_pool = partial(_one_pool, is_first=thread == 0)
     for count in (one_pool if is_peak_alone else _several_pools)(instance, search, rng):
         placed += count

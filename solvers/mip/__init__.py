@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from memplan.planner.instance.instance import PLAIN
 
-HONOURED = frozenset(PLAIN) | {"relative", "together", "clearances"}
-"""The features of instances that the program states: those of the planning documents, and fixed distances."""
+HONOURED = frozenset(PLAIN) | {"relative", "together", "clearances", "reuse"}
+"""The features of instances that the program states: those of the planning documents, fixed distances, and prices of pairs."""

@@ -34,14 +34,18 @@ WORDS = {
     "share": ("tq", "what conflicts pairwise fits below the peak of its pool"),
     "free": ("tq", "what conflicts pairwise fits around what is reserved in its pool"),
     "twins": ("bb", "of two buffers that can be exchanged, the first lies in the earlier pool"),
-    "cost": ("", "the cost is what the chosen pools ask"),
+    "apart": ("bb", "where two of a priced pair are apart, the lower one ends before the upper one begins"),
+    "priced": ("qbb", "two of a priced pair, in the same pool, are apart, or are paid"),
+    "cost": ("", "the cost is what the chosen pools and pairs ask"),
     "offset": ("b", ""),
     "in": ("qb", ""),
     "multiple": ("qb", ""),
+    "paid": ("nbb", ""),
 }
 """Words of keys: what a key's numbers are, and what rows of this word say ("" for columns), in the order of files.
 
-The numbers are pools (q), boxes (b) or sets of buffers in conflict (t).
+The numbers are pools (q), boxes (b) or sets of buffers in conflict (t);
+those that no name shows are n.
 """
 
 
@@ -76,6 +80,8 @@ class ModelNames:
     def _part(self, kind: str, number: int) -> list[str]:
         if kind == "b":
             return [self._boxes[number]]
+        if kind == "n":
+            return []
         if kind == "t":
             return [f"set{number}"]
         return [self._pools[number]] if len(self._pools) > 1 else []

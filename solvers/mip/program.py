@@ -56,6 +56,7 @@ def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     _twins_keep_their_order(program, boxes)
     _a_mirror_image_is_left_out(program, boxes)
     if question.cost is not None:
+        _two_that_share_bytes_pay_their_price(program, boxes)
         _the_cost_is_that_of_the_chosen_pools(program, boxes, *question.cost)
     program.objective = program.at[question.minimise]
     return program
@@ -260,9 +261,27 @@ def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
         program.fix(("below", *pair), 1)
 
 
+def _two_that_share_bytes_pay_their_price(program: Draft, boxes: Boxes) -> None:
+    """Let one of each priced pair end before the other begins, where both lie in one pool, or else be paid."""
+    for k, (a, b) in enumerate(boxes.instance.priced.rows.tolist()):
+        paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))
+        ways = [(paid, 1)]
+        for low, high in ((a, b), (b, a)):
+            apart = Term(program.column(("apart", low, high), 0, 1, is_whole=True))
+            sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
+            big_m = boxes.all[low].highest + boxes.all[low].size - boxes.all[high].lowest
+            program.row_if(apart, big_m, ("apart", low, high), sides, 0)
+            ways.append((apart, 1))
+        for q in boxes.common(a, b):
+            both = [(program.lies_in(q, a), -1), (program.lies_in(q, b), -1)]
+            program.row_of(("priced", q, a, b), [*ways, *both], at_least=-1)
+
+
 def _the_cost_is_that_of_the_chosen_pools(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Count the steps of cost that every buffer adds where it lies, above the cheapest pool."""
-    extra = Costs.of(boxes.instance).extra
+    """Count the steps of cost that every buffer adds where it lies, above the cheapest pool, and prices of pairs."""
+    costs, rows = Costs.of(boxes.instance), boxes.instance.priced.rows.tolist()
+    extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")
     added = [(program.lies_in(q, b), -extra[b][q]) for b, box in enumerate(boxes.all[: boxes.n]) for q in box.span]
+    added += [(Term(program.at["paid", k, a, b]), -costs.clash[k]) for k, (a, b) in enumerate(rows)]
     program.row_of(("cost",), [(Term(cost), 1), *added], at_least=0, at_most=0)

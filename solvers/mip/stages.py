@@ -52,10 +52,11 @@ def count_rows(instance: Instance) -> int:
 
 
 def _rows_of_ties(instance: Instance) -> int:
-    """Return the most rows that fixed distances and common pools can have."""
+    """Return the most rows that fixed distances, common pools and prices of pairs can have."""
     p = len(instance.pools)
     tied = int((instance.anchor != np.arange(len(instance))).sum())
-    return tied + int((instance.colocation != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
+    priced = len(instance.priced) * (2 + p)
+    return tied + priced + int((instance.colocation != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:

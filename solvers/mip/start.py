@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from memplan.planner.model.buffer_table import I64
+from memplan.planner.instance.objective import meeting
+from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram
@@ -77,9 +78,18 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
         case ("multiple", int(q), int(b)):
             low, _ = boxes.all[b].span[q]
             return float((offset[b] - low) // boxes.all[b].step[q]) if pool[b] == q else 0.0
+        case ("apart", int(a), int(b)):
+            return float(_offset(boxes, offset, a) + boxes.all[a].size <= _offset(boxes, offset, b))
+        case ("paid", int(k), int(_), int(_)):
+            return float(k in _paid(boxes, pool, offset))
         case ("cost",):
-            return Costs.of(boxes.instance).of_plan(pool, []) / program.cost_scale
+            return Costs.of(boxes.instance).of_plan(pool, _paid(boxes, pool, offset)) / program.cost_scale
     raise AssertionError(program.keys[at])
+
+
+def _paid(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
+    """Return the priced pairs, by number, that share bytes."""
+    return list(np.flatnonzero(meeting(boxes.instance, column(pool), column(offset))).tolist())
 
 
 def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:

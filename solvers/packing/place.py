@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.instance.objective import clashes, score
+from memplan.planner.instance.objective import meeting, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_needed, share_pairs
@@ -16,7 +16,7 @@ def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None 
     """Turn raw offsets (units, also fractions) into exact ones: buffers fall in their order, pools stay as given.
 
     Pinned buffers lie at their pins; each other one, by raw offset and then by position, at the lowest offset of its
-    pool where it overlaps none before it. Where pairs may share an offset, or should lie in different banks, they fall
+    pool where it overlaps none before it. Where pairs may share an offset, or cost something where they meet, they fall
     once more so that those which do so in the raw offsets go on doing so, and the better of both is returned. Returns
     None where a buffer does not fit or may not live in its pool, or where flag[0] turns 1 first.
     """
@@ -43,14 +43,14 @@ def _fallen(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | No
 
 
 def _decided(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> SharingDecisions:
-    """Return the pairs that share an offset in raw ones, as far as these are exact, and those in different banks."""
+    """Return the pairs that share an offset in raw ones, as far as they are exact, and priced ones that are apart."""
     glued = []
     for i, j in share_pairs(instance):
         overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])
         if pool[i] == pool[j] and 2 * overlap > min(instance.size[i], instance.size[j]):
             glued.append((i, j))
-    is_clash = clashes(instance, instance.soft_pairs, pool, np.rint(raw).astype(np.int64))
-    return SharingDecisions(tuple(glued), tuple((int(i), int(j)) for i, j in instance.soft_pairs[~is_clash]))
+    is_paid = meeting(instance, pool, np.rint(raw).astype(np.int64))
+    return SharingDecisions(tuple(glued), tuple(np.flatnonzero(~is_paid).tolist()))
 
 
 def place(

@@ -1,4 +1,4 @@
-"""The decisions that constraints leave open: the pairs that share an offset, and those that lie in different banks."""
+"""The decisions that constraints leave open: the pairs that share an offset, and the priced ones that keep apart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.instance.objective import clashes
+from memplan.planner.instance.objective import meeting
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.constraints.kept import adjacency
 from memplan.solvers.formulation.pair_rules import Pair, pairs_of
@@ -21,10 +21,13 @@ _FRESH = 0.3
 
 @dataclass(frozen=True)
 class SharingDecisions:
-    """Packing with it, the `glued` pairs share an offset wherever they can, and the `parted` ones share no bank."""
+    """Packing with it, the `glued` pairs share an offset wherever they can.
+
+    Of the priced pairs, those whose numbers are `parted` never meet.
+    """
 
     glued: tuple[Pair, ...] = ()
-    parted: tuple[Pair, ...] = ()
+    parted: tuple[int, ...] = ()
 
     def packer(self, instance: Instance, flag: I64) -> Packer:
         """Return what packs an instance so."""
@@ -33,14 +36,14 @@ class SharingDecisions:
 
 def extremes(instance: Instance) -> list[SharingDecisions]:
     """Return the choices that are all or nothing: first, no pair is glued, and all are parted."""
-    pairs, soft = tuple(share_pairs(instance)), _rows(instance.soft_pairs)
+    pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced)))
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
 
 
 def is_needed(instance: Instance) -> bool:
     """Say whether there is anything to choose."""
-    return not instance.features.isdisjoint({"sharing", "bank-weights"})
+    return not instance.features.isdisjoint({"sharing", "bank-weights", "reuse"})
 
 
 def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> SharingDecisions:
@@ -48,11 +51,11 @@ def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | 
     pairs = np.array(share_pairs(instance), dtype=np.int64).reshape(-1, 2)
     if known is None or rng.random() < _FRESH:
         glued = rng.random(len(pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
-        apart = rng.random(len(instance.soft_pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
+        apart = rng.random(len(instance.priced)) < _DENSITIES[rng.integers(len(_DENSITIES))]
     else:
         glued = _flipped(is_shared(pairs, *known), rng)
-        apart = _flipped(~clashes(instance, instance.soft_pairs, *known), rng)
-    return SharingDecisions(_rows(pairs[glued]), _rows(instance.soft_pairs[apart]))
+        apart = _flipped(~meeting(instance, *known), rng)
+    return SharingDecisions(_rows(pairs[glued]), tuple(np.flatnonzero(apart).tolist()))
 
 
 def _flipped(is_chosen: Bool, rng: np.random.Generator) -> Bool:
@@ -72,11 +75,19 @@ def share_pairs(instance: Instance) -> list[Pair]:
     return pairs_of(instance.share_first, instance.share)
 
 
-def parted(instance: Instance, pairs: Sequence[Pair]) -> Instance:
-    """Return an instance in which some pairs must lie in different banks that only should."""
-    both = np.array([*pairs_of(instance.bank_first, instance.bank_with), *pairs], dtype=np.int64)
-    bank_first, bank_with = adjacency(both, len(instance))
-    return replace(instance, bank_first=bank_first, bank_with=bank_with)
+def parted(instance: Instance, numbers: Sequence[int]) -> Instance:
+    """Return an instance in which some of the priced pairs, by number, must not meet."""
+    chosen, priced = np.array(numbers, dtype=np.int64), instance.priced
+    # Members of one rigid group meet or not whatever is decided.
+    chosen = chosen[instance.anchor[priced.rows[chosen, 0]] != instance.anchor[priced.rows[chosen, 1]]]
+    by_bank = priced.by_bank[chosen]
+    named = (instance.bank_first, instance.bank_with), (instance.conflict_first, instance.conflict)
+    rows = priced.rows[chosen[by_bank]], priced.rows[chosen[~by_bank]]
+    (bank_first, bank_with), (first, conflict) = (
+        adjacency(np.array([*pairs_of(*lists), *more.tolist()], dtype=np.int64), len(instance)) if len(more) else lists
+        for lists, more in zip(named, rows, strict=True)
+    )
+    return replace(instance, bank_first=bank_first, bank_with=bank_with, conflict_first=first, conflict=conflict)
 
 
 def _rows(pairs: I64) -> tuple[Pair, ...]:

@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.model.problem import Problem, Profile, profile_of
+from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.planner.model.rows import WireValue
 from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
@@ -164,6 +165,10 @@ class SolveOptions(WireValue):
                     f"profile: must name pools of the problem ({', '.join(names)}), got {shown(unknown[0])}"
                 )
             return profile_of(problem, "size")
+        if problem.objective == PEAK_THEN_COST:
+            if self.profile is not None:
+                raise OptionError(f'profile: must not be given with objective ["peak", "cost"], got {self.profile}')
+            return "size"  # whose first search is for the peak as well
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
         return profile_of(problem, wanted) if wanted is not None or self.solver == "auto" else None
 

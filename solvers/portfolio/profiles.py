@@ -16,6 +16,7 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import Problem, Profile, with_profile
+from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
@@ -91,6 +92,8 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     if profile == "speed":
         return (yield from _speed(problem, options, start))
     half = options.model_copy(update={"time_limit_s": options.time_limit_s / 2}) if options.deterministic else options
+    if problem.objective == PEAK_THEN_COST:
+        return (yield from _least_cost_at_peak(problem, half, start))
     least = with_profile(problem, "size")
     is_last = profile == "size" or options.accept == "fit" or not _has_choice(problem)
     # Nothing but the last pool counts in the first of two searches.
@@ -196,6 +199,34 @@ def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     if fast.plan.cost != fast.plan.cost_lower_bound:  # of which the bound on the slowdown is one
         said |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
     return replace(result, plan=result.plan.model_copy(update=said))
+
+
+def _least_cost_at_peak(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
+    """Find the least peak, then the least cost of plans that use no more of any pool."""
+    first = yield ProfileSearch(problem.model_copy(update={"objective": "peak"}), options, start, 0.5)
+    named: dict[str, object] = {"problem_hash": problem_hash(problem)}
+    if not first.plan.placements:
+        return replace(first, plan=first.plan.model_copy(update=named), assignment=None, bound=None)
+    sizes = [row.used for row in first.plan.pools]
+    pools = tuple(pool.model_copy(update={"size": size}) for pool, size in zip(problem.pools, sizes, strict=True))
+    priced = problem.model_copy(update={"objective": "cost", "pools": pools})
+    second = yield ProfileSearch(priced, options, first.plan)
+    plan, least = second.plan, first.plan
+    is_best = least.status == plan.status == "optimal"
+    # Of plans with a higher peak nothing was asked, so a bound on the cost is one of plans with the least.
+    cost_bound = plan.cost_lower_bound if least.status == "optimal" else None
+    ends = [(row.used or 0, row.lower_bound) for row in reversed(least.pools)]
+    named |= {
+        "status": "optimal" if is_best else "feasible",
+        "lower_bound": least.lower_bound,
+        "cost_lower_bound": cost_bound,
+        "gap": 0.0 if is_best else gap_of([*ends, (plan.cost or 0.0, cost_bound)]),
+        "pools": least.pools,
+        "proof": least.proof if is_best else None,
+    }
+    ended = first.stop_reason if first.stop_reason not in ("proved", "accepted") else second.stop_reason
+    has_failures = first.has_failures or second.has_failures
+    return SolveResult(plan.model_copy(update=named), stop_reason=ended, has_failures=has_failures)
 
 
 def _has_choice(problem: Problem) -> bool:

@@ -20,7 +20,7 @@ Solver = Callable[[Instance, Search], None]
 
 EVERYTHING = frozenset(PLAIN)
 """The features of a solver whose row names no others."""
-PACKED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together", "clearances"})
+PACKED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together", "clearances"})
 """The constraint kinds that packers honour, and the model of CP-SAT states: its answers go through packers."""
 
 
@@ -130,6 +130,16 @@ SOLVERS = (
         is_trusted=True,
         proves=True,
         memories_at_least=2,
+    ),
+    SolverRow(
+        "prices",
+        "pairs with a price: few places exactly, annealed ejection, cuts from cliques; a pool for each buffer",
+        "memplan.solvers.prices.search:solve",
+        can=EVERYTHING | {"banks", "bank-weights", "reuse", "clearances"},
+        is_trusted=True,
+        proves=True,
+        at_most=4_000,
+        must_have=frozenset({"cost"}),
     ),
     _engine(
         "cp-sat",

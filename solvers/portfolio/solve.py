@@ -9,6 +9,7 @@ from memplan.planner.errors import OptionError, shown
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, ProfileChoice, SolveOptions, profile_choice
 from memplan.solvers.reference.table import PREFIX
@@ -76,7 +77,7 @@ def solve_request(
     is_quick: bool = False,
 ) -> SolveResult:
     """Solve as the options and the control say, within half a second of the deadline; raises OptionError."""
-    is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict)
+    is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict) and problem.objective != PEAK_THEN_COST
     profile = None if is_one else options.profile_of(problem)
     if profile is None:
         return Solve(problem, options, control, start=start, is_quick=is_quick).finish()

@@ -24,6 +24,8 @@ PORTFOLIO = (("greedy",), ("parts",), ("lemmas", "exact", "memory-choice", "loca
 """The stages of `auto`, in order; the solvers of one stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders where the exact search follows, which is better at what they are far from."""
+_PRICES_FIRST = replace(registry.BY_NAME["prices"], where="memplan.solvers.prices.search:begin")
+"""What is quick of the search for prices, which then is the only one but for engines."""
 _FIRST_PLAN = registry.SolverRow("first-plan", "", "memplan.solvers.portfolio.stages:first_plan")
 FIRST_PLAN_WORK, _FIRST_PLAN_SHARE = 50_000, 0.5
 """The work of the other solvers before an engine that is named, some 50 ms, and the most of the time for each."""
@@ -47,6 +49,10 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
             return [[first]]
         start = [[_FIRST_PLAN]] if row.is_isolated else []
         return [[first] if instance.features <= first.can else [], *start, [row]]
+    prices = registry.BY_NAME["prices"]
+    if len(instance.priced) and _suits(prices, instance) and _is_of_pieces(instance):
+        engines = [registry.BY_NAME[name] for name in PORTFOLIO[-1]]
+        return [[_PRICES_FIRST], [prices], [row for row in engines if _suits(row, instance)]]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     is_exact_next = _suits(registry.BY_NAME["exact"], instance)
     # The exact search needs no engine after it, as it goes on until its time is over.
@@ -58,6 +64,13 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
         raise OptionError(f"solver: auto has none that can do {', '.join(sorted(missing))}")
     later = [stage for stage in suited[1:] if stage]
     return [[_OPENING] if is_exact_next else suited[0], *later]
+
+
+def _is_of_pieces(instance: Instance) -> bool:
+    # Imported here: few problems have prices of pairs.
+    from memplan.solvers.prices.pieces import suits
+
+    return suits(instance)
 
 
 def first_plan(instance: Instance, search: Search) -> None:

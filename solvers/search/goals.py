@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score, clashes, used
+from memplan.planner.instance.objective import Score, meeting, used
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.search.incumbent import Search
 
@@ -44,8 +44,8 @@ class Goals:
         if best is None:
             return None
         if goal == COST and self.costs is not None:
-            in_clash = clashes(self.instance, self.instance.soft_pairs, best.pool, best.offset)
-            return self.costs.of_plan(best.pool.tolist(), np.flatnonzero(in_clash).tolist())
+            is_paid = meeting(self.instance, best.pool, best.offset)
+            return self.costs.of_plan(best.pool.tolist(), np.flatnonzero(is_paid).tolist())
         return used(self.instance, best.pool, best.offset)[goal]
 
     def known_floor(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from memplan.planner.bounds.lower_bound import Bound, Witness, lower_bound
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score, score
+from memplan.planner.instance.objective import Score, reaches, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import ProofKind, StopReason
 from memplan.solvers.search.result import Assignment, Progress
@@ -177,7 +177,7 @@ class Search:
             self.on_progress(self.progress(by))
         if self.best is None:
             return
-        if self.best.score <= self.proof.score:
+        if reaches(self.instance, self.best.score, self.proof.score):
             self.stop("proved")
         elif self.accept is not None:
             gap = self._gap(self.best)

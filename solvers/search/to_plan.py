@@ -12,7 +12,8 @@ from memplan.planner.errors import shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.legal_offsets import last_end
-from memplan.planner.instance.pair_report import bank_clashes, shared_pairs
+from memplan.planner.instance.objective import reaches
+from memplan.planner.instance.pair_report import bank_clashes, reused_pairs, shared_pairs
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
@@ -105,8 +106,10 @@ def found(
     peaks, least = tuple(reversed(used)), bound.score[-len(used) :]
     least_peaks = tuple(int(end) * instance.unit for end in least)
     costs, least_costs = (() if cost is None else (cost,)), bound.score[: -len(used)]
-    is_best = (*costs, *peaks) <= (*least_costs, *least_peaks)
-    total = sum(used) if is_best else least_sum(instance, bound) * instance.unit
+    is_best = reaches(instance, (*costs, *peaks), (*least_costs, *least_peaks))
+    total = least_sum(instance, bound) * instance.unit
+    if is_best and not instance.is_cost_alone:
+        total = sum(used)
     least_cost = None if cost is None else float(min(cost, *least_costs))
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
     goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
@@ -130,6 +133,7 @@ def found(
         "placements": placements,
         "shared": shared_pairs(problem, instance, placements) if problem.may_share else (),
         "bank_clashes": bank_clashes(problem, placements) if problem.bank else (),
+        "reused": reused_pairs(problem, instance, placements) if problem.reuse else (),
         "solver": by,
         "proof": proof if is_best else None,
         "problem_hash": problem_hash(problem, instance),

@@ -12,7 +12,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
 
-CONSTRAINTS = ("relative", "sharing", "pages", "banks", "bank-weights", "together")
+CONSTRAINTS = ("relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together")
 OTHERS = ("holes", "conflicts", "pools", "alignment", "pins", "reserved")
 
 
@@ -48,6 +48,8 @@ def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: i
     if "bank-weights" in features:
         soft = [{"buffers": pair, "weight": float(rng.integers(1, 9))} for pair in apart[-max(1, n // 2) :]]
         data |= {"bank": [*data.get("bank", []), *soft], "objective": "cost"}
+    if "reuse" in features:
+        data |= {"reuse": [{"pairs": apart[: n // 2 + 1], "cost": 1 + seed % 3}], "objective": "cost"}
     if "together" in features:
         data["together"] = [rng.choice(free, min(3, len(free)), replace=False).tolist() for _ in range(max(1, n // 8))]
     return Problem.model_validate(data)

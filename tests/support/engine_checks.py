@@ -8,7 +8,7 @@ from tests.support import public_problems
 from tests.support.engine_batch import Answer, Job, ask
 from tests.support.oracle import best_score, check
 from tests.support.small_problems import small_problems
-from tests.support.tied_problems import STATED, tied_problem
+from tests.support.tied_problems import STATED, priced_tied_problem, tied_problem
 
 
 def check_that_it_agrees_with_brute_force(engine: str, count: int) -> None:
@@ -34,6 +34,18 @@ def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
         assert wanted is None or answer.claim == wanted, named
         if answer.placements is not None:
             assert check(problem, answer.placements) == [], named
+
+
+def check_that_it_counts_what_pairs_cost(engine: str, count: int) -> None:
+    """Ask for problems of all kinds whose pairs have prices: the least cost is found and proved."""
+    problems = [priced_tied_problem(seed, rules=STATED) for seed in range(count)]
+    for problem, answer in zip(problems, ask(engine, [Job(problem) for problem in problems]), strict=True):
+        wanted = best_score(problem)
+        named = problem.model_dump_json(exclude_defaults=True)
+        assert (answer.score is None) == (wanted is None), named
+        if wanted is not None and answer.score is not None and answer.claim is not None:
+            assert answer.score[0] == wanted[0] >= answer.claim[0], named
+            assert answer.claim[0] == wanted[0] or not problem.reuse, named
 
 
 def check_that_it_proves_the_small_set(engine: str) -> None:

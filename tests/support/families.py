@@ -117,6 +117,11 @@ def bank_rule(problem: Problem, first: Family, second: Family) -> tuple[bool, fl
     return must, weight
 
 
+def reuse_price(problem: Problem, first: Family, second: Family) -> int:
+    """What it costs if two families that are never alive together share bytes."""
+    return sum(row.cost for row in problem.reuse for pair in row.pairs if _is_between(pair, first, second))
+
+
 def apart(problem: Problem, first: Family, second: Family) -> int | None:
     """How far above the first family the second one must lie, by one `relative`; None if none says so."""
     for a, b, sign in ((first, second, -1), (second, first, 1)):

@@ -29,9 +29,20 @@ def best_score(problem: Problem) -> tuple[float, ...] | None:
 
     None if nothing fits. Buffers of no bytes count only in that each must have a legal offset somewhere.
     """
+    if problem.objective == ("peak", "cost"):
+        return _least_cost_at_peak(problem)
     has_cost = problem.objective == "cost"
     fitting = costs_that_fit(problem, has_cost)
     return min(((cost, *reversed(ends)) if has_cost else ends[::-1] for cost, ends in fitting), default=None)
+
+
+def _least_cost_at_peak(problem: Problem) -> tuple[float, ...] | None:
+    """The least ends, the last pool's first, and the least cost at these."""
+    ends = best_score(problem.model_copy(update={"objective": "peak"}))
+    if ends is None:
+        return None
+    pools = [pool.model_copy(update={"size": int(end)}) for pool, end in zip(problem.pools, ends[::-1], strict=True)]
+    return (*ends, min(cost for cost, _ in costs_that_fit(problem.model_copy(update={"pools": tuple(pools)}), True)))
 
 
 def least_total(problem: Problem) -> int | None:

@@ -25,7 +25,16 @@ from itertools import combinations, product
 from math import fsum, gcd, inf, lcm
 
 from memplan.planner.model.problem import Pool, Problem
-from tests.support.families import LAST_END, Family, bank_rule, conflicts, kept_free, may_share, rigid_groups
+from tests.support.families import (
+    LAST_END,
+    Family,
+    bank_rule,
+    conflicts,
+    kept_free,
+    may_share,
+    reuse_price,
+    rigid_groups,
+)
 
 Place = tuple[int, int]
 """A rigid group's position, and bytes from its lowest buffer."""
@@ -90,7 +99,7 @@ class Rivals:
     may_share: bool
     free: int  # bytes between them
     bank: int  # 0: they may touch a common bank
-    weight: float | None  # what it costs if they do; None: they may not
+    weight: float | None  # what it costs if they do, or share bytes where no bank counts; None: they may not
 
     def clash(self, x: list[int], base: int) -> bool:
         """Whether they lie as they may not, all weights unpaid."""
@@ -117,6 +126,8 @@ class Rivals:
             yield [AtLeast(self.first, self.second), AtLeast(self.second, self.first)], None, 0
         if self.bank and self.weight is not None:
             yield [], replace(self, bank=0, weight=None), self.weight
+        elif self.weight is not None:
+            yield [], None, self.weight
 
 
 def costs_that_fit(problem: Problem, has_weights: bool = False) -> Iterator[tuple[float, tuple[int, ...]]]:
@@ -157,13 +168,14 @@ class _Packing:
         self.groups = [Group(tuple(members), pool) for members in groups]
         self.problem = problem
         self.rivals = list(self._rivals(has_weights))
+        self.fixed = sum(self._fixed_prices()) if has_weights else 0
         self.horizon = self._horizon()
         self.least: tuple[float, int] = (inf, 0)
 
     def best(self) -> tuple[float, int] | None:
         """The least weight, and the least end at that; None if they do not fit."""
         if all(family.may_live_in(self.pool) for group in self.groups for _, family in group.members):
-            self._search([], self.rivals, 0)
+            self._search([], self.rivals, self.fixed)
         return None if self.least[0] == inf else self.least
 
     def _rivals(self, has_weights: bool) -> Iterator[Rivals]:
@@ -180,6 +192,15 @@ class _Packing:
                 share = free is None and may_share(problem, a, b)
                 price = None if must or not is_banked else weight
                 yield Rivals(first, second, (a.size, b.size), is_conflict, share, free or 0, bank * is_banked, price)
+            if has_weights and not is_conflict and (price := reuse_price(problem, a, b)):
+                yield Rivals(first, second, (a.size, b.size), True, False, 0, 0, price)
+
+    def _fixed_prices(self) -> Iterator[int]:
+        """What pairs of one rigid group cost, wherever it lies."""
+        for group in self.groups:
+            for (low, a), (high, b) in combinations(sorted(group.members, key=lambda each: each[0]), 2):
+                if a.size and b.size and high < low + a.size and not conflicts(self.problem, a, b):
+                    yield reuse_price(self.problem, a, b)
 
     def _horizon(self) -> int:
         rows = [row for group in self.groups for _, family in group.members for _, row in family.members]

@@ -20,6 +20,18 @@ def tied_problem(seed: int, most: int = 6, rules: Rules = frozenset(ALL)) -> Pro
     return draw_tied_problem(random.Random(seed), most, f"seed {seed}", rules)
 
 
+def priced_tied_problem(seed: int, most: int = 5, rules: Rules = frozenset(ALL)) -> Problem:
+    """Return such a problem with a price on pairs that share bytes, which alone counts with that of pools."""
+    rng, problem = random.Random(seed), tied_problem(seed, most, rules)
+    data = problem.model_dump(mode="json", exclude_defaults=True) | {"objective": "cost", "reuse": []}
+    for _ in range(rng.randint(2, 4)):
+        pairs = [rng.sample(range(len(problem.buffers)), 2) for _ in range(rng.randint(1, most))]
+        data["reuse"].append({"pairs": pairs, "cost": rng.choice((1, 1, 2, 5))})
+        if not _is_sound(data):
+            data["reuse"].pop()
+    return Problem.model_validate(data)
+
+
 def draw_tied_problem(rng: random.Random, most: int, name: str | None = None, rules: Rules = frozenset(ALL)) -> Problem:
     """Draw such a problem."""
     asked = {rule for rule in ALL if rng.random() < 0.4} & rules

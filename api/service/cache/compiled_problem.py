@@ -44,5 +44,5 @@ def _is_small(instance: Instance) -> bool:
     if len(instance) <= _SMALL_BUFFERS and instance.is_plain:
         return True
     asked = sum(len(values) for values in (instance.start, instance.conflict, instance.share, instance.bank_with))
-    asked += sum(len(pool.reserved) for pool in instance.pools) + len(instance.soft_pairs)
+    asked += sum(len(pool.reserved) for pool in instance.pools) + len(instance.priced)
     return len(instance) * len(instance.pools) <= _FEW_CELLS and asked <= _FEW_ASKED

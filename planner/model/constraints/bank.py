@@ -14,7 +14,7 @@ from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.columns import each_once
 from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, tied_in_entries, unknown_ids
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.problem_fields import BankUse, ProblemFields
+from memplan.planner.model.problem_fields import BankUse, ProblemFields, counts_cost
 
 MAX_PAIRS = 1_000_000
 """The most pairs that the entries of `bank` may make: every two buffers of an entry are one."""
@@ -51,7 +51,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     problem, n = kept.problem, max(len(kept), 1)
     has_banks = np.array([pool.bank_size is not None for pool in problem.pools])
     must = [use for use in problem.bank if use.weight is None]
-    should = [use for use in problem.bank if use.weight and problem.objective == "cost"]
+    should = [use for use in problem.bank if use.weight and counts_cost(problem.objective)]
     hard, _ = _used_together(kept, must, kept.allowed[has_banks])
     soft, weight = _used_together(kept, should, kept.allowed[has_banks])
     never = each_once(hard)
@@ -84,6 +84,6 @@ def idle_banks(problem: ProblemFields) -> Iterator[Finding]:
     """Entries of `bank` require nothing: no pool has banks, or weights are not minimised."""
     if all(pool.bank_size is None for pool in problem.pools):
         yield Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size")
-    elif problem.objective != "cost" and any(use.weight for use in problem.bank):
+    elif not counts_cost(problem.objective) and any(use.weight for use in problem.bank):
         got = shown(problem.objective)
         yield Finding("idle-weights", f'bank: weights are minimised with objective "cost" only, got {got}')

@@ -8,7 +8,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from memplan.planner.model.constraints import alias, bank, conflicts, forbid_pools, may_share, relative, together
+from memplan.planner.model.constraints import alias, bank, conflicts, forbid_pools, may_share, relative, reuse, together
 from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, OffsetRule, clearance_columns
 from memplan.planner.model.constraints.relative import views_that_cut_each_other
 from memplan.planner.model.finding import Finding
@@ -58,6 +58,12 @@ KINDS = (
         {0: bank.unknown_names, 1: bank.too_many_pairs, 4: bank.contradictions},
         bank.columns,
         findings=bank.idle_banks,
+    ),
+    ConstraintKind(
+        ("reuse",),
+        {0: reuse.unknown_names, 1: reuse.too_many_pairs, 4: reuse.contradictions},
+        reuse.columns,
+        findings=reuse.idle_prices,
     ),
     ConstraintKind(("together", "relative"), {0: together.unknown_names}, together.columns),
     ConstraintKind(("no_cross",), offsets=lambda page: OffsetRule(page=page)),

@@ -18,7 +18,7 @@ from memplan.planner.errors import InputError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.problem_fields import BankUse, Pool
+from memplan.planner.model.problem_fields import BankUse, Pool, ReuseCost
 from memplan.planner.model.rows import Buffer, Value
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import SolveResult
@@ -178,23 +178,26 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Pool.device": ("gpu", "gpu:1"),
     "BankUse.buffers": ((0, 1), (1, 2)),
     "BankUse.weight": (None, 5.0),
+    "ReuseCost.pairs": (((0, 1),), ((0, 2), (1, 2))),
+    "ReuseCost.cost": (1, 7),
     "Problem.format": ("memplan/1",),
     "Problem.name": ("another",),
     "Problem.buffers": (BASE["buffers"][:2], BASE["buffers"][::-1]),
     "Problem.conflicts": (((0, 1),), ((0, 2), (1, 2))),
     "Problem.may_share": (((1, 2),),),
     "Problem.bank": (({"buffers": (1, 2)},),),
+    "Problem.reuse": (({"pairs": ((0, 1), (1, 2)), "cost": 2},),),
     "Problem.together": (((0, 1),), ((0, 1, 2),)),
     "Problem.pools": (BASE["pools"][:1], BASE["pools"][::-1]),
-    "Problem.objective": ("cost", "fit"),
+    "Problem.objective": ("cost", "fit", ("peak", "cost")),
     "Problem.interval": ("closed", "half-open"),
 }
 """Values of each field of a problem; those of a buffer are tried on each but the first, those of a pool on each."""
 
 
 def test_every_field_of_a_problem_is_tried() -> None:
-    models: dict[str, type[Value]] = {"Buffer": Buffer, "Pool": Pool, "BankUse": BankUse, "Problem": Problem}
-    assert FIELDS.keys() == {f"{name}.{field}" for name, model in models.items() for field in model.model_fields}
+    models: tuple[type[Value], ...] = (Buffer, Pool, BankUse, ReuseCost, Problem)
+    assert FIELDS.keys() == {f"{model.__name__}.{field}" for model in models for field in model.model_fields}
 
 
 _BESIDE = {("start", "lifetimes"), ("end", "lifetimes")}
@@ -203,7 +206,14 @@ BANKS: Data = {
     "bank": [{"buffers": [1, 2], "weight": 2.0}],
     "pools": [{"name": "fast", "size": 9, "bank_size": 4}, {"name": "slow", "cost": 1.0}, {"name": "spare", "size": 3}],
 }
-BASES: tuple[Data, ...] = (BASE, BASE | {"objective": "cost"}, BASE | BANKS, BASE | BANKS | {"objective": "cost"})
+REUSE: Data = {"reuse": [{"pairs": [[1, 2]], "cost": 3}], "objective": "cost"}
+BASES: tuple[Data, ...] = (
+    BASE | REUSE,
+    BASE,
+    BASE | {"objective": "cost"},
+    BASE | BANKS,
+    BASE | BANKS | {"objective": "cost"},
+)
 
 
 def changed(data: Data, field: str) -> Iterator[Data]:
@@ -212,7 +222,7 @@ def changed(data: Data, field: str) -> Iterator[Data]:
     if where == "Problem":
         yield from (data | {name: value} for value in FIELDS[field])
         return
-    listed = {"Buffer": "buffers", "Pool": "pools", "BankUse": "bank"}[where]
+    listed = {"Buffer": "buffers", "Pool": "pools", "BankUse": "bank", "ReuseCost": "reuse"}[where]
     rows = data.get(listed, [])
     more = {"alias_of": 0} if name == "alias_offset" else {}
     for k in range(1 if where == "Buffer" else 0, len(rows)):

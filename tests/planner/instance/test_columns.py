@@ -72,7 +72,7 @@ def test_every_column_is_declared_once() -> None:
     told = {column.counts for column in COLUMNS.values()}
     assert told >= CONSTRAINTS.keys(), "a constraint without a column of its own"
     starts = [name for name, column in COLUMNS.items() if column.axis is Axis.START]
-    assert {column.along for column in COLUMNS.values()} == {"", *starts, "soft_pairs", "clear_pairs"}
+    assert {column.along for column in COLUMNS.values()} == {"", *starts, "soft_pairs", "reuse_pairs", "clear_pairs"}
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

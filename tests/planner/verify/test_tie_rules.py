@@ -203,7 +203,7 @@ def test_right_claims_of_pairs_are_valid(
             WEIGHED,
             [("a", "x", 0), ("b", "x", 8), ("c", "y", 0)],
             {"cost": 19.0},
-            "cost: must be 14.0, the sum of traffic x cost and of weights, got 19.0",
+            "cost: must be 14.0, the sum of traffic x cost and of prices of pairs, got 19.0",
         ),
     ],
 )

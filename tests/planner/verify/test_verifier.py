@@ -168,7 +168,7 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
         ({"status": "optimal", "gap": 0.1}, "gap: must be 0 where the status is optimal, got 0.1"),
         ({"status": "infeasible"}, 'status: must be optimal or feasible where buffers are placed, got "infeasible"'),
         ({"status": "unknown"}, 'status: must be optimal or feasible where buffers are placed, got "unknown"'),
-        ({"cost": 9.0}, "cost: must be 8.0, the sum of traffic x cost and of weights, got 9.0"),
+        ({"cost": 9.0}, "cost: must be 8.0, the sum of traffic x cost and of prices of pairs, got 9.0"),
         ({"cost_lower_bound": 8.5}, "cost_lower_bound: must be at most the cost (8.0), got 8.5"),
         ({"pools": [{"name": "x", "used": 5}]}, "pools[0].used: must be 4, the largest end offset, got 5"),
         ({"pools": [{"name": "x", "size": 5}]}, "pools[0].size: must be null as in the problem, got 5"),

@@ -25,6 +25,12 @@ def test_it_keeps_every_constraint(engine: str) -> None:
     engine_checks.check_that_it_keeps_every_constraint(engine, count=(15 if engine == "cbc" else 20) * DEPTH)
 
 
+@pytest.mark.drawn
+@pytest.mark.parametrize("engine", ["cp-sat", "highs"])
+def test_it_counts_what_pairs_cost(engine: str) -> None:
+    engine_checks.check_that_it_counts_what_pairs_cost(engine, count=12 * DEPTH)
+
+
 @each_engine
 def test_it_proves_the_small_public_set(engine: str) -> None:
     engine_checks.check_that_it_proves_the_small_set(engine)

@@ -1,0 +1,98 @@
+"""`reuse`: pairs of buffers that cost something where they share bytes, one after the other in one pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.errors import shown
+from memplan.planner.model.buffer_table import I64, Bool
+from memplan.planner.model.columns import each_once
+from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, unknown_ids
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem_fields import ProblemFields, counts_cost
+
+MAX_PAIRS = 1_000_000
+"""The most pairs that the entries of `reuse` may list."""
+
+
+def unknown_names(problem: ProblemFields) -> Breaks:
+    """Yield pairs with what is no buffer."""
+    places = (
+        (("reuse", k, "pairs", j), pair) for k, row in enumerate(problem.reuse) for j, pair in enumerate(row.pairs)
+    )
+    return unknown_ids(problem, places)
+
+
+def too_many_pairs(problem: ProblemFields) -> Breaks:
+    """Yield that there are more pairs than can be looked at."""
+    pairs = sum(len(row.pairs) for row in problem.reuse)
+    if pairs > MAX_PAIRS:
+        yield ("reuse",), f"must list at most {MAX_PAIRS} pairs, got {pairs}"
+
+
+def contradictions(problem: ProblemFields) -> Breaks:
+    """Yield pairs of one buffer, or of a buffer and what lies in it."""
+    for k, row in enumerate(problem.reuse):
+        for j, (a, b) in enumerate(row.pairs):
+            if problem.root_of(a) == problem.root_of(b):
+                yield ("reuse", k, "pairs", j), f"must pair two buffers that are no aliases of one, got {shown((a, b))}"
+
+
+def columns(kept: KeptBuffers) -> dict[str, Any]:
+    """Return `reuse_pairs` and `reuse_price`, the sum of what the entries say of a pair.
+
+    Left out is what costs nothing whatever the plan: pairs that are alive together or conflict, those without a pool in
+    common, and all where costs are not minimised.
+    """
+    problem, n = kept.problem, max(len(kept), 1)
+    if not counts_cost(problem.objective):
+        return {}
+    rows = [np.sort(kept.rows(row.pairs), axis=1) for row in problem.reuse]
+    prices = np.repeat([row.cost for row in problem.reuse], [len(found) for found in rows])
+    i, j = np.concatenate(rows).T
+    counts = (kept.allowed[:, i] & kept.allowed[:, j]).any(axis=0) & ~_meet(kept, i, j)
+    conflicts = np.sort(kept.rows(problem.conflicts), axis=1)
+    counts &= ~np.isin(n * i + j, each_once(n * conflicts[:, 0] + conflicts[:, 1]))
+    pairs, which = np.unique((n * i + j)[counts], return_inverse=True)
+    price = np.bincount(which.ravel(), prices[counts], minlength=len(pairs)).astype(np.float64)
+    return {"reuse_pairs": np.stack(np.divmod(pairs, n), axis=1), "reuse_price": price}
+
+
+def _meet(kept: KeptBuffers, i: I64, j: I64) -> Bool:
+    """Return True for the pairs of buffers that are alive together."""
+    found = np.zeros(len(i), dtype=np.bool_)
+    count = np.diff(kept.first)
+    # Each lifetime of one against each of the other; mostly both have one.
+    for a in range(int(count[i].max(initial=0))):
+        for b in range(int(count[j].max(initial=0))):
+            there = np.flatnonzero((a < count[i]) & (b < count[j]))
+            mine, other = kept.first[i[there]] + a, kept.first[j[there]] + b
+            found[there] |= (kept.start[mine] < kept.end[other]) & (kept.start[other] < kept.end[mine])
+    return found
+
+
+def idle_prices(problem: ProblemFields) -> Iterator[Finding]:
+    """Entries of `reuse` cost nothing: costs are not minimised, or two of a pair are alive together or conflict."""
+    if not counts_cost(problem.objective):
+        got = shown(problem.objective)
+        yield Finding("idle-prices", f'reuse: costs are minimised with objective "cost" or ["peak", "cost"], got {got}')
+        return
+    apart = {frozenset((problem.root_of(a), problem.root_of(b))) for a, b in problem.conflicts}
+    for k, row in enumerate(problem.reuse):
+        idle = [pair for pair in row.pairs if _share_never(problem, pair, apart)]
+        if idle:
+            named = f"{shown(idle[0])} and {len(idle) - 1} other pairs" if idle[1:] else shown(idle[0])
+            yield Finding(
+                "idle-prices", f"reuse[{k}]: {named} conflict or are alive together, and share no bytes", idle[0]
+            )
+
+
+def _share_never(problem: ProblemFields, pair: tuple[Id, Id], apart: set[frozenset[int]]) -> bool:
+    i, j = (problem.root_of(name) for name in pair)
+    if frozenset((i, j)) in apart:
+        return True
+    mine, others = problem.buffers.intervals(i), problem.buffers.intervals(j)
+    return any(start < until and since < end for start, end in mine for since, until in others)

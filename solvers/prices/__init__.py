@@ -1,0 +1,1 @@
+"""The price of sharing bytes: parts, few places, annealed ejection, and cuts that prove."""

@@ -1,0 +1,151 @@
+// The least price on few places: Russian dolls, in which the best of the last buffers bounds what more of them cost.
+#include "piece.hpp"
+
+namespace memplan::prices {
+namespace {
+
+// See `Dolls` in dolls.py.
+struct Dolls {
+  Array<i64> place;
+  Array<i64> order;
+  Array<i64> twin;
+  i64 is_colours;
+  i64 is_mirrored;
+  i64 upper;
+  i64 most_nodes;
+  Array<i64> at;
+  Array<i64> counts;
+  Array<i64> flag;
+};
+
+enum Outcome : i64 { kNoneBelow = -1, kStopped = -2 };
+
+class Search {
+ public:
+  Search(const Piece &piece, const Dolls &run, Arena &arena)
+      : piece_(piece), run_(run), n_(piece.size.size), places_(run.place.size) {
+    const i64 cells = n_ * places_;
+    rank_ = arena.array<i64>(n_), here_ = arena.array<i64>(n_), best_ = arena.array<i64>(n_);
+    doll_ = arena.array<i64>(n_ + 1), least_ = arena.array<i64>(n_);
+    weight_ = arena.rows<i64>(n_, n_);
+    pay_ = arena.array<i64>(cells), banned_ = arena.array<i64>(cells);
+    from_ = arena.array<i64>(cells), past_ = arena.array<i64>(cells);
+    choice_ = arena.array<i64>(cells);
+  }
+
+  i64 run() {
+    prepare();
+    for (i64 first = n_ - 1; first >= 0; --first) {
+      first_ = first, top_ = run_.upper, enough_ = doll_[first + 1];
+      const bool is_done = go_on(first, 0, 0);
+      run_.counts[0] = nodes_, run_.counts[1] = doll_[first + 1];
+      if (!is_done) return kStopped;
+      doll_[first] = top_;
+      if (top_ >= run_.upper) {
+        run_.counts[1] = run_.upper;
+        return kNoneBelow;
+      }
+    }
+    run_.counts[1] = doll_[0];
+    for (i64 r = 0; r < n_; ++r) run_.at[run_.order[r]] = run_.place[best_[r]];
+    return doll_[0];
+  }
+
+ private:
+  // All tables are by rank: the position of a buffer in the order.
+  void prepare() {
+    for (i64 r = 0; r < n_; ++r) rank_[run_.order[r]] = r;
+    for (i64 r = 0; r < n_; ++r) {
+      const i64 v = run_.order[r];
+      for (i64 k = piece_.first[v]; k < piece_.first[v + 1]; ++k) {
+        i64 &weight = weight_[r][rank_[piece_.other[k]]];
+        if (weight != kNever) weight = piece_.price[k] == kNever ? kNever : weight + piece_.price[k];
+      }
+      for (i64 p = 0; p < places_; ++p) {
+        const i64 at = run_.place[p], end = at + piece_.size[v];
+        bool is_legal = at >= piece_.lowest[v] && at <= piece_.highest[v] && (at - piece_.lowest[v]) % piece_.step[v] == 0;
+        for (i64 k = 0; k < piece_.reserved.size; ++k)
+          is_legal = is_legal && (end <= piece_.reserved[k][0] || piece_.reserved[k][1] <= at);
+        banned_[r * places_ + p] = !is_legal;
+        // What lies at place p meets this buffer from the first place that is above its own start less the size on.
+        from_[r * places_ + p] = std::upper_bound(run_.place.begin(), run_.place.end(), at - piece_.size[v]) - run_.place.begin();
+        past_[r * places_ + p] = std::lower_bound(run_.place.begin(), run_.place.end(), end) - run_.place.begin();
+      }
+    }
+  }
+
+  // Add what buffer `r` at place p asks of those behind it, or take it back.
+  void ask(i64 r, i64 p, i64 sign) {
+    for (i64 u = r + 1; u < n_; ++u) {
+      const i64 weight = weight_[r][u];
+      if (weight == 0) continue;
+      i64 *const row = (weight == kNever ? banned_.data : pay_.data) + u * places_;
+      const i64 added = sign * (weight == kNever ? 1 : weight);
+      const i64 past = past_[r * places_ + p];
+      for (i64 q = from_[u * places_ + p]; q < past; ++q) row[q] += added;
+    }
+  }
+
+  // The places that a buffer may have while so many colours are used: a colour more than those is like any other.
+  i64 open(i64 used) const { return run_.is_colours ? std::min(places_, used + 1) : places_; }
+
+  // Place the buffers from `r` on, with `cost` paid before them; false where the search must stop.
+  bool go_on(i64 r, i64 used, i64 cost) {
+    if (++nodes_ > run_.most_nodes || ((nodes_ & 1023) == 0 && is_set(run_.flag))) return false;
+    if (r == n_) {
+      top_ = cost;
+      std::copy(here_.begin(), here_.end(), best_.begin());
+      return true;
+    }
+    i64 rest = 0;
+    const i64 width = open(used);
+    for (i64 u = r; u < n_; ++u) {
+      i64 least = kMost;
+      const i64 *const pay = pay_.data + u * places_, *const banned = banned_.data + u * places_;
+      for (i64 p = 0; p < width && least > 0; ++p)
+        if (banned[p] == 0 && pay[p] < least) least = pay[p];
+      if (least == kMost) return true;
+      rest += least;
+    }
+    if (cost + rest + doll_[r] >= top_) return true;
+    const i64 twin = run_.twin[r];
+    const i64 lowest = twin >= first_ ? here_[twin] : 0;
+    const i64 *const pay = pay_.data + r * places_;
+    i64 *const choice = choice_.data + r * places_;
+    i64 count = 0;
+    for (i64 p = lowest; p < width; ++p) {
+      if (banned_[r * places_ + p] != 0) continue;
+      if (r == first_ && run_.is_mirrored && 2 * run_.place[p] > piece_.highest[run_.order[r]]) break;
+      choice[count++] = p;
+    }
+    std::sort(choice, choice + count, [pay](i64 a, i64 b) { return pay[a] != pay[b] ? pay[a] < pay[b] : a < b; });
+    for (i64 c = 0; c < count; ++c) {
+      const i64 p = choice[c], paid = cost + pay[p];
+      if (paid + doll_[r + 1] >= top_) break;
+      here_[r] = p;
+      ask(r, p, 1);
+      const bool is_done = go_on(r + 1, std::max(used, p + 1), paid);
+      ask(r, p, -1);
+      if (!is_done) return false;
+      if (top_ <= enough_) return true;
+    }
+    return true;
+  }
+
+  const Piece &piece_;
+  const Dolls &run_;
+  const i64 n_, places_;
+  Array<i64> rank_, here_, best_, doll_, least_, pay_, banned_, from_, past_, choice_;
+  Rows<i64> weight_{nullptr, 0, 0};
+  i64 first_ = 0, top_ = 0, enough_ = 0, nodes_ = 0;
+};
+
+}  // namespace
+}  // namespace memplan::prices
+
+MEMPLAN_KERNEL memplan_open_dolls(const memplan::prices::Piece *piece, const memplan::prices::Dolls *run) {
+  memplan::Allocator allocator;
+  memplan::Arena arena(allocator);
+  memplan::prices::Search search(*piece, *run, arena);
+  return arena.has_failed ? memplan::kNoMemory : search.run();
+}

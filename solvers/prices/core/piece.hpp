@@ -1,0 +1,41 @@
+// Buffers of one pool whose pairs cost something where they meet, or must not meet at all.
+#pragma once
+#include "stack.hpp"
+
+namespace memplan::prices {
+
+// See `Piece` in piece.py. Entries of buffer v are first[v] up to first[v + 1].
+struct Piece {
+  Array<i64> size;
+  Array<i64> lowest;
+  Array<i64> highest;
+  Array<i64> step;
+  Array<i64> first;
+  Array<i64> other;
+  Array<i64> price;
+  Array<i64> grid;
+  Array<i64> gap;
+  Rows<i64> reserved;
+  i64 shift;
+};
+
+// The price of a pair that must not meet.
+inline constexpr i64 kNever = -1;
+
+struct Span {
+  i64 low;
+  i64 high;
+  bool has(i64 at) const { return low <= at && at < high; }
+};
+
+// The starts of buffer v, half-open, at which it meets the other buffer of entry k, which lies at `at`.
+inline Span meeting(const Piece &piece, i64 v, i64 k, i64 at) {
+  i64 low = at - piece.gap[k], high = at + piece.size[piece.other[k]] + piece.gap[k];
+  if (const i64 grid = piece.grid[k]; grid > 1) {
+    low = floor_div(low + piece.shift, grid) * grid - piece.shift;
+    high = (floor_div(high - 1 + piece.shift, grid) + 1) * grid - piece.shift;
+  }
+  return {low - piece.size[v] + 1, high};
+}
+
+}  // namespace memplan::prices

@@ -1,0 +1,136 @@
+"""A bound on the price of a piece by cuts from cliques, with the multipliers that prove it.
+
+A clique of buffers, of which every two must not meet or cost something, lies within the pool; so what it is larger by
+than the pool, `excess`, is saved by pairs that meet, each of which saves its smaller buffer at the most (Bonferroni).
+Of the 0 or 1 by which pairs meet: the sum of min(smaller, excess) over the clique's pairs is at least the excess, and
+so it is with both sides divided and rounded up. Such rows, each times a multiplier, add up to the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import F64, Reference
+from memplan.solvers.prices.core.cuts import Cliques, Packing, find_cliques, pack_prices
+from memplan.solvers.prices.core.piece import NEVER
+from memplan.solvers.prices.pieces import Piece
+
+MOST_PAIRS = 600
+"""The most pairs of a piece whose program is solved here: the simplex keeps a square of them."""
+_SCALE = 1 << 20
+"""Multipliers are whole numbers of so many parts."""
+_STARTS, _ROOM, _PIVOTS = 60, 200_000, 20_000
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A row: the clique, and what both sides are divided by; see the module."""
+
+    members: tuple[int, ...]
+    divisor: int
+
+
+@dataclass(frozen=True)
+class CutBound:
+    """A price that no plan is below: `bound`, proved by cuts times multipliers, in parts of `scale`."""
+
+    bound: int
+    multipliers: tuple[tuple[Cut, int], ...] = ()
+    scale: int = _SCALE
+
+
+class CutRows:
+    """The rows found so far for a piece, and its program."""
+
+    def __init__(self, piece: Piece) -> None:
+        self.piece = piece
+        i, j = piece.pairs.T
+        self.price = piece.price[i, j]
+        self.smaller = np.minimum(piece.size[i], piece.size[j])
+        self.number = np.where(piece.price == NEVER, -1, 0)
+        self.number[i, j] = self.number[j, i] = np.arange(1, len(i) + 1)
+        self.cuts: list[Cut] = []
+        self.rows: list[tuple[I64, I64, int]] = []  # the pairs' numbers, their coefficients, the right side
+        self._seen: set[Cut] = set()
+
+    def add(self, members: tuple[int, ...], meets: F64) -> bool:
+        """Add the rows of a clique that say most; return whether any is new and violated."""
+        excess = int(self.piece.size[list(members)].sum()) - self.piece.capacity
+        inside = self.number[np.ix_(members, members)]
+        pairs = inside[np.triu_indices(len(members), 1)]
+        pairs = np.sort(pairs[pairs > 0]) - 1
+        saved = np.minimum(self.smaller[pairs], excess)
+        best: list[tuple[float, Cut, I64, int]] = []
+        for divisor in {1, *saved.tolist()}:
+            value, least = -(-saved // divisor), -(-excess // divisor)
+            short = (least - float(value @ meets[pairs])) / least
+            best.append((short, Cut(members, divisor), value, least))
+        is_new = False
+        for short, cut, value, least in sorted(best, key=lambda each: -each[0])[:2]:
+            if short > 1e-6 and cut not in self._seen:
+                self._seen.add(cut)
+                self.cuts.append(cut)
+                self.rows.append((pairs, value, least))
+                is_new = True
+        return is_new
+
+    def solve(self, flag: I64) -> tuple[F64, F64]:
+        """Return (level of each row, by how much each pair meets) of the program's best solution."""
+        pairs, values, least = zip(*self.rows, strict=True)
+        scaled = [value / right for value, right in zip(values, least, strict=True)]
+        first = np.cumsum([0, *map(len, pairs)])
+        level, meets = np.zeros(len(self.rows)), np.zeros(len(self.price))
+        gain = np.ones(len(self.rows))
+        room = np.zeros(len(self.price), dtype=np.int64)
+        price = self.price.astype(np.float64)
+        # One scale for all: what a pair is overpaid by counts as it is.
+        run = Packing(
+            price, gain, first, np.concatenate(pairs), np.concatenate(scaled), room, level, meets, _PIVOTS, flag
+        )
+        pack_prices(Reference(run))
+        return level / np.array(least), meets
+
+    def proof(self, level: F64) -> CutBound:
+        """Return the bound that multipliers, rounded down, prove in whole numbers."""
+        whole = [max(0, int(value * _SCALE + 1e-3)) for value in level.tolist()]
+        chosen = [(cut, row, times) for cut, row, times in zip(self.cuts, self.rows, whole, strict=True) if times]
+        paid = np.zeros(len(self.price), dtype=object)
+        total = 0
+        for _, (pairs, value, least), times in chosen:
+            paid[pairs] += value.astype(object) * times
+            total += least * times
+        total -= int(sum(max(0, int(used) - _SCALE * int(price)) for used, price in zip(paid, self.price, strict=True)))
+        return CutBound(max(0, -(-total // _SCALE)), tuple((cut, times) for cut, _, times in chosen))
+
+
+def cut_bounds(piece: Piece, seed: int, flag: I64, rounds: int) -> Iterator[CutBound]:
+    """Yield better and better bounds; ends where several searches in turn find no new row."""
+    rows, dry = CutRows(piece), 0
+    meets, found = np.zeros(len(rows.price)), np.zeros(_ROOM, dtype=np.int64)
+    best = CutBound(0)
+    for turn in range(rounds):
+        # What a pair saves is taken as its smaller buffer's part in turn with its square root, which is nearer to 1.
+        saved = rows.smaller * (np.sqrt(meets) if turn % 3 == 2 else meets)
+        least = 1e-5 * piece.capacity
+        run = Cliques(
+            piece.size, piece.capacity, rows.number, saved, _STARTS, 40 + len(piece), seed + turn + 1, least, found
+        )
+        count, at, is_new = find_cliques(Reference(run)), 0, False
+        for _ in range(count):
+            size = int(found[at])
+            is_new |= rows.add(tuple(sorted(found[at + 1 : at + 1 + size].tolist())), meets)
+            at += 1 + size
+        dry = 0 if is_new else dry + 1
+        if dry > 3 or flag[0] or not rows.rows:
+            return
+        if is_new:
+            level, meets = rows.solve(flag)
+            meets = np.clip(meets, 0.0, 1.0)
+            proof = rows.proof(level)
+            if proof.bound > best.bound:
+                best = proof
+                yield best

@@ -1,0 +1,102 @@
+"""The least price of a piece with few places, exactly: a grid, or colours where all sizes are equal.
+
+With one size s, the numbers offset // s of any plan are colours of a plan that costs no more: two of one colour met
+before. So of equal sizes only the colours count, and all of them are alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.prices.core.dolls import NONE_BELOW, STOPPED, Dolls, open_dolls
+from memplan.solvers.prices.core.piece import NEVER
+from memplan.solvers.prices.pieces import Offsets, Piece
+
+MOST_PLACES, MOST_BUFFERS = 256, 64
+_MOST_STARTS = 1_000_000
+"""The most starts of which those that plans need are looked for."""
+
+
+@dataclass(frozen=True)
+class Least:
+    """What a search says: the least price and a plan that has it, or only a price that no plan is below.
+
+    `price` is None where the search was stopped, and where nothing costs less than what was asked for (`is_over`).
+    """
+
+    bound: int
+    nodes: int
+    price: int | None = None
+    at: Offsets | None = None
+    is_over: bool = True
+
+
+def least_price(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least | None:
+    """Search for the least price below `upper`; None where a piece has too many places for it."""
+    if not piece.is_plain or len(piece) > MOST_BUFFERS:
+        return None
+    is_coloured = _has_one_size(piece)
+    table, size = piece.table, int(piece.size[0])
+    if is_coloured:
+        colours = min(int(piece.highest[0]) // size + 1, len(piece))
+        place, one = np.arange(colours), np.ones(len(piece), dtype=np.int64)
+        table = table._replace(size=one, lowest=0 * one, highest=one * (colours - 1), step=one)
+    else:
+        place = _places(piece)
+    if len(place) > MOST_PLACES:
+        return None
+    order = np.argsort(-np.where(piece.price == NEVER, 3, piece.price).sum(axis=1), kind="stable")
+    is_mirrored = not is_coloured and _is_mirrored(piece)
+    at, counts = np.zeros(len(piece), dtype=np.int64), np.zeros(2, dtype=np.int64)
+    twin = _twins(piece, order)
+    run = Dolls(place, order, twin, is_coloured, is_mirrored, upper, most_nodes, at, counts, flag)
+    price = open_dolls(Reference(table), Reference(run))
+    bound, nodes = int(counts[1]), int(counts[0])
+    if price == STOPPED:
+        return Least(bound, nodes, is_over=False)
+    if price == NONE_BELOW:
+        return Least(bound, nodes)
+    return Least(price, nodes, price, (at * size if is_coloured else at).tolist())
+
+
+def _has_one_size(piece: Piece) -> bool:
+    size = int(piece.size[0])
+    is_free = len(piece.reserved) == 0 and not piece.lowest.any() and bool((size % piece.step == 0).all())
+    return is_free and bool((piece.size == size).all()) and len({*(piece.highest // size).tolist()}) == 1
+
+
+def _is_mirrored(piece: Piece) -> bool:
+    """Say whether a plan turned upside down is one as well."""
+    is_free = len(piece.reserved) == 0 and not piece.lowest.any() and bool((piece.step == 1).all())
+    return is_free and len({*(piece.highest + piece.size).tolist()}) == 1
+
+
+def _places(piece: Piece) -> I64:
+    """Return all starts that a plan may have that is pushed down: sums of sizes, from the bottom or a border on."""
+    top = int(piece.highest.max()) + 1
+    if top > _MOST_STARTS or bool((piece.step > 1).any()):
+        return np.arange(min(top, MOST_PLACES + 1))
+    found = np.zeros(top, dtype=np.bool_)
+    found[[at for at in (*piece.lowest.tolist(), *piece.reserved[:, 1].tolist()) if at < top]] = True
+    for size in piece.size.tolist():  # each once at the most
+        found[size:] |= found[: max(0, top - size)].copy()
+    return np.flatnonzero(found)
+
+
+def _twins(piece: Piece, order: I64) -> I64:
+    """Return for each position of an order an earlier one that can be exchanged with it, or -1."""
+    own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)[order]
+    price = piece.price[np.ix_(order, order)]
+    found = np.full(len(order), -1)
+    for b in range(1, len(order)):
+        for a in np.flatnonzero((own[:b] == own[b]).all(axis=1))[::-1].tolist():
+            differs = price[a] != price[b]
+            differs[[a, b]] = False
+            if not differs.any():
+                found[b] = a
+                break
+    return found

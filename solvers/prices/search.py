@@ -1,0 +1,281 @@
+"""The search for the least price of pairs: what costs nothing first, then piece by piece, exactly where that is quick.
+
+Each hard piece goes through some exact search, a walk and bounds, then more of each until its price is proved or the
+time is over. Without a clock, nodes, steps and pivots are counted instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.exact import branch_and_bound
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.heuristics import greedy
+from memplan.solvers.prices.core.walk import Walk, walk
+from memplan.solvers.prices.cuts import MOST_PAIRS, cut_bounds
+from memplan.solvers.prices.few_places import least_price
+from memplan.solvers.prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets
+from memplan.solvers.search.incumbent import Search
+
+NAME = "prices"
+_QUICK_NODES, _FEW_NODES, _MANY_NODES = 10_000, 200_000, 40_000_000
+_SHORT_WALK, _STEPS_A_CALL = 20_000, 2_048
+_NONE_ABOVE = 2**60
+_HOT, _COLD = 2.0, 0.15
+_MOST_PRICE = 2**33
+_CUT_ROUNDS = 60
+_WORK_PER_NODE, _WORK_PER_STEP, _WORK_PER_PAIR = 1, 20, 0.3
+"""The work of a node, and of a step of a walk, in units of Search.work_limit; that of pairs is for each of a buffer."""
+_MEND_SHARE = 0.5
+"""The part of the time that is left for a first plan, where first fit makes none."""
+
+
+@dataclass(eq=False)
+class _OpenPiece:
+    """A piece whose price is not known: its best plan and its bound so far."""
+
+    piece: Piece
+    at: Offsets = field(default_factory=list)
+    price: int = _NONE_ABOVE
+    bound: int = 0
+    walks: int = 0
+
+    @property
+    def is_settled(self) -> bool:
+        return self.price <= self.bound
+
+    def take(self, at: Offsets | I64, price: int) -> None:
+        if price < self.price:
+            self.at, self.price = [int(start) for start in at], price
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer plans and bounds until the least price is proved or the search is over; nothing where it does not suit."""
+    if (found := _PriceSearch.of(instance, search)) is not None and found.begin(_FEW_NODES):
+        found.go_on()
+
+
+def begin(instance: Instance, search: Search) -> None:
+    """Offer what is quickly found and proved."""
+    if (found := _PriceSearch.of(instance, search)) is not None:
+        found.begin(_QUICK_NODES)
+
+
+class _PriceSearch:
+    """One search: what is placed, and the pieces that are open."""
+
+    def __init__(self, instance: Instance, search: Search, costs: Costs, pools: list[Piece]) -> None:
+        self.instance, self.search, self.costs, self.pools = instance, search, costs, pools
+        self.offset = np.zeros(len(instance), dtype=np.int64)
+        self.peeled: list[tuple[Piece, list[int]]] = []
+        self.hard: list[_OpenPiece] = []
+        self.work_left = float(search.work_limit)
+
+    @classmethod
+    def of(cls, instance: Instance, search: Search) -> Self | None:
+        """Return the search of an instance, None where that is not for it."""
+        costs = Costs.of(instance)
+        if sum(costs.clash) >= _MOST_PRICE or not suits(instance):
+            return None
+        return cls(instance, search, costs, pools_of(instance, costs.clash))
+
+    def begin(self, most_nodes: int) -> bool:
+        """Place what costs nothing, search few places and walk a little; False where nothing fits or was found."""
+        is_sound = self._reduced() and all(self._begin(one, most_nodes) for one in self.hard)
+        if is_sound:
+            self._tell()
+        return is_sound
+
+    def go_on(self) -> None:
+        """Search until nothing is open, or the search is over."""
+        for stage in (self._cut, self._finish):
+            for one in self.hard:
+                if not one.is_settled and not self._is_over:
+                    stage(one)
+                    self._tell()
+        self._walk_on()
+
+    @property
+    def _is_over(self) -> bool:
+        return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
+
+    def _reduced(self) -> bool:
+        """Cut the pools into pieces and place what costs nothing; False where something cannot be placed at all."""
+        for pool in self.pools:
+            if (pool.highest < pool.lowest).any():
+                return False
+            for chosen in pool.parts():
+                part = pool.among(chosen)
+                left, gone = part.peeled()
+                if gone:
+                    self.peeled.append((part, gone))
+                core = part.among(left) if len(left) else None
+                for inner in core.parts() if core is not None else ():
+                    piece = core.among(inner) if core is not None else part
+                    at = piece.first_fit()
+                    if at is None:
+                        self.hard.append(_OpenPiece(piece))
+                    else:
+                        whole_offsets(piece, at, self.offset)
+        return True
+
+    def _tell(self) -> None:
+        """Offer what is known: the plan, once all pieces have one, and the bound."""
+        if all(one.at for one in self.hard):
+            for one in self.hard:
+                whole_offsets(one.piece, one.at, self.offset)
+            offset = self._put_back()
+            self.search.offer(self.instance.allowed.argmax(axis=0), column(offset), NAME)
+        floor = self.costs.of_steps(sum(one.bound for one in self.hard))
+        if floor > self.search.bound[0]:
+            self.search.offer_bound((floor, *self.search.bound[1:]), NAME)
+
+    def _put_back(self) -> I64:
+        offset = self.offset.copy()
+        for part, gone in self.peeled:
+            # Offsets of the others are whole units of the part; those of its pieces may be coarser.
+            at = (offset[part.members] // part.unit).tolist()
+            for i in gone:
+                at[i] = -1
+            for i in reversed(gone):
+                start = part.lowest_free(i, at)
+                assert start is not None, "a buffer that was taken out has no place"
+                at[i] = start
+            whole_offsets(part, at, offset)
+        return offset
+
+    def _begin(self, one: _OpenPiece, most_nodes: int) -> bool:
+        """Search a piece's few places a little, then walk; False where nothing fits or nothing was found."""
+        self._search_places(one, most_nodes)
+        if one.is_settled:
+            return one.price < _NONE_ABOVE or self._nothing_fits()
+        if not one.at and not self._start(one):
+            return False
+        self._walk(one, most_nodes // 10)
+        return True
+
+    def _nothing_fits(self) -> bool:
+        self.search.claim_infeasible(NAME)
+        return False
+
+    def _search_places(self, one: _OpenPiece, most_nodes: int) -> None:
+        nodes = int(min(most_nodes, self.work_left / _WORK_PER_NODE)) if self.search.deterministic else most_nodes
+        found = least_price(one.piece, one.price, nodes, self.search.flag)
+        if found is None:
+            return
+        self.work_left -= found.nodes * _WORK_PER_NODE
+        one.bound = max(one.bound, min(found.bound, one.price))
+        if found.at is not None and found.price is not None:
+            one.take(found.at, found.price)
+
+    def _start(self, one: _OpenPiece) -> bool:
+        """Find a plan that fits, whatever it costs; False where there is none."""
+        piece, best = one.piece, self.search.best
+        at: Offsets | None = piece.first_fit(is_hard_alone=True)
+        if at is None and best is not None:
+            at = (best.offset[piece.members] // piece.unit).tolist()
+        if at is None:
+            at = self._fitted(piece)
+        if at is None:
+            return False
+        one.take(at, piece.cost(at))
+        return True
+
+    def _fitted(self, piece: Piece) -> Offsets | None:
+        """Return a plan of the least peak that the search without prices finds, or None."""
+        kept = np.zeros(len(self.instance), dtype=np.bool_)
+        kept[piece.members] = True
+        part = part_of(self.instance, kept, int(self.instance.allowed[:, piece.members[0]].argmax()))
+        inner = self.search.child(_without_prices(part), _MEND_SHARE)
+        # The exact search knows no rules of banks.
+        is_exact = inner.instance.features.isdisjoint({"banks", "clearances"})
+        for run in (greedy.begin, branch_and_bound.solve) if is_exact else (greedy.solve,):
+            if inner.best is None and not inner.is_over:
+                run(inner.instance, inner)
+        if inner.infeasible is not None:
+            self._nothing_fits()
+        return None if inner.best is None else (inner.best.offset // piece.unit).tolist()
+
+    def _cut(self, one: _OpenPiece) -> None:
+        """Raise the bound by cuts from cliques, if the program is small."""
+        if len(one.piece.pairs) > MOST_PAIRS:
+            return
+        for found in cut_bounds(one.piece, self.search.seed, self.search.flag, _CUT_ROUNDS):
+            one.bound = max(one.bound, found.bound)
+            if one.is_settled or self._is_over:
+                return
+
+    def _finish(self, one: _OpenPiece) -> None:
+        self._search_places(one, _MANY_NODES)
+
+    def _walk_on(self) -> None:
+        """Walk on in the pieces that are open, each a while, the longer the later, until the search is over."""
+        length = 4 * _SHORT_WALK
+        while not self._is_over and (left := [one for one in self.hard if not one.is_settled]):
+            for one in left:
+                if not self._is_over:
+                    self._walk(one, length)
+                    self._tell()
+            length *= 2
+
+    def _walk(self, one: _OpenPiece, steps: int) -> None:
+        """Walk from the best plan of a piece, cooling down over so many steps; large ones by a thread a processor."""
+        is_alone = self.search.deterministic or len(one.piece.pairs) <= MOST_PAIRS
+        threads = 1 if is_alone else (os.cpu_count() or 1)
+        price = _WORK_PER_STEP + _WORK_PER_PAIR * len(one.piece.pairs) / len(one.piece)
+        if self.search.deterministic:
+            steps = int(min(steps, self.work_left / price))
+        self.work_left -= steps * price
+        with ThreadPoolExecutor(threads) as pool:
+            for found in pool.map(lambda k: self._walked(one, steps, one.walks + k), range(threads)):
+                one.take(*found)
+        one.walks += threads
+
+    def _walked(self, one: _OpenPiece, steps: int, number: int) -> tuple[I64, int]:
+        piece, at = one.piece, np.array(one.at, dtype=np.int64)
+        best, numbers = at.copy(), np.array([0, one.price, one.price], dtype=np.int64)
+        numbers[0] = (self.search.seed * 1_000_003 + 7_919 * number + 12_345) % (2**62) + 1
+        table = Reference(piece.table)
+        for done in range(0, steps, _STEPS_A_CALL):
+            heat = _HOT * (_COLD / _HOT) ** (done / steps)
+            count = min(_STEPS_A_CALL, steps - done)
+            walk(table, Reference(Walk(at, best, numbers, heat, count, one.bound, self.search.flag)))
+            if int(numbers[2]) <= one.bound or self.search.is_over:
+                break
+        return best, int(numbers[2])
+
+
+def _without_prices(instance: Instance) -> Instance:
+    """Return the instance of which only a plan that fits is asked."""
+    return replace(
+        instance,
+        objective="fit",
+        soft_pairs=instance.soft_pairs[:0],
+        soft_weight=instance.soft_weight[:0],
+        reuse_pairs=instance.reuse_pairs[:0],
+        reuse_price=instance.reuse_price[:0],
+    )
+
+
+def hard_pieces(instance: Instance) -> Iterator[Piece]:
+    """Yield the pieces of an instance that reductions leave, as certificates need them."""
+    costs = Costs.of(instance)
+    for pool in pools_of(instance, costs.clash):
+        for chosen in pool.parts():
+            part = pool.among(chosen)
+            left, _ = part.peeled()
+            core = part.among(left) if len(left) else None
+            for inner in core.parts() if core is not None else ():
+                piece = core.among(inner) if core is not None else part
+                if piece.first_fit() is None:
+                    yield piece

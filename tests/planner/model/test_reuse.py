@@ -1,0 +1,112 @@
+"""The price of sharing bytes: what problems say of it, what plans list, and what the verifier makes of false lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import memplan
+from memplan.planner.errors import ProblemError
+from memplan.planner.lint.problems import lint
+from memplan.planner.model.plan import Plan, Reused
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+
+Data = dict[str, Any]
+BASE: Data = {
+    "buffers": [
+        {"id": "a", "size": 64, "start": 0, "end": 2},
+        {"id": "b", "size": 64, "start": 2, "end": 4},
+        {"id": "c", "size": 32, "start": 3, "end": 5},
+        {"id": "of b", "size": 8, "start": 2, "end": 3, "alias_of": "b"},
+    ],
+    "reuse": [{"pairs": [["a", "b"], ["a", "c"]], "cost": 3}],
+    "pools": [{"name": "ub", "size": 128}],
+    "objective": "cost",
+}
+
+
+def problem(**changed: Any) -> Problem:
+    return Problem.model_validate(BASE | changed)
+
+
+def plan_of(a: int, b: int, c: int, **claims: Any) -> Plan:
+    rows = zip(("a", "b", "c", "of b"), (a, b, c, b), strict=True)
+    placements = [{"id": name, "pool": "ub", "offset": at} for name, at in rows]
+    return Plan.model_validate({"placements": placements, **claims})
+
+
+@pytest.mark.parametrize(
+    ("pairs", "sentence"),
+    [
+        ([["a", "d"]], "must be the id of a buffer"),
+        ([["b", "of b"]], "must pair two buffers that are no aliases of one"),
+        ([["a", "a"]], "must pair two buffers that are no aliases of one"),
+        ([], "must not be empty"),
+    ],
+)
+def test_wrong_pairs_are_refused(pairs: object, sentence: str) -> None:
+    with pytest.raises(ProblemError, match=sentence):
+        problem(reuse=[{"pairs": pairs, "cost": 1}])
+
+
+def test_a_plan_lists_what_it_pays_and_the_order_that_it_needs() -> None:
+    plan = memplan.solve(problem(), time_limit_s=20)
+    assert (plan.status, plan.cost, plan.cost_lower_bound) == ("optimal", 3, 3)
+    assert len(plan.reused) == 1
+    assert (plan.reused[0].first, plan.reused[0].cost) == ("a", 3)
+    assert plan.reused[0].then == plan.reused[0].buffers[1]
+
+
+@pytest.mark.parametrize(
+    ("reuse", "cost"),
+    [
+        ([{"pairs": [["a", "b"], ["b", "a"]], "cost": 2}], 0),
+        ([{"pairs": [["a", "of b"], ["c", "a"]], "cost": 2}], 2),
+        ([{"pairs": [["b", "c"]], "cost": 5}], 0),
+    ],
+    ids=["one pair may lie apart", "an alias is its buffer", "what is alive together shares no bytes"],
+)
+def test_the_least_price(reuse: object, cost: int) -> None:
+    plan = memplan.solve(problem(reuse=reuse), time_limit_s=20)
+    assert (plan.status, plan.cost) == ("optimal", cost)
+
+
+def test_the_least_price_at_the_least_peak() -> None:
+    plan = memplan.solve(problem(objective=["peak", "cost"]), time_limit_s=20)
+    assert (plan.status, plan.peak, plan.cost) == ("optimal", 96, 3)
+    free = memplan.solve(
+        problem(objective=["peak", "cost"], reuse=[{"pairs": [["c", "a"]], "cost": 1}]), time_limit_s=20
+    )
+    assert (free.status, free.peak, free.cost) == ("optimal", 96, 0)
+
+
+ROW = Reused(buffers=("a", "b"), cost=3, first="a", then="b")
+OTHER = Reused(buffers=("a", "c"), cost=3, first="a", then="c")
+
+
+@pytest.mark.parametrize(
+    ("claims", "wrong"),
+    [
+        ({"reused": [ROW, OTHER], "cost": 6.0}, None),
+        ({"reused": [ROW], "cost": 6.0}, "reused"),
+        ({"reused": [ROW, OTHER.model_copy(update={"cost": 2})]}, "reused"),
+        ({"reused": [ROW, OTHER], "cost": 3.0}, "cost"),
+        ({"reused": [ROW, OTHER.model_copy(update={"first": "c", "then": "a"})]}, "reused[1].first"),
+        ({"cost": 6.0, "cost_lower_bound": 7.0}, "cost_lower_bound"),
+    ],
+)
+def test_false_lists_and_prices_are_violations(claims: Data, wrong: str | None) -> None:
+    found = verify(problem(), plan_of(0, 0, 64 - 8, **claims))
+    shared = [violation for violation in found if violation.rule != "false-claim"]
+    assert [violation.rule for violation in shared] == ["overlap"] * len(shared)
+    claimed = [violation.message for violation in found if violation.rule == "false-claim"]
+    assert (claimed == []) if wrong is None else (len(claimed) == 1 and wrong in claimed[0])
+
+
+def test_lint_names_prices_that_no_plan_pays() -> None:
+    found = [finding.rule for finding in lint(problem(objective="peak"))]
+    assert "idle-prices" in found
+    assert "idle-prices" in [finding.rule for finding in lint(problem(conflicts=[["a", "b"]]))]
+    assert "idle-prices" not in [finding.rule for finding in lint(problem())]
