@@ -5,4 +5,4 @@ from __future__ import annotations
 from memplan.planner.instance.instance import PLAIN
 
 HONOURED = frozenset(PLAIN) | {"relative", "together", "clearances", "reuse"}
-"""The features of instances that the program states: those of the planning documents, fixed distances, and prices of pairs."""
+"""The features that the program states: those of the planning documents, fixed distances, and prices of pairs."""
