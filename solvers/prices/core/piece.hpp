@@ -4,7 +4,7 @@
 
 namespace memplan::prices {
 
-// See `Piece` in piece.py. Entries of buffer v are first[v] up to first[v + 1].
+// See `PieceTable` in piece.py. Entries of buffer v are first[v] up to first[v + 1].
 struct Piece {
   Array<i64> size;
   Array<i64> lowest;

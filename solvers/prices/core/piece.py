@@ -11,7 +11,7 @@ NEVER = -1
 """The price of a pair that must not meet."""
 
 
-class Piece(NamedTuple):
+class PieceTable(NamedTuple):
     """`n` buffers of one pool, `r` reserved ranges, and `e` entries, two for each pair; all offsets in units.
 
     Buffer v starts at lowest[v] + k * step[v] up to highest[v], at which it ends inside the pool. Entries
