@@ -213,7 +213,7 @@ def _least_cost_at_peak(problem: Problem, options: SolveOptions, start: Plan | N
     second = yield ProfileSearch(priced, options, first.plan)
     plan, least = second.plan, first.plan
     is_best = least.status == plan.status == "optimal"
-    # Of plans with a higher peak nothing was asked, so a bound on the cost is one of plans with the least.
+    # Of plans with a higher peak nothing is said, so a bound on the cost is one of plans with the least.
     cost_bound = plan.cost_lower_bound if least.status == "optimal" else None
     ends = [(row.used or 0, row.lower_bound) for row in reversed(least.pools)]
     named |= {

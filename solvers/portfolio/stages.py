@@ -25,7 +25,7 @@ PORTFOLIO = (("greedy",), ("parts",), ("lemmas", "exact", "memory-choice", "loca
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders where the exact search follows, which is better at what they are far from."""
 _PRICES_FIRST = replace(registry.BY_NAME["prices"], where="memplan.solvers.prices.search:begin")
-"""What is quick of the search for prices, which then is the only one but for engines."""
+"""The quick part of the search for prices, which then is the only one but for engines."""
 _FIRST_PLAN = registry.SolverRow("first-plan", "", "memplan.solvers.portfolio.stages:first_plan")
 FIRST_PLAN_WORK, _FIRST_PLAN_SHARE = 50_000, 0.5
 """The work of the other solvers before an engine that is named, some 50 ms, and the most of the time for each."""

@@ -23,9 +23,9 @@ _MOST_STARTS = 1_000_000
 
 @dataclass(frozen=True)
 class Least:
-    """What a search says: the least price and a plan that has it, or only a price that no plan is below.
+    """The answer of a search: the least price and a plan that has it, or only a price that no plan is below.
 
-    `price` is None where the search was stopped, and where nothing costs less than what was asked for (`is_over`).
+    `price` is None where the search was stopped, and where nothing costs less than `upper` (`is_over`).
     """
 
     bound: int

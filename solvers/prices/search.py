@@ -93,7 +93,7 @@ class _PriceSearch:
         """Place what costs nothing, search few places and walk a little; False where nothing fits or was found."""
         is_sound = self._reduced() and all(self._begin(one, most_nodes) for one in self.hard)
         if is_sound:
-            self._tell()
+            self._offer()
         return is_sound
 
     def go_on(self) -> None:
@@ -102,7 +102,7 @@ class _PriceSearch:
             for one in self.hard:
                 if not one.is_settled and not self._is_over:
                     stage(one)
-                    self._tell()
+                    self._offer()
         self._walk_on()
 
     @property
@@ -129,7 +129,7 @@ class _PriceSearch:
                         whole_offsets(piece, at, self.offset)
         return True
 
-    def _tell(self) -> None:
+    def _offer(self) -> None:
         """Offer what is known: the plan, once all pieces have one, and the bound."""
         if all(one.at for one in self.hard):
             for one in self.hard:
@@ -225,7 +225,7 @@ class _PriceSearch:
             for one in left:
                 if not self._is_over:
                     self._walk(one, length)
-                    self._tell()
+                    self._offer()
             length *= 2
 
     def _walk(self, one: _OpenPiece, steps: int) -> None:
@@ -256,7 +256,7 @@ class _PriceSearch:
 
 
 def _without_prices(instance: Instance) -> Instance:
-    """Return the instance of which only a plan that fits is asked."""
+    """Return the instance without prices, of which any plan will do."""
     return replace(
         instance,
         objective="fit",
