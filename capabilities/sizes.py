@@ -12,7 +12,7 @@ from memplan.planner.errors.did_you_mean import meant_number
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50, "EiB": 2**60}
 _OF_LINKERS = {"K": 2**10, "M": 2**20, "G": 2**30}
 _UNITS = {"": 1, **_DECIMAL, **_BINARY, **_OF_LINKERS}
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,30}", re.ASCII)

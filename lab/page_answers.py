@@ -68,7 +68,7 @@ def differences(shown: Tab, problem: Problem, plan: Plan, rng: random.Random) ->
         for pool in said.pools
     ]
     read = _page(shown, problem, plan, sizes)
-    yield None if read["badge"] == "verified" else f"badge of a valid plan: {read['badge']}"
+    yield None if read["badge"] == "valid: checked" else f"badge of a valid plan: {read['badge']}"
     rows: Offsets = {row.id: (row.pool, row.offset) for row in plan.placements}
     yield from _floors(problem, rows, read["why"])
     audited = {pool.name: pool for pool in beside_best(problem, plan, time_limit_s=_LIMIT_S).pools}
@@ -87,7 +87,7 @@ def differences(shown: Tab, problem: Problem, plan: Plan, rng: random.Random) ->
     broken = verify(problem, plan_of(spoiled))
     badge = _page(shown, problem, plan_of(spoiled), [[] for _ in problem.pools])["badge"]
     many = "violation" if len(broken) == 1 else "violations"
-    truth = f"not valid: {len(broken)} {many}" if broken else "verified"
+    truth = f"not valid: {len(broken)} {many}" if broken else "valid: checked"
     yield None if badge == truth else f"badge of a spoiled plan: {badge}, not {truth}"
 
 

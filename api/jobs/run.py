@@ -18,7 +18,7 @@ from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task
-from memplan.planner.errors import InputError, MemplanError
+from memplan.planner.errors import MAX_SHOWN, InputError, MemplanError
 from memplan.solvers.search.deadline import NEVER
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class JobRun:
         except UnavailableError:
             return self._leave(_STOPPED) if self._stopping.is_set() else JobOutcome("cancelled")
         except InputError as error:
-            return JobOutcome("failed", error=error.sentences[0])
+            return JobOutcome("failed", error="\n".join(error.sentences[:MAX_SHOWN]))
         except (NoAnswerError, LostWorkersError) as error:
             if job.attempts > MOST_ATTEMPTS:
                 return JobOutcome("failed", error=str(error))

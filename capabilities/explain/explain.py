@@ -95,7 +95,7 @@ def _reason(problem: Problem, plan: Plan, control: Control) -> Explanation | Non
 def _peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
     placed = PlacedBuffers.by(problem, plan.placements)
     bounds = {use.name: (use.lower_bound, None) for use in plan.pools}
-    return tuple(pool_peaks(problem, placed, places(problem, placed), bounds))
+    return tuple(pool_peaks(problem, plan, placed, places(problem, placed), bounds))
 
 
 def _repairs(

@@ -87,11 +87,15 @@ def _change_text(change: RepairChange) -> str:
 def lines_of_worth(found: WhatIf) -> Iterator[str]:
     """Yield the buffers that are worth most, then pools and rules."""
     yield f"{found.status}: peak {found.peak or 0:,} bytes"
-    yield f"{'buffer':<24}{'size':>16}{'if dropped':>16}{'may grow':>16}"
+    is_shrunk = any(row.gain_if_shrunk is not None for row in found.buffers)
+    shrunk = f"{'if shrunk':>16}" if is_shrunk else ""
+    yield f"{'buffer':<24}{'size':>16}{'if dropped':>16}{shrunk}{'may grow':>16}"
     for row in sorted(found.buffers, key=lambda row: (-row.gain_if_dropped[0], row.may_grow or 0))[:_ROWS]:
         grow = "" if row.may_grow is None else f"{row.may_grow:,}"
         least = "" if row.exact else " or more"
-        yield f"{shown(row.id):<24}{row.size:>16,}{row.gain_if_dropped[0]:>16,}{grow:>16}{least}"
+        shrunk = "" if row.gain_if_shrunk is None else f"{row.gain_if_shrunk[0]:,}"
+        gains = f"{row.gain_if_dropped[0]:>16,}" + (f"{shrunk:>16}" if is_shrunk else "")
+        yield f"{shown(row.id):<24}{row.size:>16,}{gains}{grow:>16}{least}"
     if len(found.buffers) > _ROWS:
         yield f"and {counted(len(found.buffers) - _ROWS, 'other')}"
     for pool in found.pools:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from memplan.capabilities.order.answer import RegionOrder
 from memplan.planner.model.plan import Ids, Plan, RuleMember
 from memplan.planner.model.problem import Problem
@@ -34,7 +36,7 @@ class RepairChange(PlanValue):
 
 
 class Repair(PlanValue):
-    """Changes with which the problem fits, by a plan that passed the verifier."""
+    """Changes with which the problem fits, by a verified plan; with it, `problem` is the changed one."""
 
     rank: int
     changes: tuple[RepairChange, ...]
@@ -42,6 +44,7 @@ class Repair(PlanValue):
     peak_after: int
     verified: bool
     status: Literal["optimal", "feasible"]
+    problem: Problem | None = Field(None, exclude_if=lambda problem: problem is None)
     plan: Plan | None = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import lcm
 from typing import Literal
 
 import numpy as np
@@ -12,12 +13,13 @@ from memplan.capabilities.capability import Answer
 from memplan.capabilities.sizes import size_text
 from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import shown
-from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.plan import Ids
+from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import LowestPlaces
+from memplan.solvers.certificates.goals import kind_of
 from memplan.solvers.search.to_plan import gap_of
 
 MOST_NAMED = 1_000
@@ -35,11 +37,13 @@ class PoolPeak(Answer):
 
     `lower_bound` is what no plan uses less of, as far as that is claimed or counted here, and `proved_by` what checked
     it: `placements`, `witness`, `live-set`, or null for a search or a solver, which is not repeated; `gap` is the part
-    that `used` is above it. `highest` end at `used`. `decides` are the buffers that make it: alive together at `time`
-    (`live-set`), the highest one and what it stands on, with `idle` bytes between them (`tower`), or the `highest`
-    alone. `live` bytes are the most that are alive, `alive` the buffers then; `without` one of them, so many would be.
-    `live_bounds`: no plan with the same buffers in the pool uses less than `live`. `reserved` bytes below `used` are
-    those of reserved ranges. `sentence` says the most of that. Of each kind, MOST_NAMED buffers are named.
+    that `used` is above it. Where something else is minimised first, both hold `among` the plans that are no worse in
+    that. `highest` end at `used`. `decides` are the buffers that make it: alive together at `time` (`live-set`), the
+    highest one and what it stands on down to one that is pinned, with `idle` bytes between them, of which alignment
+    takes `padding` (`tower`), the highest one alone, as it is pinned (`pinned`), or the `highest` alone. `live` bytes
+    are the most that are alive, `alive` the buffers then; `without` one of them, so many would be. `live_bounds`: no
+    plan with the same buffers in the pool uses less than `live`. `reserved` bytes below `used` are those of reserved
+    ranges. `sentence` says the most of that. Of each kind, MOST_NAMED buffers are named.
     """
 
     name: str
@@ -47,10 +51,12 @@ class PoolPeak(Answer):
     lower_bound: int | None
     proved_by: str | None
     gap: float | None
+    among: str = ""
     highest: Ids
-    decided_by: Literal["live-set", "tower", "highest"]
+    decided_by: Literal["live-set", "tower", "pinned", "highest"]
     decides: Ids
     idle: int
+    padding: int = 0
     live: int
     time: int | None
     alive: Ids
@@ -60,11 +66,27 @@ class PoolPeak(Answer):
     sentence: str = ""
 
 
-def pool_peaks(problem: Problem, placed: PlacedBuffers, found: LowestPlaces | None, bounds: Bounds) -> list[PoolPeak]:
+def pool_peaks(
+    problem: Problem, plan: Plan, placed: PlacedBuffers, found: LowestPlaces | None, bounds: Bounds
+) -> list[PoolPeak]:
     """Return the peak of each pool; `found` are the places of the buffers, where they were looked for."""
+    among = _conditions(problem, plan)
     return [
-        _peak(problem, placed, found, q, bounds.get(pool.name, (None, None))) for q, pool in enumerate(problem.pools)
+        _peak(problem, placed, found, q, bounds.get(pool.name, (None, None)), among[q])
+        for q, pool in enumerate(problem.pools)
     ]
+
+
+def _conditions(problem: Problem, plan: Plan) -> list[str]:
+    """Say for each pool which plans its bound is about: those that are no worse in all that is minimised before it."""
+    kind, names = kind_of(problem, plan), [shown(pool.name) for pool in problem.pools]
+    found = []
+    for q in range(len(names)):
+        is_first = kind == "used" or (kind == "balanced" and q == len(names) - 1)
+        limits = [] if is_first else ["cost no more"]
+        limits += [f"use no more of {_listed(names[q + 1 :])}"] if q < len(names) - 1 else []
+        found.append(f" of all plans that {' and '.join(limits)}" if limits else "")
+    return found
 
 
 def _peak(
@@ -73,6 +95,7 @@ def _peak(
     found: LowestPlaces | None,
     q: int,
     claimed: tuple[int | None, str | None],
+    among: str,
 ) -> PoolPeak:
     size, root = problem.buffers.size, placed.root
     here = np.flatnonzero((placed.pool == q) & (size > 0) & (root == np.arange(len(size))))
@@ -82,11 +105,14 @@ def _peak(
     rows = np.flatnonzero((placed.pool[placed.lifetime_root] == q) & (size[placed.lifetime_root] > 0))
     load = _Load.of(problem, placed, rows)
     time, live, alive = load.fullest()
-    is_tower = live != used and found is not None and bool(highest)
-    decides = found.tower(highest[0]) if is_tower and found is not None else alive if live == used else highest
-    idle = sum(int(found.idle[i]) for i in decides) if is_tower and found is not None else 0
-    without = sorted(((i, load.without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
     live_bounds = not problem.may_share and not problem.buffers.rules["relative"]
+    is_live = live == used and (live_bounds or not used)
+    is_tower = not is_live and found is not None and bool(highest)
+    pinned = {problem.roots.get(i, (i, 0))[0] for i in np.flatnonzero(problem.buffers.offset != ABSENT).tolist()}
+    tower = _down_to(found.tower(highest[0]), pinned) if is_tower and found is not None else []
+    gaps = [] if found is None else [i for i in tower if i not in pinned and found.idle[i]]
+    decides = tower or (alive if is_live else highest)
+    without = sorted(((i, load.without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
     bound, by = claimed
     if len(problem.pools) == 1 and live_bounds and live >= (bound or 0) and by is None:
         bound, by = live, "live-set"
@@ -97,10 +123,18 @@ def _peak(
         lower_bound=bound,
         proved_by=by,
         gap=gap_of([(used, bound)]),
+        among=among,
         highest=_ids(ids, highest),
-        decided_by="live-set" if live == used else "tower" if is_tower else "highest",
+        decided_by="live-set"
+        if is_live
+        else "pinned"
+        if {*tower} & pinned and len(tower) == 1
+        else "tower"
+        if tower
+        else "highest",
         decides=_ids(ids, decides),
-        idle=idle,
+        idle=0 if found is None else sum(int(found.idle[i]) for i in gaps),
+        padding=0 if found is None else sum(_padding(problem, placed, found, i) for i in gaps),
         live=live,
         time=time,
         alive=_ids(ids, alive),
@@ -108,7 +142,25 @@ def _peak(
         without=tuple((ids[i], left) for i, left in without if left < live),
         reserved=_reserved(problem.pools[q].reserved, used),
     )
-    return peak.model_copy(update={"sentence": _sentence(peak)})
+    ground = tower[-1] if tower and tower[-1] in pinned else None
+    at = None if ground is None else int(placed.offset[ground])
+    return peak.model_copy(update={"sentence": _sentence(peak, at)})
+
+
+def _kind_of(tower: list[int], pinned: set[int]) -> Literal["tower", "pinned", "highest"]:
+    return "highest" if not tower else "pinned" if tower[0] in pinned else "tower"
+
+
+def _down_to(tower: list[int], pinned: set[int]) -> list[int]:
+    """Return a tower down to its first pinned buffer, which stands on nothing."""
+    return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
+
+
+def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
+    """Return the bytes below a buffer that its alignment takes: it lies as low as it can, less than a step higher."""
+    own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
+    idle = int(found.idle[i])
+    return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0
 
 
 def _ids(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
@@ -124,32 +176,42 @@ def _reserved(ranges: Sequence[tuple[int, int]], used: int) -> int:
     return reserved
 
 
-def _sentence(peak: PoolPeak) -> str:
-    """Say what a pool's peak is, whether it is proved, what decides it, and what would lower it."""
+def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
+    """Say what a pool's peak is, whether it is proved, what decides it, and what would lower it.
+
+    `pinned_at` is the offset of the last buffer that decides it, where the problem gives that.
+    """
     if peak.used == 0:
         return "nothing with bytes lies here"
     if peak.lower_bound is None:
-        known = "nothing says how near that is to the least"
+        known = "how near that is to the least is not known"
     elif peak.lower_bound == peak.used:
-        known = (
-            "the least, by a search that is not repeated here" if peak.proved_by is None else "proved to be the least"
-        )
+        by = "according to the solver, not re-checked" if peak.proved_by is None else ""
+        known = f"the least{peak.among} {by}" if by else f"proved to be the least{peak.among}"
     else:
-        known = f"{'' if peak.gap is None else f'{gap_text(peak.gap)} '}above the bound {size_text(peak.lower_bound)}"
+        gap = "" if peak.gap is None else f"{gap_text(peak.gap)} "
+        known = f"{gap}above the bound {size_text(peak.lower_bound)}{peak.among}"
     first, *others = peak.decides
+    ground = "" if pinned_at is None else f", which is pinned at {size_text(pinned_at)}"
     if peak.decided_by == "live-set":
         are = "are alive together" if others else "is alive"
         why = f"{_names(peak.decides)} {are} at {peak.time}"
     elif peak.decided_by == "highest":
         why = f"{_names(peak.decides)} end{'' if others else 's'} highest"
+    elif peak.decided_by == "pinned":
+        why = f"{shown(first)} ends highest{ground}"
     else:
-        stands = f", and stands on {_names(others)}" if others else ""
-        why = f"{shown(first)} ends highest{stands}" + (f", with {size_text(peak.idle)} idle" if peak.idle else "")
+        padding = (
+            " for alignment" if peak.padding == peak.idle else f", {size_text(peak.padding)} of them for alignment"
+        )
+        stands = f", and stands on {_names(others)}{ground}" if others else ""
+        idle = f", with {size_text(peak.idle)} idle" + (padding if peak.padding else "") if peak.idle else ""
+        why = f"{shown(first)} ends highest{stands}{idle}"
     less = ""
     if peak.without and peak.decided_by == "live-set":
         name, left = peak.without[0]
-        less = f"; without {shown(name)}, at most {size_text(left)} would be alive"
-    elif peak.decided_by != "live-set":
+        less = f"; without {shown(name)}, at most {size_text(left)} would be needed at a time"
+    elif peak.decided_by != "live-set" and peak.live_bounds and peak.time is not None:
         less = f"; at most {size_text(peak.live)} are alive at a time"
     return f"{size_text(peak.used)}, {known}: {why}{less}"
 
@@ -158,6 +220,10 @@ def _names(names: Sequence[Id]) -> str:
     told = [shown(name) for name in names[:_NAMED]]
     if len(names) > _NAMED:
         told.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
+    return _listed(told)
+
+
+def _listed(told: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 

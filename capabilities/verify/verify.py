@@ -162,7 +162,7 @@ def _peaks(
     }
     if len(problem.pools) == 1 and plan.lower_bound is not None:
         bounds[problem.pools[0].name] = (plan.lower_bound, claims.get("lower_bound"))
-    pools = tuple(pool_peaks(problem, placed, found, bounds))
+    pools = tuple(pool_peaks(problem, plan, placed, found, bounds))
     if found is None:
         return pools, None
     columns = (tuple(getattr(found, name).tolist()) for name in BufferPlaces.model_fields)

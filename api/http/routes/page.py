@@ -13,7 +13,8 @@ from importlib.resources.abc import Traversable
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 
-from memplan.api.reports.page.file_page import STATIC
+from memplan.api.reports.page.document import PageDocument
+from memplan.api.reports.page.file_page import STATIC, file_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,6 +44,14 @@ async def page(request: Request) -> Response:
 async def docs(request: Request) -> Response:
     """Answer with the page of all calls."""
     return _file(request, "live/docs.html")
+
+
+@router.get("/blank.html")
+async def blank() -> Response:
+    """Answer with a file page without views, into which the page puts those that it saves."""
+    return Response(
+        file_page(PageDocument("plan")), media_type="text/html", headers={"Content-Disposition": "attachment"}
+    )
 
 
 @router.get("/static/{path:path}")

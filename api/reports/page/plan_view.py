@@ -7,11 +7,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from memplan.api.reports.page.document import PageDocument
 from memplan.capabilities.verify.verify import Verdict, verdict_on
-from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
+from memplan.planner.model.buffer_table import ABSENT, BufferTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
@@ -47,15 +46,14 @@ def plan_view(
 ) -> dict[str, Any]:
     """Return the view of a plan, with what `verify` finds of it, whose columns are packed into the document.
 
-    Times are counted from the first of the problem, or are positions in the list of all where they lie too far apart;
-    a buffer that has no lifetimes spans all of them, an alias those of what it lies in. Buffers that are not placed
-    have the pool -1.
+    Times are counted from the first of the problem, and lifetimes are in the order of their starts. What follows from
+    that, such as the lifetimes of aliases without any, the page finds (`static/plan_model.js`), as it also reads
+    problems in JSON. Buffers that are not placed have the pool -1.
     """
     table = problem.buffers
     placed = PlacedBuffers.by(problem, plan.placements)
     aliases = sorted(table.aliases)
-    roots = [problem.roots[i] for i in aliases]
-    axis = _Axis(table)
+    origin = int(table.start.min(initial=2**63 - 1)) if len(table.start) else 0
     return {
         "kind": "plan",
         "title": title,
@@ -68,13 +66,13 @@ def plan_view(
         "offset": document.column(np.where(placed.pool >= 0, placed.offset, 0)),
         "aliases": {
             "buffer": document.column(aliases),
-            "root": document.column([root for root, _ in roots]),
-            "distance": document.column([distance for _, distance in roots]),
+            "of": document.column([problem.index[table.aliases[i][0]] for i in aliases]),
+            "distance": document.column([table.aliases[i][1] for i in aliases]),
         },
         "pins": document.column(np.flatnonzero(table.offset != ABSENT)),
-        **_lifetimes(document, problem, axis),
+        **_lifetimes(document, table, origin),
         **_optional(document, problem),
-        **_names(document, axis, names),
+        **_names(document, names),
     }
 
 
@@ -109,7 +107,7 @@ def _exact(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _inspection(document: PageDocument, found: Verdict) -> dict[str, Any]:
     """Return what was found of a plan: times and what JavaScript's numbers are too coarse for as texts."""
-    answer: dict[str, Any] = found.model_dump(mode="json", include={"valid", "violations", "pools"})
+    answer: dict[str, Any] = found.model_dump(mode="json", include={"valid", "violations", "claims", "pools"})
     answer["count"] = len(found.violations)
     answer["violations"] = answer["violations"][:_LISTED]
     for pool in answer["pools"]:
@@ -121,56 +119,21 @@ def _inspection(document: PageDocument, found: Verdict) -> dict[str, Any]:
     return answer
 
 
-class _Axis:
-    """The times of a page: steps after the first of the problem, or positions among all where those are too many."""
-
-    def __init__(self, table: BufferTable) -> None:
-        self.origin = int(table.start.min(initial=2**63 - 1)) if len(table.start) else 0
-        self.last = int(table.end.max()) if len(table.end) else self.origin + 1
-        self.known: I64 | None = None
-        if self.last - self.origin > 2**53:
-            self.known = np.unique(np.concatenate((table.start, table.end)))
-
-    def steps(self, times: I64) -> npt.NDArray[Any]:
-        """Return times as the page counts them."""
-        return times - self.origin if self.known is None else np.searchsorted(self.known, times)
-
-    def text(self, time: int) -> str:
-        """Return a time of the program, of which the page takes `origin` away."""
-        return str(time) if self.known is None else str(int(np.searchsorted(self.known, time)))
-
-    def fields(self, document: PageDocument) -> dict[str, Any]:
-        """Return what the page needs to write times as the problem does."""
-        if self.known is None:
-            return {"origin": str(self.origin)}
-        return {"origin": "0", "times": document.texts([str(time) for time in self.known.tolist()])}
-
-
-def _lifetimes(document: PageDocument, problem: Problem, axis: _Axis) -> dict[str, Any]:
-    """Return lifetimes in the order of their starts: start, length, and the buffer that each is of."""
-    table = problem.buffers
-    start, end = axis.steps(table.start), axis.steps(table.end)
-    timeless, rows = [], [(np.arange(len(start)), np.repeat(np.arange(len(table)), np.diff(table.first)))]
-    for i in np.flatnonzero(np.diff(table.first) == 0).tolist():
-        root = problem.roots.get(i, (i, 0))[0]
-        lives = np.arange(table.first[root], table.first[root + 1])
-        if len(lives):
-            rows.append((lives, np.full(len(lives), i)))
-        else:
-            timeless.append(i)
-    row, buffer = (np.concatenate(column) for column in zip(*rows, strict=True))
-    whole = axis.steps(np.array([axis.origin, axis.last])).repeat(len(timeless)).reshape(2, -1)
-    start, end = np.concatenate((start[row], whole[0])), np.concatenate((end[row], whole[1]))
-    buffer = np.concatenate((buffer, np.array(timeless, dtype=np.int64)))
+def _lifetimes(document: PageDocument, table: BufferTable, origin: int) -> dict[str, Any]:
+    """Return lifetimes in the order of their starts: start, counted from `origin`, length, and the buffer of each."""
+    start, end = table.start, table.end
+    if len(start) and int(end.max()) - origin >= 2**63:
+        start, end = start.astype(object), end.astype(object)
     order = np.argsort(start, kind="stable")
+    is_far = start.dtype == object
+    since, length = (start - origin)[order], (end - start)[order]
     return {
-        **axis.fields(document),
+        "origin": str(origin),
         "life": {
-            "start": document.column(start[order], is_sorted=True),
-            "length": document.column((end - start)[order]),
-            "buffer": document.column(buffer[order]),
+            "start": document.texts([str(time) for time in since]) if is_far else document.column(since, True),
+            "length": document.texts([str(time) for time in length]) if is_far else document.column(length),
+            "buffer": document.column(np.repeat(np.arange(len(table)), np.diff(table.first))[order]),
         },
-        "timeless": document.column(timeless),
     }
 
 
@@ -191,16 +154,16 @@ def _optional(document: PageDocument, problem: Problem) -> dict[str, Any]:
     return found
 
 
-def _names(document: PageDocument, axis: _Axis, names: ProgramNames) -> dict[str, Any]:
+def _names(document: PageDocument, names: ProgramNames) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if names.steps:
         steps = sorted(names.steps, key=lambda step: step.time)
         found["steps"] = {
-            "time": [axis.text(step.time) for step in steps],
+            "time": [str(step.time) for step in steps],
             "name": document.texts([step.name for step in steps]),
         }
     if names.spans:
-        found["spans"] = [[span.kind, span.name, axis.text(span.start), axis.text(span.end)] for span in names.spans]
+        found["spans"] = [[span.kind, span.name, str(span.start), str(span.end)] for span in names.spans]
     for key, values in (
         ("roles", names.roles),
         ("operations", names.operations),

@@ -47,8 +47,13 @@ class ChartAxis:
     unit: str = "bytes"
 
 
-def chart_page(title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint]) -> bytes:
-    """Return the file page of a chart; the plans of its points are in it, up to two million buffers of them."""
+def chart_page(
+    title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint], base: ChartPoint | None = None
+) -> bytes:
+    """Return the file page of a chart; the plans of its points are in it, up to two million buffers of them.
+
+    Where all is measured by a `base`, the chart opens at the point that costs no more than needed.
+    """
     document = PageDocument(title)
     held, rows = 0, []
     for point in points:
@@ -67,7 +72,8 @@ def chart_page(title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoi
                 )
         rows.append(row)
     axes = {"x": {"name": x.name, "unit": x.unit}, "y": {"name": y.name, "unit": y.unit}}
-    document.add({"kind": "chart", "title": title, **axes, "points": rows})
+    more = {} if base is None else {"opens": "free", "base": {"x": base.x, "y": base.y, "name": base.label}}
+    document.add({"kind": "chart", "title": title, **axes, "points": rows, **more})
     return file_page(document)
 
 
@@ -116,9 +122,8 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
         )
         for point, made in zip(frontier.points, placed, strict=True)
     ]
-    return chart_page(
-        title, ChartAxis("peak"), ChartAxis("extra cost, % of all" if frontier.cost else "extra cost", "number"), points
-    )
+    cost = ChartAxis("extra cost, % of all" if frontier.cost else "extra cost", "number")
+    return chart_page(title, ChartAxis("peak"), cost, points, points[0])
 
 
 def order_page(title: str, answer: OrderAnswer) -> bytes:
@@ -152,7 +157,8 @@ def cascade_page(title: str, result: CascadeAnswer) -> bytes:
     """Return the page of cascades: multiplications over the peak, and the stripes and the plan of each point."""
     layers = () if result.layers is None else (result.layers,)
     points = list(map(_cascade_point, (*layers, *result.points), point_labels(result)))
-    return chart_page(title, ChartAxis("peak"), ChartAxis("multiplications, of those layer by layer", "ratio"), points)
+    ratio = ChartAxis("multiplications, of those layer by layer", "ratio")
+    return chart_page(title, ChartAxis("peak"), ratio, points, points[0] if layers else None)
 
 
 def point_labels(result: CascadeAnswer) -> list[str]:

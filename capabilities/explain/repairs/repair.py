@@ -175,7 +175,7 @@ class _Search:
         plan = self.queries.last
         if answer == "fits" and plan is not None and not verify(problem, plan):
             self.found_sets.append(chosen)
-            self.found.append(self._repair(changes, self.queries.whole(problem, plan)))
+            self.found.append(self._repair(changes, problem, self.queries.whole(problem, plan)))
         elif answer == "no" and plan is not None:
             touching = self._touched_by(self._reason(problem, plan))
             self.failed[chosen] = touching
@@ -184,7 +184,7 @@ class _Search:
             return False
         return True
 
-    def _repair(self, changes: tuple[RepairChange, ...], plan: Plan) -> Repair:
+    def _repair(self, changes: tuple[RepairChange, ...], problem: Problem, plan: Plan) -> Repair:
         assert plan.peak is not None, "a plan with placements has a peak"
         return Repair.model_construct(
             rank=len(self.found) + 1,
@@ -193,6 +193,7 @@ class _Search:
             peak_after=plan.peak,
             verified=True,
             status="optimal" if plan.status == "optimal" else "feasible",
+            problem=problem if self.options.with_plans else None,
             plan=plan if self.options.with_plans else None,
         )
 

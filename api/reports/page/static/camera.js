@@ -1,8 +1,6 @@
 // @ts-check
 // The part of the world that is seen, and how gestures change it.
 
-import { select, zoom } from "./vendor/d3.js";
-
 /** @typedef {import("./raster.js").Frame} Frame */
 
 const MARGIN = 0.25;
@@ -72,7 +70,10 @@ export class Camera {
     this.show({ left: box.left - x, right: box.right + x, top: box.top - y, bottom: box.bottom + y }, box.lane);
   }
 
-  /** Magnify around a place, which stays where it is; places and shifts are parts of the frame's width and height. @param {number} x @param {number} y @param {number} across @param {number} along */
+  /**
+   * Magnify around a place, which stays where it is; places and shifts are parts of the frame's width and height.
+   * @param {number} x @param {number} y @param {number} across @param {number} along
+   */
   magnify(x, y, across, along) {
     const { left, right, top, bottom } = this.frame;
     const width = (right - left) / across;
@@ -91,40 +92,53 @@ export class Camera {
   }
 }
 
-/** Let wheel, drag and pinch of an element move a camera: times of all, and offsets of the lane under the pointer; with Shift times alone, with Alt offsets alone. @param {HTMLElement} element @param {Camera} camera @param {{left: number, bottom: number}} gutter  the pixels beside and beneath the frame */
-export function bindGestures(element, camera, gutter) {
-  let last = { k: 1, x: 0, y: 0 };
-  const behaviour = zoom()
-    .filter((/** @type {any} */ event) => !event.button)
-    .wheelDelta((/** @type {WheelEvent} */ event) => {
-      // With Shift, browsers turn the wheel of a mouse to the side.
-      const turned = event.deltaY || event.deltaX;
-      return -turned * (event.deltaMode === 1 ? 0.05 : event.deltaMode ? 1 : 0.002);
-    })
-    .on("start", (/** @type {any} */ { sourceEvent: source }) => {
-      const at = source?.touches?.[0] ?? source;
-      if (at?.clientY !== undefined) camera.pick((at.clientY - element.getBoundingClientRect().top) / (element.clientHeight - gutter.bottom));
-    })
-    .on("zoom", (/** @type {any} */ event) => {
-      const { k, x, y } = event.transform;
-      const width = Math.max(1, element.clientWidth - gutter.left);
-      const whole = Math.max(1, element.clientHeight - gutter.bottom);
-      const { top, bottom } = camera.bands[camera.lane];
-      const height = whole * (bottom - top);
-      const ratio = k / last.k;
-      if (Math.abs(ratio - 1) > 1e-12) {
-        // The fixed point of the change from the last transform to this one.
-        const atX = ((x - ratio * last.x) / (1 - ratio) - gutter.left) / width;
-        const atY = ((y - ratio * last.y) / (1 - ratio) - top * whole) / height;
-        const source = event.sourceEvent ?? {};
-        camera.magnify(clamped(atX), clamped(atY), source.altKey ? 1 : ratio, source.shiftKey ? 1 : ratio);
-      } else if (x !== last.x || y !== last.y) {
-        camera.shift((x - last.x) / width, (y - last.y) / height);
-      }
-      last = { k, x, y };
-    });
-  const selection = select(element).call(behaviour);
-  selection.on("dblclick.zoom", null);
+/**
+ * Let wheel, drag and pinch of an element move a camera: times of all, and offsets of the lane under the pointer; with
+ * Shift times alone, with Alt offsets alone. `gutter` are the pixels beside and beneath the frame.
+ * @param {HTMLElement} element @param {Camera} camera @param {{left: number, bottom: number}} gutter @param {(event: PointerEvent) => boolean} isOther  true
+ * for drags that are not moves
+ */
+export function bindGestures(element, camera, gutter, isOther) {
+  /** @type {Map<number, {x: number, y: number}>} */ const down = new Map();
+  const size = () => ({ width: Math.max(1, element.clientWidth - gutter.left), height: Math.max(1, element.clientHeight - gutter.bottom) });
+  const at = (/** @type {MouseEvent} */ event) => {
+    const box = element.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  const magnify = (/** @type {{x: number, y: number}} */ place, /** @type {number} */ across, /** @type {number} */ along) => {
+    const { width, height } = size();
+    const { top, bottom } = camera.bands[camera.lane];
+    camera.magnify(clamped((place.x - gutter.left) / width), clamped((place.y / height - top) / (bottom - top)), across, along);
+  };
+  const pick = (/** @type {{y: number}} */ { y }) => camera.pick(y / size().height);
+  element.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    // With Shift, browsers turn the wheel of a mouse to the side; a pinch of a trackpad comes with Ctrl.
+    const turned = (event.deltaY || event.deltaX) * (event.deltaMode === 1 ? 0.05 : event.deltaMode ? 1 : 0.002) * (event.ctrlKey ? 8 : 1);
+    pick(at(event));
+    magnify(at(event), event.altKey ? 1 : 2 ** -turned, event.shiftKey && !event.ctrlKey ? 1 : 2 ** -turned);
+  }, { passive: false });
+  element.addEventListener("pointerdown", (event) => {
+    if (event.button || isOther(event)) return;
+    if (!down.size) pick(at(event));
+    down.set(event.pointerId, at(event));
+    element.setPointerCapture(event.pointerId);
+  });
+  element.addEventListener("pointermove", (event) => {
+    const last = down.get(event.pointerId);
+    if (!last) return;
+    const now = at(event);
+    const { width, height } = size();
+    const { top, bottom } = camera.bands[camera.lane];
+    const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
+    camera.shift((now.x - last.x) / width / down.size, (now.y - last.y) / (height * (bottom - top)) / down.size);
+    if (other) {
+      const apart = (/** @type {{x: number, y: number}} */ one) => Math.max(12, Math.hypot(one.x - other.x, one.y - other.y));
+      magnify({ x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 }, apart(now) / apart(last), apart(now) / apart(last));
+    }
+    down.set(event.pointerId, now);
+  });
+  for (const kind of /** @type {const} */ (["pointerup", "pointercancel"])) element.addEventListener(kind, (event) => down.delete(event.pointerId));
 }
 
 /** @param {number} part */

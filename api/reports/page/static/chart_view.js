@@ -7,19 +7,24 @@ import { openStripes } from "./stripes_view.js";
 import { axes, niceScale, svg, valueText } from "./svg.js";
 import { nameText } from "./text.js";
 
-const HEIGHT = 250;
+const HEIGHT = 220;
 const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
 
 /** Open the curve of a peak over one symbol, with the bound. @param {HTMLElement} element @param {any} curve @param {(name: string) => string} style */
 export function openCurve(element, { symbol, at, values, peak, bound }, style) {
   const others = Object.entries(at).map(([name, value]) => `${name}=${value}`).join(", ");
-  return openChart(element, { title: `peak over ${symbol}`, x: { name: others ? `${symbol} (${others})` : symbol, unit: "number" }, y: { name: "peak", unit: "bytes" },
+  return openChart(element, { title: `peak over ${symbol}`, x: { name: others ? `${symbol} (${others})` : symbol, unit: "number" },
+    y: { name: "peak", unit: "bytes" },
     points: values.map((/** @type {number} */ x, /** @type {number} */ k) => ({ x, y: Number(peak[k]), bound: Number(bound[k]), label: `${symbol}=${x}`,
       status: peak[k] === bound[k] ? "optimal" : "feasible", view: null })) }, style);
 }
 
-/** Open a chart in an element; `opened` takes the view of a plan that a point opened. @param {HTMLElement} element @param {any} view  of the kind `chart` @param {(name: string) => string} style @param {{title?: string, opened?: (found: import("./plan_view.js").PlanView, k: number) => void}} [options] */
-export function openChart(element, view, style, { opened } = {}) {
+/**
+ * Open a chart in an element; `opened` takes the view of a plan that a point opened.
+ * @param {HTMLElement} element @param {any} view  of the kind `chart` @param {(name: string) => string} style
+ * @param {{title?: string, opened?: (found: import("./plan_view.js").PlanView, k: number) => void, fetched?: (k: number) => Promise<any>}} [options]
+ */
+export function openChart(element, view, style, { opened, fetched } = {}) {
   const stage = h("div", { class: "view" });
   const picture = h("div", { class: "chart" });
   const listed = h("div", { class: "side points", tabindex: "0", role: "region", "aria-label": "Points" });
@@ -42,38 +47,60 @@ export function openChart(element, view, style, { opened } = {}) {
       const found = openPlan(stage, point.view, style);
       opened?.(found, k);
     }
-    else fill(stage, h("p", { class: "quiet welcome" }, point.y === null ? "Nothing fits here." : "The plan of this point is not in this file."));
+    else if (fetched && point.y !== null) {
+      fill(stage, h("p", { class: "quiet welcome" }, "planning …"));
+      fetched(k).then((found) => {
+        point.view = found;
+        if (chosen === k) choose(k);
+      }, (error) => fill(stage, h("p", { class: "alarm welcome" }, nameText(error.message, 400))));
+    } else fill(stage, h("p", { class: "quiet welcome" }, point.y === null ? "Nothing fits here." : "The plan of this point is not in this file."));
   };
   fill(element, h("div", { class: "charted" }, picture, listed), tabs, stage);
   const draw = () => fill(picture, /** @type {any} */ (drawn(view, picture.clientWidth || 700, choose, chosen)));
   fill(listed, tableOf(view, choose));
   new ResizeObserver(draw).observe(picture);
   draw();
-  const first = view.points.findLastIndex((/** @type {any} */ point) => point.view);
+  const first = view.opens === "free" ? freePoint(view.points)
+    : view.points.findLastIndex((/** @type {any} */ point) => point.view || (fetched && point.y !== null));
   if (first >= 0) choose(first);
   return { choose };
+}
+
+/** The point with a plan that is farthest to the left of those that cost the least: what is had for nothing. @param {any[]} points */
+function freePoint(points) {
+  const known = points.map((point, k) => ({ ...point, k })).filter(({ view, y }) => view && y !== null);
+  const least = Math.min(...known.map(({ y }) => y));
+  return known.filter(({ y }) => y <= least * 1.0001).sort((a, b) => a.x - b.x)[0]?.k ?? -1;
 }
 
 /** @param {any} view @param {number} width @param {(k: number) => void} choose @param {number} chosen */
 function drawn(view, width, choose, chosen) {
   const known = view.points.filter((/** @type {any} */ point) => point.y !== null);
-  const x = niceScale(view.points.map((/** @type {any} */ point) => point.x), MARGIN.left, width - MARGIN.right);
-  const y = niceScale(known.flatMap((/** @type {any} */ point) => [point.y, point.bound ?? point.y]), HEIGHT - MARGIN.bottom, MARGIN.top);
+  const { base } = view;
+  const x = niceScale([...view.points.map((/** @type {any} */ point) => point.x), ...(base ? [base.x] : [])], MARGIN.left, width - MARGIN.right);
+  const y = niceScale([...known.flatMap((/** @type {any} */ point) => [point.y, point.bound ?? point.y]), ...(base ? [base.y] : [])], HEIGHT - MARGIN.bottom,
+    MARGIN.top);
   const root = svg("svg", { width, height: HEIGHT, role: "group", "aria-label": nameText(view.title, 120) });
   root.append(axes(x, y, view.x, view.y, width, HEIGHT));
   const line = (/** @type {any[]} */ points, /** @type {string} */ field) =>
-    points.map((point, k) => `${k ? (view.isStairs ? `V${y(point[field]).toFixed(1)}L` : "L") : "M"}${x(point.x).toFixed(1)},${y(point[field]).toFixed(1)}`).join("");
+    points.map((point, k) => `${k ? (view.isStairs ? `V${y(point[field]).toFixed(1)}L` : "L") : "M"}${x(point.x).toFixed(1)},${y(point[field]).toFixed(1)}`)
+      .join("");
+  if (base) {
+    root.append(svg("line", { x1: x(base.x), x2: x(base.x), y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, class: "base" }),
+      svg("text", { x: x(base.x) - 5, y: MARGIN.top + 10, "text-anchor": "end", class: "name" }, `${base.name}: ${valueText(base.x, view.x.unit)}`));
+  }
   root.append(svg("path", { d: line(known.filter((/** @type {any} */ point) => point.bound !== null), "bound"), class: "bound" }),
     svg("path", { d: line(known, "y"), class: "peak" }));
   view.points.forEach((/** @type {any} */ point, /** @type {number} */ k) => {
     const at = point.y === null ? HEIGHT - MARGIN.bottom : y(point.y);
-    const text = `${nameText(point.label, 80)}: ${valueText(point.x, view.x.unit)}, ${point.y === null ? "nothing fits" : valueText(point.y, view.y.unit)}, ${point.status}`;
+    const text = `${nameText(point.label, 80)}: ${valueText(point.x, view.x.unit)}, ${point.y === null ? "nothing fits"
+      : valueText(point.y, view.y.unit)}, ${point.status}`;
     const press = (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
       choose(k);
     };
-    root.append(svg("circle", { cx: x(point.x), cy: at, r: view.points.length > 24 ? 3 : 6, tabindex: 0, role: "button", "aria-label": text,
+    root.append(svg("circle", { cx: x(point.x), cy: at, r: view.points.length > 24 ? 2.5 : 6, tabindex: 0, role: "button", "aria-label": text,
       class: `point ${point.status}${k === chosen ? " chosen" : ""}`, onclick: () => choose(k), onkeydown: press }, svg("title", {}, text)));
   });
   return root;
@@ -84,5 +111,6 @@ function tableOf(view, choose) {
   const bounded = view.points.some((/** @type {any} */ { bound }) => bound !== null);
   const text = (/** @type {number | null} */ value) => (value === null ? "-" : valueText(value, view.y.unit));
   return table(["point", view.x.name, view.y.name, bounded && "bound", "status"], view.points.map((/** @type {any} */ point, /** @type {number} */ k) => cells([
-    h("button", { onclick: () => choose(k) }, nameText(point.label, 60)), valueText(point.x, view.x.unit), text(point.y), bounded && text(point.bound), point.status], { "data-point": k })));
+    h("button", { onclick: () => choose(k) }, nameText(point.label, 60)), valueText(point.x, view.x.unit), text(point.y), bounded && text(point.bound),
+      point.status], { "data-point": k })));
 }

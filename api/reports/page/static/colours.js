@@ -9,12 +9,15 @@ const DISTINCT = [0x56b4e9, 0xe69f00, 0x009e73, 0xcc79a7, 0x0072b2, 0xd55e00, 0x
 /** From few to many: light steps of one scale from blue over green to yellow, evenly bright (after cividis). */
 const SCALE = [0x1f4a7f, 0x3a5f8a, 0x53748f, 0x6b8792, 0x839a92, 0x9cad8e, 0xb6bf85, 0xd1cf77, 0xeddd62, 0xffe945];
 const REST = 0x8c8c8c;
-const MOVED = { "not moved": 0x9aa5b1, moved: 0xd55e00, new: 0x0072b2 };
+const MOVED = { "not moved": 0xc3cad1, moved: 0xf0c9a4, "new here": 0x0072b2, "makes the peak grow": 0xd55e00 };
 
 /** What buffers can be coloured by, in the order of the menu. */
 export const COLOUR_BY = ["buffer", "size", "group", "role", "operation", "type", "model", "pool", "moved"];
 
-/** The classes and inks of all buffers by one of COLOUR_BY; null where the plan does not tell it. @param {PlanModel} plan @param {string} by @param {Uint8Array | null} moved  0 not moved, 1 moved, 2 new @returns {Colouring | null} */
+/**
+ * The classes and inks of all buffers by one of COLOUR_BY; null where the plan does not tell it.
+ * @param {PlanModel} plan @param {string} by @param {Uint8Array | null} moved  positions in MOVED @returns {Colouring | null}
+ */
 export function colouring(plan, by, moved) {
   if (by === "size") return bySize(plan);
   if (by === "group") return plan.groups ? byName(plan, plan.groups) : null;
@@ -45,7 +48,8 @@ function bySize(plan) {
     of[i] = Math.max(0, Math.min(SCALE.length - 1, Math.round(part * (SCALE.length - 1))));
   }
   const names = SCALE.map((_, k) => String(Math.round(2 ** (low + (width * k) / (SCALE.length - 1)))));
-  return named(of, names, SCALE);
+  if (new Set(names).size > 2) return named(of, names, SCALE);
+  return named(of.fill(0), [names[0]], SCALE.slice(4));
 }
 
 /** @param {PlanModel} plan */

@@ -4,6 +4,7 @@
 import { cells, fill, h, table } from "./dom.js";
 import { openPlan } from "./plan_view.js";
 import { PlanModel } from "./plan_model.js";
+import { openSides } from "./sides_view.js";
 import { bytesText, countText, nameText, sizeText } from "./text.js";
 
 const ARROWS = 400;
@@ -13,31 +14,46 @@ const KINDS = {
   "from-another-pool": "came from another pool", "gone": "not alive there any more",
 };
 
-/** Open the view of two plans in an element. @param {HTMLElement} element @param {any} view  of the kind `comparison` @param {(name: string) => string} style */
+/**
+ * Open the view of two plans in an element.
+ * @param {HTMLElement} element @param {any} view  of the kind `comparison` @param {(name: string) => string} style
+ */
 export function openComparison(element, view, style) {
   const stage = h("div", { class: "view" });
-  const side = h("section", { class: "side causes", tabindex: "0", "aria-label": "What changed" });
-  const open = (/** @type {"before" | "after"} */ which) => {
+  const side = h("section", { class: "causes", "aria-label": "What changed" });
+  const aside = h("aside", { class: "side", hidden: true, tabindex: "0", "aria-label": "details of both" });
+  const models = { before: new PlanModel(view.before), after: new PlanModel(view.after) };
+  const open = (/** @type {string} */ which) => {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.which === which));
-    const { moved, ghosts } = movesOf(view, which);
+    aside.hidden = which !== "both";
+    if (which === "both") {
+      aside.append(side);
+      openSides(stage, models.before, models.after, style, view.caption);
+      return null;
+    }
+    const [here, there] = which === "after" ? [models.after, models.before] : [models.before, models.after];
+    const { moved, ghosts } = movesOf(here, there, view.facts);
     const found = openPlan(stage, view[which], style, { title: view[which].title, moved });
     found.colourBy("moved", false);
     found.picture.extra = (/** @type {any} */ overlay) => {
       for (const ghost of ghosts.slice(0, ARROWS)) drawGhost(overlay, found.plan, ghost, which === "after");
     };
     found.picture.changed();
+    found.panel.element.prepend(side);
     return found;
   };
-  const buttons = [["before", view.before.title], ["after", view.after.title]].map(([which, title]) =>
-    h("button", { "data-which": which, onclick: () => (shown = open(/** @type {any} */ (which))) }, `${which}: ${nameText(title, 30)}`));
+  const buttons = [["before", `before: ${nameText(view.before.title, 30)}`], ["after", `after: ${nameText(view.after.title, 30)}`], ["both", "side by side"]]
+    .map(([which, text]) =>
+    h("button", { "data-which": which, onclick: () => (shown = open(which)) }, text));
   fill(element,
     h("div", { class: "bar", role: "group", "aria-label": "Which plan is drawn" }, ...buttons, h("span", { class: "facts" }, ...summary(view.facts)),
-      h("span", { class: "quiet" }, "dashed: where a buffer lay before; arrows lead to where it lies now")),
-    h("div", { class: "body" }, side, stage));
+      h("span", { class: "quiet" }, "dashed: where a buffer lay; arrows lead from old places to new ones")),
+    h("div", { class: "body" }, stage, aside));
   let shown = open("after");
   const select = (/** @type {string | number} */ id) => {
-    const i = shown.plan.ids.indexOf(id);
-    if (i < 0) return;
+    shown ??= open("after");
+    const i = shown?.plan.indexOf(id) ?? -1;
+    if (!shown || i < 0) return;
     shown.select(i);
     const box = shown.picture.boxOf([i]);
     if (box) shown.picture.camera.fit(box, 0.6);
@@ -50,7 +66,8 @@ export function openComparison(element, view, style) {
 function summary(facts) {
   const change = facts.peak === null || facts.peak_before === null ? "" : signed(Number(facts.peak) - Number(facts.peak_before));
   return [
-    h("span", {}, "peak ", h("b", {}, `${facts.peak_before === null ? "?" : bytesText(facts.peak_before)} → ${facts.peak === null ? "?" : bytesText(facts.peak)}`), ` ${change}`),
+    h("span", {}, "peak ", h("b", {}, `${facts.peak_before === null ? "?" : bytesText(facts.peak_before)} → ${facts.peak === null ? "?"
+      : bytesText(facts.peak)}`), ` ${change}`),
     h("span", {}, h("b", {}, countText(facts.moved.length)), " moved"), h("span", {}, h("b", {}, countText(facts.stayed)), " stayed"),
     h("span", {}, h("b", {}, countText(facts.added.length)), " new"), h("span", {}, h("b", {}, countText(facts.removed.length)), " gone"),
   ];
@@ -64,10 +81,12 @@ function signed(bytes) {
 /** @param {any} facts @param {(id: any) => void} select */
 function growths(facts, select) {
   return Object.entries(facts.growth ?? {}).flatMap(([pool, grown]) => [
-    h("h2", {}, `Pool ${nameText(pool, 40)}: ${grown.used_before === null ? "new" : `${sizeText(Number(grown.used_before))} → ${sizeText(Number(grown.used))}`}`),
+    h("h2", {}, `Pool ${nameText(pool, 40)}: ${grown.used_before === null ? "new"
+      : `${sizeText(Number(grown.used_before))} → ${sizeText(Number(grown.used))}`}`),
     grown.causes.length === 0
       ? h("p", { class: "quiet" }, "The same buffers are alive at its fullest time.")
-      : h("p", { class: "quiet" }, `Alive at its fullest time: ${sizeText(Number(grown.live_before))} → ${sizeText(Number(grown.live))}, because of`),
+      : h("p", { class: "quiet" }, `${sizeText(Number(grown.live))} are alive at its fullest time now${grown.time_before === null ? ""
+        : `, ${sizeText(Number(grown.live_before))} were when most of the same buffers were (time ${grown.time_before})`}. The difference:`),
     grown.causes.length ? table(["buffer", "cause", "bytes"], grown.causes.slice(0, LISTED).map((/** @type {any} */ cause) => [
       h("button", { onclick: () => select(cause.buffer) }, nameText(cause.buffer, 60)), /** @type {any} */ (KINDS)[cause.kind] ?? cause.kind,
       `${cause.bytes > 0 ? "+" : "−"}${sizeText(Math.abs(Number(cause.bytes)))}`])) : null,
@@ -103,14 +122,17 @@ function others(facts) {
   ]);
 }
 
-/** What moved between both plans: 0 not moved, 1 moved, 2 in one plan only; and where what moved lies in the other one. @param {any} view @param {"before" | "after"} which  the plan that is drawn */
-function movesOf(view, which) {
-  const here = new PlanModel(view[which]);
-  const there = new PlanModel(view[which === "after" ? "before" : "after"]);
+/**
+ * What moved between two plans, as positions in the colours of `moved`; and where what moved lies in the other one, with its size and its times
+ * there.
+ * @param {PlanModel} here  the plan that is drawn @param {PlanModel} there @param {any} facts
+ */
+function movesOf(here, there, facts) {
   const pools = new Map(here.pools.map((pool, q) => [pool.name, q]));
   const moved = new Uint8Array(here.count);
-  /** @type {{i: number, pool: number, offset: number}[]} */
+  /** @type {{i: number, pool: number, offset: number, size: number, times: [number, number]}[]} */
   const ghosts = [];
+  const shift = here.times || there.times ? 0 : Number(there.origin - here.origin);
   for (let i = 0; i < here.count; i++) {
     const j = there.indexOf(here.ids[i]);
     if (j < 0) moved[i] = 2;
@@ -118,19 +140,23 @@ function movesOf(view, which) {
       const pool = pools.get(there.pools[there.pool[j]].name) ?? -1;
       if (pool === here.pool[i] && there.offset[j] === here.offset[i]) continue;
       moved[i] = 1;
-      if (pool >= 0) ghosts.push({ i, pool, offset: there.offset[j] });
+      if (pool >= 0) ghosts.push({ i, pool, offset: there.offset[j], size: there.size[j], times: [there.birth(j) + shift, there.death(j) + shift] });
     }
   }
-  ghosts.sort((a, b) => here.size[b.i] - here.size[a.i]);
+  const causes = Object.values(facts.growth ?? {}).flatMap((grown) => grown.causes.filter((/** @type {any} */ { bytes }) => bytes > 0));
+  for (const { buffer } of causes) if (here.indexOf(buffer) >= 0) moved[here.indexOf(buffer)] = 3;
+  ghosts.sort((a, b) => b.size - a.size);
   return { moved, ghosts };
 }
 
-/** @param {any} overlay @param {PlanModel} plan @param {{i: number, pool: number, offset: number}} ghost @param {boolean} leadsHere */
-function drawGhost(overlay, plan, { i, pool, offset }, leadsHere) {
+/**
+ * @param {any} overlay @param {PlanModel} plan @param {{i: number, pool: number, offset: number, size: number, times: [number, number]}} ghost
+ * @param {boolean} leadsHere
+ */
+function drawGhost(overlay, plan, { i, pool, offset, size, times }, leadsHere) {
   const { c, lanes, theme } = overlay;
-  const x0 = overlay.px(lanes.x(plan.birth(i)));
-  const x1 = overlay.px(lanes.x(plan.death(i)));
-  const top = overlay.py(pool, offset + plan.size[i]);
+  const [x0, x1] = times.map((time) => overlay.px(lanes.x(time)));
+  const top = overlay.py(pool, offset + size);
   const bottom = overlay.py(pool, offset);
   if (x1 - x0 < 3 || bottom - top < 2) return;
   c.strokeStyle = theme.ink;

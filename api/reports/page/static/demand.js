@@ -16,11 +16,14 @@ export function demandOf(plan) {
   return { pool: Math.max(0, plan.pools.findIndex(({ name }) => name === found?.pool)), core, most };
 }
 
-/** Buffers one on the other, each as low as those before it that are alive with it let it lie: a picture, not a plan. @param {PlanModel} plan @param {number[]} buffers */
+/**
+ * Buffers one on the other, each as low as those before it that are alive with it let it lie: a picture, not a plan.
+ * @param {PlanModel} plan @param {number[]} buffers
+ */
 function piled(plan, buffers) {
   /** @type {{i: number, offset: number}[]} */ const pile = [];
   const meets = (/** @type {number} */ a, /** @type {number} */ b) =>
-    plan.lifetimes(a).some((x) => plan.lifetimes(b).some((y) => plan.start[x] < plan.end[y] && plan.start[y] < plan.end[x]));
+    plan.held(a).some((x) => plan.held(b).some((y) => x[0] < y[1] && y[0] < x[1]));
   for (const i of [...buffers].sort((a, b) => plan.birth(a) - plan.birth(b) || a - b)) {
     let offset = 0;
     const others = pile.filter((other) => meets(i, other.i)).sort((a, b) => a.offset - b.offset);

@@ -1,7 +1,11 @@
 // @ts-check
 // Elements of the document. Text goes in as text, never as markup; styles go through classes.
 
-/** An element with attributes, listeners (`on...`), and children. @param {string} name @param {Record<string, any>} [attributes] @param {...(Node | string | number | null | undefined | false)} children @returns {HTMLElement} */
+/**
+ * An element with attributes, listeners (`on...`), and children.
+ * @param {string} name @param {Record<string, any>} [attributes] @param {...(Node | string | number | null | undefined | false)} children
+ * @returns {HTMLElement}
+ */
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -24,7 +28,10 @@ function shown(children) {
   return children.flatMap((child) => (child === null || child === undefined || child === false ? [] : [typeof child === "number" ? String(child) : child]));
 }
 
-/** A table: its heads, and its rows of cells, where a row may be an element. @param {(Node | string | false)[]} heads @param {(HTMLElement | any[])[]} rows @param {...Node} first */
+/**
+ * A table: its heads, and its rows of cells, where a row may be an element.
+ * @param {(Node | string | false)[]} heads @param {(HTMLElement | any[])[]} rows @param {...Node} first
+ */
 export function table(heads, rows, ...first) {
   return h("table", {}, ...first, h("thead", {}, h("tr", {}, ...heads.filter((head) => head !== false).map((head) => h("th", { scope: "col" }, head)))),
     h("tbody", {}, ...rows.map((row) => (Array.isArray(row) ? cells(row) : row))));

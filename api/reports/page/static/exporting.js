@@ -1,10 +1,13 @@
 // @ts-check
 // What is seen, as a file: PNG and SVG of the picture, CSV of the buffers.
 
-import { save } from "./dom.js";
+import { h, save } from "./dom.js";
 import { legendTexts } from "./legend.js";
-import { GUTTER, Overlay } from "./overlay.js";
+import { Overlay } from "./overlay.js";
+import { GUTTER } from "./pencil.js";
+import { svg } from "./svg.js";
 import { SvgContext, escaped, f } from "./svg_context.js";
+import { style } from "./theme.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
 
@@ -14,9 +17,10 @@ const SVG_AT_MOST = 20_000;
 function seen(picture, context) {
   const overlay = new Overlay(context, picture, /** @type {any} */ ({}));
   const found = [];
-  for (let row = 0; row < picture.plan.start.length; row++) {
-    const box = picture.lanes.isDrawn(row) ? overlay.box(row, 0) : null;
-    if (box && box.width > 0 && box.height > 0) found.push({ ...box, row, i: picture.plan.lifeBuffer[row] });
+  const { buffer } = picture.plan.taken;
+  for (let row = 0; row < buffer.length; row++) {
+    const box = picture.lanes.isDrawn(row) ? overlay.rowBox(row, 0) : null;
+    if (box && box.width > 0 && box.height > 0) found.push({ ...box, row, i: buffer[row] });
   }
   return found.sort((a, b) => b.width * b.height - a.width * a.height || a.row - b.row);
 }
@@ -63,20 +67,44 @@ export function savePng(picture, name, title) {
   canvas.toBlob((blob) => blob && save(blob, `${name}.png`), "image/png");
 }
 
+/** Save a drawing of SVG as it is, or as PNG at twice its size. @param {SVGElement} drawing @param {string} name @param {"png" | "svg"} kind */
+export function saveDrawing(drawing, name, kind) {
+  const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
+  const [width, height] = ["width", "height"].map((side) => Number(drawing.getAttribute(side)));
+  copy.prepend(svg("rect", { width, height, fill: style("paper") }));
+  const blob = new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+  if (kind === "svg") return save(blob, `${name}.svg`);
+  const image = new Image();
+  image.onload = () => {
+    const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: 2 * width, height: 2 * height }));
+    const c = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    c.drawImage(image, 0, 0, 2 * width, 2 * height);
+    canvas.toBlob((png) => png && save(png, `${name}.png`), "image/png");
+  };
+  image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
+}
+
 /** The picture as SVG, in the colours of the page; of more than some thousand rectangles, the largest. @param {Picture} picture @param {string} title */
 export function svgOf(picture, title) {
   const width = picture.width ?? 1;
   const height = picture.height ?? 1;
   const over = new SvgContext();
   const parts = seen(picture, over).slice(0, SVG_AT_MOST).map((box) =>
-    `<rect x="${f(box.x)}" y="${f(box.y)}" width="${f(box.width)}" height="${f(box.height)}" fill="rgb(${picture.ink(box.i)})"><title>${escaped(picture.plan.name(box.i, 200))}</title></rect>`);
+    `<rect x="${f(box.x)}" y="${f(box.y)}" width="${f(box.width)}" height="${f(box.height)}"
+      fill="rgb(${picture.ink(box.i)})"><title>${escaped(picture.plan.name(box.i, 200))}</title></rect>`);
   picture.drawOver(/** @type {any} */ (over), picture.labelled ?? []);
   framed(picture, over, title);
   const size = [GUTTER.left + width + FRAME.right, height + GUTTER.bottom + FRAME.top + FRAME.bottom].map(f);
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" font-family="system-ui, sans-serif" font-size="11"><title>${escaped(title)}</title><rect width="100%" height="100%" fill="${picture.style("paper")}"/><g transform="translate(0 ${FRAME.top})">${[...parts, ...over.parts].join("\n")}</g></svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" font-family="system-ui, sans-serif"
+    font-size="11"><title>${escaped(title)}</title>
+<rect width="100%" height="100%" fill="${picture.style("paper")}"/>
+<g transform="translate(0 ${FRAME.top})">${[...parts, ...over.parts].join("\n")}</g></svg>\n`;
 }
 
-/** The buffers as a table that memplan reads back: all of the problem, and where the plan has them; of a part of the picture, those in sight. @param {Picture} picture */
+/**
+ * The buffers as a table that memplan reads back: all of the problem, and where the plan has them; of a part of the picture, those in sight.
+ * @param {Picture} picture
+ */
 export function csvOf(picture) {
   const { plan } = picture;
   const { isWhole } = picture.camera;
@@ -89,7 +117,10 @@ export function csvOf(picture) {
   return [used.join(","), ...rows.map((/** @type {any} */ row) => used.map((name) => cell(row[name] ?? "")).join(",")), ""].join("\n");
 }
 
-/** A row of the table; what its texts cannot say is in the JSON of the rest. @param {import("./plan_model.js").PlanModel} plan @param {number} i @param {string} rest */
+/**
+ * A row of the table; what its texts cannot say is in the JSON of the rest.
+ * @param {import("./plan_model.js").PlanModel} plan @param {number} i @param {string} rest
+ */
 function rowOf(plan, i, rest) {
   const lives = plan.timeless.has(i) ? [] : plan.lifetimes(i);
   const root = plan.isAlias(i) ? plan.ids[plan.root[i]] : undefined;
@@ -97,9 +128,11 @@ function rowOf(plan, i, rest) {
     ...(plan.traffic && plan.traffic[i] >= 0 ? { traffic: plan.traffic[i] } : {}) };
   const text = Object.keys(more).length ? JSON.stringify(more).slice(0, -1) + (rest === "{}" ? "}" : `,${rest.slice(1)}`) : rest;
   return {
-    id: plan.ids[i], lower: lives.length ? plan.timeText(plan.start[lives[0]]) : undefined, upper: lives.length ? plan.timeText(plan.end[lives[lives.length - 1]]) : undefined,
+    id: plan.ids[i], lower: lives.length ? plan.timeText(plan.lives.start[lives[0]]) : undefined,
+      upper: lives.length ? plan.timeText(plan.lives.end[lives[lives.length - 1]]) : undefined,
     size: plan.sizeOf(i), alignment: plan.alignment && plan.alignment[i] > 1 ? plan.alignment[i] : undefined,
-    gaps: lives.length > 1 ? lives.slice(1).map((row, k) => `${plan.timeText(plan.end[lives[k]])}-${plan.timeText(plan.start[row])}`).join(" ") : undefined,
+    gaps: lives.length > 1 ? lives.slice(1).map((row, k) => `${plan.timeText(plan.lives.end[lives[k]])}-${plan.timeText(plan.lives.start[row])}`).join(" ")
+      : undefined,
     alias_of: typeof root === "string" ? root : undefined, alias_offset: root === undefined ? undefined : plan.distance.get(i) || undefined,
     rest: text === "{}" ? undefined : text, ...(plan.pool[i] < 0 ? {} : { placed: plan.offsetOf(i), pool: plan.pools[plan.pool[i]].name }),
   };

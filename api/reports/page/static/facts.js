@@ -6,21 +6,18 @@ import { bytesText, countText, nameText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 
-/** The bytes of a buffer with those that its alignment adds. @param {PlanModel} plan @param {number} i */
-export function padded(plan, i) {
-  const step = plan.alignment ? plan.alignment[i] : 1;
-  return Math.ceil(plan.size[i] / step) * step;
-}
-
 /** A list of the facts of a buffer. @param {PlanModel} plan @param {number} i @returns {HTMLElement} */
 export function factsOf(plan, i) {
   /** @type {[string, string | Node | null][]} */
   const rows = [
     ["size", bytesText(plan.sizeOf(i))],
-    ["with padding", padded(plan, i) === plan.size[i] ? null : bytesText(padded(plan, i))],
+    ["with padding", plan.padding(i) ? bytesText(plan.size[i] + plan.padding(i)) : null],
     ["type", plan.types ? nameText(plan.types.names[plan.types.of[i]]) : null],
     ["operation", plan.operations ? nameText(plan.operations.names[plan.operations.of[i]]) : null],
+    ["source", plan.sources ? nameText(plan.sources.names[plan.sources.of[i]], 120) || null : null],
     ["alive", lives(plan, i)],
+    ["bytes taken", plan.isAlias(i) || plan.death(i) === plan.lives.end[plan.lifetimes(i).at(-1) ?? 0] ? null
+      : `until ${plan.timeText(plan.death(i))}, by its views`],
     ["pool", plan.pool[i] < 0 ? "not placed" : nameText(plan.pools[plan.pool[i]].name)],
     ["offset", plan.pool[i] < 0 ? null : `${countText(plan.offsetOf(i))} to ${countText(plan.endOf(i))}`],
     ["address", address(plan, i)],
@@ -47,7 +44,7 @@ function lives(plan, i) {
   if (plan.timeless.has(i)) return "no times given";
   const rows = plan.lifetimes(i);
   const parts = rows.slice(0, 4).map((row) => {
-    const [start, end] = [plan.start[row], plan.end[row]];
+    const [start, end] = [plan.lives.start[row], plan.lives.end[row]];
     const names = [plan.stepName(start), plan.stepName(end - 1)].filter((name) => name !== null);
     const named = names.length === 2 ? ` (${nameText(names[0] ?? "", 30)} to ${nameText(names[1] ?? "", 30)})` : "";
     return `${plan.timeText(start)} to ${plan.timeText(end)}${named}`;

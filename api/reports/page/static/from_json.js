@@ -1,21 +1,47 @@
 // @ts-check
 // Problems and plans in JSON, as the wire format has them: told apart, and made into the view of a plan.
 
+import { readCsv } from "./from_csv.js";
 import { idKey } from "./text.js";
 
-/** @typedef {{problem: any, plan: any, graph: any, schedule?: any}} Found  what a file holds; null for what it does not */
+/** @typedef {{problem: any, plan: any, schedule?: any}} Found  what a file holds; null for what it does not */
 
 const MAX = 2n ** 63n;
+/** The command for a file, by a field that only such files have. @type {Record<string, string>} */
+const COMMANDS = { ops: "order FILE or memplan cascade FILE", widths: "schedule FILE", memories: "schedule FILE --target", symbols: "shapes FILE",
+  functions: "plan FILE", models: "plan FILE" };
 const IN_COLUMNS = ["id", "size", "start", "end", "lifetimes", "alignment", "alias_of", "alias_offset"];
 
-/** What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline), a schedule; else null. Throws a SyntaxError for what is no JSON. @param {string} text @returns {Found | null} */
+/**
+ * What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline), a schedule; else null. Throws a SyntaxError for
+ * what is no JSON.
+ * @param {string} text @returns {Found | null}
+ */
 export function recognised(text) {
   const value = parsed(text);
   if (!isObject(value)) return null;
-  if (isSchedule(value)) return { problem: null, plan: null, graph: null, schedule: value };
+  if (isSchedule(value)) return { problem: null, plan: null, schedule: value };
   const problem = isProblem(value) ? value : isProblem(value.problem) ? value.problem : null;
   const plan = isPlan(value) ? value : isPlan(value.plan) ? value.plan : null;
-  return problem || plan ? { problem, plan, graph: null } : null;
+  return problem || plan ? { problem, plan } : null;
+}
+
+/** What a file of JSON or CSV holds; throws an Error that says what to do with others. @param {string} text @param {string} name @returns {Found} */
+export function readText(text, name) {
+  const table = /^\s*[[{]/.test(text) ? null : readCsv(text);
+  if (table) return table;
+  const commands = "memplan plan FILE --open draws other files, memplan serve reads them here";
+  let found;
+  try {
+    found = recognised(text);
+  } catch (error) {
+    if (!/^\s*[[{]/.test(text)) throw new Error(`${name}: is no JSON and no table of buffers; ${commands}`);
+    throw new Error(`${name}: is not JSON: ${/** @type {Error} */ (error).message}`);
+  }
+  if (found) return found;
+  const [, command] = Object.entries(COMMANDS).find(([key]) => key in (parsed(text) ?? {})) ?? [];
+  throw new Error(command ? `${name}: is for memplan ${command}, whose -o FILE.html draws it; memplan serve opens it here`
+    : `${name}: must be a problem, a plan or a schedule; ${commands}`);
 }
 
 /** True for the answer of a schedule. @param {any} value */
@@ -49,7 +75,7 @@ function isObject(value) {
 
 /** @param {any} value */
 function isProblem(value) {
-  return isObject(value) && Array.isArray(value.buffers) && value.buffers.every(isObject);
+  return isObject(value) && Array.isArray(value.buffers) && value.buffers.every(isObject) && !value.symbols;
 }
 
 /** @param {any} value */
@@ -57,14 +83,17 @@ function isPlan(value) {
   return isObject(value) && (Array.isArray(value.placements) || (typeof value.status === "string" && "peak" in value));
 }
 
-/** The view of a plan for a problem, as `plan_view.py` packs it; without a plan, nothing is placed. Throws an Error for a plan that names other buffers. @param {any} problem @param {any} plan @param {string} title @param {any} [program]  names of times and buffers, as `POST /v1/import` answers them */
+/**
+ * The view of a plan for a problem, as `plan_view.py` packs it; without a plan, nothing is placed. Throws an Error for a plan that names other
+ * buffers.
+ * @param {any} problem @param {any} plan @param {string} title @param {any} [program]  names of times and buffers, as `POST /v1/import` answers them
+ */
 export function planView(problem, plan, title, program = null) {
   const pools = problem.pools?.length ? problem.pools : [{}];
   const names = new Map(pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name ?? "default", q]));
   const ids = problem.buffers.map((/** @type {any} */ row) => row.id);
   const index = new Map(ids.map((/** @type {any} */ id, /** @type {number} */ i) => [idKey(id), i]));
   const { pool, offset } = places(plan, index, names, ids.length);
-  const aliased = aliases(problem.buffers, index);
   problem.buffers.forEach(sound);
   return {
     kind: "plan",
@@ -75,9 +104,9 @@ export function planView(problem, plan, title, program = null) {
     size: column(problem.buffers.map((/** @type {any} */ row) => row.size)),
     pool,
     offset: column(offset),
-    aliases: aliased,
+    aliases: aliases(problem.buffers, index),
     pins: positions(problem.buffers, (/** @type {any} */ row) => row.offset !== undefined && row.offset !== null),
-    ...lifetimes(problem, aliased),
+    ...lifetimes(problem),
     ...optional(problem),
     ...(program ? programNames(program) : {}),
   };
@@ -86,7 +115,8 @@ export function planView(problem, plan, title, program = null) {
 /** Refuse a buffer that cannot be drawn; what else is wrong with it, memplan says. @param {any} row @param {number} i */
 function sound({ id, size }, i) {
   if (id === undefined || id === null) throw new Error(`buffers[${i}].id: is required`);
-  if (!(typeof size === "bigint" || Number.isSafeInteger(size)) || size < 0) throw new Error(`buffers[${i}].size: must be an integer of at least 0, got ${JSON.stringify(String(size))}`);
+  if (!(typeof size === "bigint" || Number.isSafeInteger(size))
+    || size < 0) throw new Error(`buffers[${i}].size: must be an integer of at least 0, got ${JSON.stringify(String(size))}`);
 }
 
 /** @param {any} names */
@@ -104,12 +134,16 @@ function programNames(names) {
   return found;
 }
 
-/** The view of another plan of the problem that a view is of; throws an Error for a plan that names other buffers. @param {any} view @param {any} plan @param {string} title */
+/**
+ * The view of another plan of the problem that a view is of; throws an Error for a plan that names other buffers.
+ * @param {any} view @param {any} plan @param {string} title
+ */
 export function replanned(view, plan, title) {
   const index = new Map(view.ids.map((/** @type {any} */ id, /** @type {number} */ i) => [idKey(id), i]));
   const names = new Map(view.pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name, q]));
   const { pool, offset } = places(plan, index, names, view.ids.length);
-  return { ...view, inspection: null, title, plan: factsOf(plan), pool, offset: column(offset), pools: view.pools.map((/** @type {any} */ row) => poolRow(row, plan)) };
+  return { ...view, inspection: null, title, plan: factsOf(plan), pool, offset: column(offset),
+    pools: view.pools.map((/** @type {any} */ row) => poolRow(row, plan)) };
 }
 
 /** What a plan claims, without what is absent. @param {any} plan */
@@ -162,51 +196,28 @@ function places(plan, index, names, count) {
 
 /** @param {any[]} rows @param {Map<any, number>} index */
 function aliases(rows, index) {
-  const found = { buffer: /** @type {number[]} */ ([]), root: /** @type {number[]} */ ([]), distance: /** @type {number[]} */ ([]) };
-  rows.forEach((row, i) => {
-    if (row.alias_of === undefined || row.alias_of === null) return;
-    let root = i;
-    let distance = 0;
-    for (let steps = 0; rows[root].alias_of !== undefined && rows[root].alias_of !== null && steps <= rows.length; steps++) {
-      distance += Number(rows[root].alias_offset ?? 0);
-      root = index.get(idKey(rows[root].alias_of)) ?? root;
-    }
-    found.buffer.push(i);
-    found.root.push(root);
-    found.distance.push(distance);
-  });
-  return found;
+  const buffer = positions(rows, ({ alias_of: of }) => of !== undefined && of !== null);
+  return { buffer, of: buffer.map((i) => index.get(idKey(rows[i].alias_of)) ?? i), distance: [...buffer].map((i) => Number(rows[i].alias_offset ?? 0)) };
 }
 
-/** Lifetimes as `plan_view.py` packs them. @param {any} problem @param {any} aliased  from aliases to their roots */
-function lifetimes(problem, aliased) {
-  const last = problem.interval === "closed" ? 1n : 0n;
-  const own = problem.buffers.map((/** @type {any} */ row, /** @type {number} */ i) => {
+/** Lifetimes by their starts, as `plan_view.py` packs them. @param {any} problem */
+function lifetimes({ buffers, interval }) {
+  const last = interval === "closed" ? 1n : 0n;
+  const rows = buffers.flatMap((/** @type {any} */ row, /** @type {number} */ i) => {
     const pairs = row.lifetimes ?? (row.start === undefined || row.start === null ? [] : [[row.start, row.end]]);
-    return pairs.map((/** @type {any[]} */ [start, end]) => [time(start, i, "start"), time(end, i, "end") + last]);
-  });
-  const root = new Map(aliased.buffer.map((/** @type {number} */ i, /** @type {number} */ k) => [i, aliased.root[k]]));
-  const known = [...new Set(own.flat(2))].sort((a, b) => (a < b ? -1 : Number(a > b)));
-  const [origin, most] = known.length ? [known[0], known[known.length - 1]] : [0n, 1n];
-  const isFar = most - origin > BigInt(Number.MAX_SAFE_INTEGER);
-  const rank = new Map(isFar ? known.map((at, k) => [at, k]) : []);
-  const step = (/** @type {bigint} */ at) => (isFar ? rank.get(at) ?? 0 : Number(at - origin));
-  const rows = /** @type {[number, number, number][]} */ ([]);
-  const timeless = /** @type {number[]} */ ([]);
-  own.forEach((/** @type {any[]} */ pairs, /** @type {number} */ i) => {
-    const lives = pairs.length ? pairs : own[root.get(i) ?? i];
-    if (!lives.length) timeless.push(i);
-    for (const [start, end] of lives.length ? lives : [[origin, most]]) rows.push([step(start), step(end), i]);
-  });
-  rows.sort((a, b) => a[0] - b[0]);
+    return pairs.map((/** @type {any[]} */ pair) => {
+      const [start, end] = [time(pair[0], i, "start"), time(pair[1], i, "end") + last];
+      if (end <= start) throw new Error(`buffers[${i}].end: must be greater than start (${start}), got ${end - last}`);
+      return { start, length: end - start, i };
+    });
+  }).sort((/** @type {any} */ a, /** @type {any} */ b) => (a.start < b.start ? -1 : Number(a.start > b.start)));
+  const origin = rows[0]?.start ?? 0n;
+  const isFar = rows.some((/** @type {any} */ { start, length }) => start + length - origin > BigInt(Number.MAX_SAFE_INTEGER));
+  const steps = (/** @type {bigint[]} */ values) => (isFar ? values.map(String) : Float64Array.from(values, Number));
   return {
-    ...(isFar ? { origin: "0", times: known.map(String) } : { origin: String(origin) }),
-    life: {
-      start: Float64Array.from(rows, ([start]) => start),
-      length: Float64Array.from(rows, ([start, end]) => end - start),
-      buffer: Int32Array.from(rows, ([, , i]) => i),
-    },
-    timeless: Uint32Array.from(timeless),
+    origin: String(origin),
+    life: { start: steps(rows.map((/** @type {any} */ row) => row.start - origin)), length: steps(rows.map((/** @type {any} */ row) => row.length)),
+      buffer: Int32Array.from(rows, (/** @type {any} */ row) => row.i) },
   };
 }
 

@@ -49,31 +49,26 @@ export class Lanes {
     return 1 - offset / this.all[pool].bytes;
   }
 
-  /** True for a lifetime that has a rectangle: aliases lie within others, which have one. @param {number} row */
+  /** True for a row of `taken` that has a rectangle. @param {number} row */
   isDrawn(row) {
-    const i = this.plan.lifeBuffer[row];
+    const i = this.plan.taken.buffer[row];
     return this.plan.pool[i] >= 0 && this.plan.size[i] > 0 && this.plan.root[i] === i;
   }
 
-  /** The rectangles of a lane, in the order of their starts; `row[k]` is rectangle k's lifetime, `colour` is to be filled. @param {number} pool @returns {{rectangles: Rectangles, row: Int32Array}} */
+  /**
+   * The rectangles of a lane, in the order of their starts; `row[k]` is rectangle k's row of `taken`, `colour` is to be filled.
+   * @param {number} pool @returns {{rectangles: Rectangles, row: Int32Array}}
+   */
   rectangles(pool) {
     const { plan } = this;
-    const seen = [];
-    for (let row = 0; row < plan.start.length; row++) if (plan.pool[plan.lifeBuffer[row]] === pool && this.isDrawn(row)) seen.push(row);
-    const count = seen.length;
+    const { start, end, buffer } = plan.taken;
+    const row = Int32Array.from(start.keys()).filter((at) => plan.pool[buffer[at]] === pool && this.isDrawn(at));
+    const of = (/** @type {(i: number, at: number) => number} */ value) => Float64Array.from(row, (at) => value(buffer[at], at));
     const rows = {
-      left: new Float64Array(count), right: new Float64Array(count),
-      top: new Float64Array(count), bottom: new Float64Array(count),
+      left: of((_, at) => start[at] / plan.span), right: of((_, at) => end[at] / plan.span),
+      top: of((i) => this.y(pool, plan.offset[i] + plan.size[i])), bottom: of((i) => this.y(pool, plan.offset[i])),
     };
-    for (let k = 0; k < count; k++) {
-      const row = seen[k];
-      const i = plan.lifeBuffer[row];
-      rows.left[k] = plan.start[row] / plan.span;
-      rows.right[k] = plan.end[row] / plan.span;
-      rows.top[k] = this.y(pool, plan.offset[i] + plan.size[i]);
-      rows.bottom[k] = this.y(pool, plan.offset[i]);
-    }
-    return { rectangles: { ...rows, colour: new Uint8Array(count), blocks: blocksOf(rows) }, row: Int32Array.from(seen) };
+    return { rectangles: { ...rows, colour: new Uint8Array(row.length), blocks: blocksOf(rows) }, row };
   }
 }
 

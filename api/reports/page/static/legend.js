@@ -5,18 +5,24 @@ import { h } from "./dom.js";
 import { svg } from "./svg.js";
 import { nameText, sizeText } from "./text.js";
 
-/** What a picture's colours and outlines mean, each with its colour where that is one. @param {import("./picture.js").Picture} picture @returns {{text: string, ink?: string}[]} */
-export function legendTexts({ legend, look, plan, demand }) {
+/**
+ * What a picture's colours and outlines mean, each with its colour where that is one.
+ * @param {import("./picture.js").Picture} picture @returns {{text: string, ink?: string}[]}
+ */
+export function legendTexts({ legend, look, plan, demand, shared }) {
   const says = (/** @type {boolean} */ isSo, /** @type {string} */ text) => (isSo ? [{ text }] : []);
-  return [...(legend ?? []).slice(0, 12).map(({ name, ink }) => ({ text: look.by === "size" ? sizeText(Number(name)) : String(name), ink: `#${ink.toString(16).padStart(6, "0")}` })),
-    ...["grey: bytes it needs", "red: above the capacity", "outlined: cannot all be placed"].flatMap((text) => says(demand !== null, text)),
-    ...says(look.time !== null && plan.pool.some((q) => q >= 0), "left strip: addresses then, grey idle"),
+  return [...(legend ?? []).slice(0, 12).map(({ name, ink }) =>
+    ({ text: look.by === "size" ? sizeText(Number(name)) : String(name), ink: `#${ink.toString(16).padStart(6, "0")}` })),
+    ...["blue-grey: bytes that are needed", "red: above the capacity", "dashed: cannot all be placed"].flatMap((text) => says(demand !== null, text)),
+    ...says(look.time !== null && plan.pool.some((q) => q >= 0), "strip at the left: what lies where at this time"),
     ...says(Boolean(plan.prefix), `names begin with ${nameText(plan.prefix ?? "", 40)}`),
     ...says(look.peak.length > 0, "purple outline: decides the peak"),
     ...says(look.wrong.length > 0, "red outline: breaks a rule"),
     ...says(look.selected >= 0, "blue: selected; red: what it stands on"),
     ...says(plan.pins.size > 0, "\u25e3 pinned"),
-    ...says(plan.root.some((root, i) => root !== i), "dashed: alias")];
+    ...says(plan.isShared && shared.length > 0, "red dots: shares bytes"),
+    ...says(look.marks.length > 0, "purple lines: marks"),
+    ...says(plan.root.some((root, i) => root !== i), "dashed: a view inside of another buffer")];
 }
 
 /** The entries of a picture's legend. @param {import("./picture.js").Picture} picture */

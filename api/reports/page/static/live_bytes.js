@@ -1,12 +1,68 @@
 // @ts-check
 // Buffers and stretches of time that a number picks out: those alive, those that end above a line, the full times.
 
+import { sortedBy } from "./lifetimes.js";
+
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
+/** @typedef {{time: Float64Array, bytes: Float64Array}} Load  bytes alive from each time on, until the next */
+
+/** Of more buffers, bytes that are shared are not counted by where they lie. */
+const SHARED = 3000;
+
+/** The rows that need bytes in a pool, by start. @param {PlanModel} plan @param {number} pool */
+function demandRows({ taken: { start, end, buffer }, size, timeless, pool: pools }, pool) {
+  const row = /** @type {number[]} */ ([]);
+  for (let k = 0; k < start.length; k++) {
+    if (size[buffer[k]] > 0 && !timeless.has(buffer[k]) && (pool < 0 || pools[buffer[k]] === pool)) row.push(k);
+  }
+  const of = (/** @type {ArrayLike<number>} */ values) => Float64Array.from(row, (k) => values[k]);
+  return { start: of(start), end: of(end), size: Float64Array.from(row, (k) => size[buffer[k]]), row };
+}
+
+/** Bytes alive over time in a pool, or in all of them (-1). @param {PlanModel} plan @param {number} pool @returns {Load} */
+export function loadOf(plan, pool) {
+  if (plan.isShared && plan.count <= SHARED) return sharedLoad(plan, pool);
+  const { start, end, size } = demandRows(plan, pool);
+  const count = start.length;
+  // What ends, by time: as in a merge of two sorted lists, sizes follow their ends through the sort.
+  const byEnd = sortedBy(end);
+  const time = new Float64Array(2 * count);
+  const bytes = new Float64Array(2 * count);
+  let sum = 0;
+  let k = 0;
+  let e = 0;
+  let n = 0;
+  while (e < count) {
+    const ending = end[byEnd[e]];
+    const now = k < count && start[k] < ending ? start[k] : ending;
+    while (e < count && end[byEnd[e]] === now) sum -= size[byEnd[e++]];
+    while (k < count && start[k] === now) sum += size[k++];
+    time[n] = now;
+    bytes[n++] = sum;
+  }
+  return { time: time.slice(0, n), bytes: bytes.slice(0, n) };
+}
+
+/** The same where buffers may share bytes: those that some buffer lies on. @param {PlanModel} plan @param {number} pool @returns {Load} */
+function sharedLoad(plan, pool) {
+  const { start, end, row } = demandRows(plan, pool);
+  const time = Float64Array.from(new Set([...start, ...end])).sort();
+  const bytes = time.map((now) => {
+    const here = row.filter((_, k) => start[k] <= now && now < end[k]).map((k) => plan.taken.buffer[k]);
+    let [sum, top, lane] = [0, 0, -2];
+    for (const i of here.sort((a, b) => plan.pool[a] - plan.pool[b] || plan.offset[a] - plan.offset[b])) {
+      if (plan.pool[i] !== lane) [top, lane] = [0, plan.pool[i]];
+      sum += Math.max(0, plan.offset[i] + plan.size[i] - Math.max(top, plan.offset[i]));
+      top = Math.max(top, plan.offset[i] + plan.size[i]);
+    }
+    return sum;
+  });
+  return { time, bytes };
+}
 
 /** The buffers of a pool (-1: of all), no aliases, whose bytes are needed at a time. @param {PlanModel} plan @param {number} pool @param {number} time */
 export function aliveAt(plan, pool, time) {
-  const found = new Set(plan.liveAt(time).filter((i) => !plan.timeless.has(i)).map((i) => plan.root[i]));
-  return [...found].filter((i) => plan.size[i] > 0 && (pool < 0 || plan.pool[i] === pool));
+  return [...new Set(plan.liveAt(time))].filter((i) => plan.size[i] > 0 && !plan.timeless.has(i) && (pool < 0 || plan.pool[i] === pool));
 }
 
 /** The buffers that end above a line in a pool, the highest first. @param {PlanModel} plan @param {number} pool @param {number} line */
@@ -28,13 +84,16 @@ export function fullTimes(plan, pool, size) {
     const last = stretches[stretches.length - 1];
     if (last && last.end === time[k]) {
       if (bytes[k] > last.most) [last.most, last.at] = [bytes[k], time[k]];
-      last.end = time[k + 1] ?? plan.span;
-    } else stretches.push({ start: time[k], end: time[k + 1] ?? plan.span, most: bytes[k], at: time[k] });
+      last.end = time[k + 1] ?? plan.lastTime;
+    } else stretches.push({ start: time[k], end: time[k + 1] ?? plan.lastTime, most: bytes[k], at: time[k] });
   }
   return stretches;
 }
 
-/** The most bytes in each of so many equal parts of a range of time. @param {Float64Array} time @param {Float64Array} bytes @param {number} start @param {number} end @param {number} count */
+/**
+ * The most bytes in each of so many equal parts of a range of time.
+ * @param {Float64Array} time @param {Float64Array} bytes @param {number} start @param {number} end @param {number} count
+ */
 export function highest(time, bytes, start, end, count) {
   const found = new Float64Array(count);
   const part = (/** @type {number} */ at) => ((at - start) / (end - start)) * count;
@@ -53,20 +112,21 @@ export function highestEnds(plan, count) {
   plan.pools.forEach((_, q) => {
     // A lifetime raises the two parts of 2^k that cover it; from long parts to short ones, each hands on to its halves.
     const most = Array.from({ length: 32 - Math.clz32(count) }, () => new Float64Array(count));
-    const raise = (/** @type {number} */ k, /** @type {number} */ x, /** @type {number} */ end) => { if (end > most[k][x]) most[k][x] = end; };
-    for (let row = 0; row < plan.start.length; row++) {
-      const i = plan.lifeBuffer[row];
+    const raise = (/** @type {number} */ k, /** @type {number} */ x, /** @type {number} */ top) => { if (top > most[k][x]) most[k][x] = top; };
+    const { start, end, buffer } = plan.taken;
+    for (let row = 0; row < start.length; row++) {
+      const i = buffer[row];
       if (plan.pool[i] !== q || plan.size[i] === 0) continue;
-      const from = Math.min(count - 1, Math.floor(plan.start[row] * scale));
-      const to = Math.max(from, Math.min(count - 1, Math.ceil(plan.end[row] * scale) - 1));
+      const from = Math.min(count - 1, Math.floor(start[row] * scale));
+      const to = Math.max(from, Math.min(count - 1, Math.ceil(end[row] * scale) - 1));
       const k = 31 - Math.clz32(to - from + 1);
       raise(k, from, plan.offset[i] + plan.size[i]);
       raise(k, to - 2 ** k + 1, plan.offset[i] + plan.size[i]);
     }
     for (let k = most.length - 1; k > 0; k--) {
-      most[k].forEach((end, x) => end && [x, x + 2 ** (k - 1)].forEach((half) => raise(k - 1, half, end)));
+      most[k].forEach((top, x) => top && [x, x + 2 ** (k - 1)].forEach((half) => raise(k - 1, half, top)));
     }
-    most[0].forEach((end, x) => { sum[x] += end; });
+    most[0].forEach((top, x) => { sum[x] += top; });
   });
   return sum;
 }

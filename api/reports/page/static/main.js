@@ -7,20 +7,26 @@ import { openComparison } from "./comparison_view.js";
 import { fromBase64, unpack } from "./document.js";
 import { fill, h } from "./dom.js";
 import { droppable } from "./drop.js";
-import { planView, recognised, replanned } from "./from_json.js";
+import { planView, readText, replanned } from "./from_json.js";
 import { readLink, writeLink } from "./link.js";
+import { openFilm } from "./film_view.js";
 import { openPlan } from "./plan_view.js";
 import { openSchedule } from "./schedule_view.js";
 import { nameText } from "./text.js";
 import { style } from "./theme.js";
 
 /** @type {Record<string, (element: HTMLElement, view: any, style: (name: string) => string, options: {title: string}) => unknown>} */
-const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder, schedule: openSchedule };
+const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder, schedule: openSchedule,
+  film: openFilm };
 
-/** Show a document: a heading, a tab for each view, and the view that the address names or the first. @param {HTMLElement} page @param {import("./document.js").PageDocument} found */
+/**
+ * Show a document: a heading, a tab for each view, and the view that the address names or the first.
+ * @param {HTMLElement} page @param {import("./document.js").PageDocument} found
+ */
 export function show(page, found) {
   const element = h("main", { class: "view" });
-  const tabs = found.views.map((view, k) => h("button", { type: "button", "aria-pressed": "false", onclick: () => open(k) }, nameText(view.title ?? view.kind, 40)));
+  const tabs = found.views.map((view, k) => h("button", { type: "button", "aria-pressed": "false", onclick: () => open(k) },
+    nameText(view.title ?? view.kind, 40)));
   const head = h("header", { class: "bar head" }, h("h1", { title: nameText(found.title, 400) }, nameText(found.title, 60)),
     tabs.length > 1 && h("nav", { class: "tabs", "aria-label": "views" }, ...tabs));
   fill(page, head, element);
@@ -40,29 +46,23 @@ export function show(page, found) {
 /** The view that is open, for tests and consoles. @type {{view?: any, ready?: number}} */
 const shown = {};
 
-/** Show problems and plans that are dropped: a plan alone is for the problem on show. @param {HTMLElement} page @param {import("./document.js").PageDocument | null} known @param {File[]} files */
+/**
+ * Show problems and plans that are dropped: a plan alone is for the problem on show.
+ * @param {HTMLElement} page @param {import("./document.js").PageDocument | null} known @param {File[]} files
+ */
 async function take(page, known, files) {
   let view = known?.views.find(({ kind }) => kind === "plan");
   for (const file of files) {
-    const found = read(await file.text(), file.name);
-    if (!found) throw new Error(`${file.name}: must be a problem, a plan or a schedule in JSON; memplan plan --open and memplan serve read other files`);
+    const found = readText(await file.text(), file.name);
     if (!found.problem && !found.schedule && !view) throw new Error(`${file.name}: open the problem of this plan first`);
     const title = found.problem?.name ?? file.name;
-    view = found.schedule ? { kind: "schedule", title, answer: found.schedule } : found.problem ? planView(found.problem, found.plan, title) : replanned(view, found.plan, title);
+    view = found.schedule ? { kind: "schedule", title, answer: found.schedule } : found.problem ? planView(found.problem, found.plan, title)
+      : replanned(view, found.plan, title);
   }
   writeLink({ plan: null, sel: null, vis: null, time: null, view: null });
   document.title = nameText(view.title, 60);
   show(page, { title: view.title, views: [view] });
   return { title: view.title, views: [view] };
-}
-
-/** @param {string} text @param {string} name */
-function read(text, name) {
-  try {
-    return recognised(text);
-  } catch (error) {
-    throw new Error(`${name}: is not JSON: ${/** @type {Error} */ (error).message}`);
-  }
 }
 
 async function start() {

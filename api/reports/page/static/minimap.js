@@ -1,14 +1,14 @@
 // @ts-check
 // The live bytes over all of time, with a brush for the times that the picture shows.
 
-import { brushX, select } from "./vendor/d3.js";
 import { h } from "./dom.js";
 import { highest, highestEnds } from "./live_bytes.js";
-import { GUTTER } from "./overlay.js";
-import { svg } from "./svg.js";
+import { GUTTER } from "./pencil.js";
 import { sizeText } from "./text.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
+
+const LEAST_PIXELS = 3;
 
 /** A strip under a picture. */
 export class Minimap {
@@ -16,47 +16,49 @@ export class Minimap {
   constructor(picture) {
     this.picture = picture;
     this.canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { "aria-hidden": "true" }));
-    this.element = h("div", { class: "minimap", title: "Live bytes over time, and in grey those idle below the highest end; drag to choose what is shown" }, this.canvas);
-    this.svg = svg("svg", { "aria-hidden": "true" });
-    this.element.append(this.svg);
-    this.brush = brushX().on("brush end", (/** @type {any} */ event) => this.brushed(event));
-    this.group = select(this.svg).append("g");
-    /** @type {number[]} */ this.shown = [];
+    this.brush = h("div", { class: "brush", hidden: true });
+    this.element = h("div", { class: "minimap", title: "Live bytes over time; lighter: unused below the highest end. Drag to choose times." },
+      this.canvas, this.brush);
     /** @type {Float64Array | null} */ this.ends = null;
+    this.bind();
     picture.listeners.push(() => this.follow());
     new ResizeObserver(() => this.resize()).observe(this.element);
   }
 
   resize() {
-    const { clientWidth, clientHeight } = this.element;
-    this.width = Math.max(1, clientWidth - GUTTER.left);
-    this.height = Math.max(1, clientHeight);
-    this.svg.setAttribute("width", String(clientWidth));
-    this.svg.setAttribute("height", String(clientHeight));
-    this.group.attr("transform", `translate(${GUTTER.left},0)`);
-    this.brush.extent([[0, 0], [this.width, this.height]]);
-    this.group.call(this.brush);
+    this.width = Math.max(1, this.element.clientWidth - GUTTER.left);
+    this.height = Math.max(1, this.element.clientHeight);
     this.draw();
     this.follow();
   }
 
-  /** @param {any} event */
-  brushed(event) {
-    if (!event.sourceEvent || !this.width) return;
-    const [low, high] = event.selection ?? [0, this.width];
-    if (high - low < 1 && event.selection) return;
-    this.picture.camera.show({ left: low / this.width, right: high / this.width });
+  /** Choose times by a drag, move them by one that begins inside of them, and show all again by one that is no longer than a click. */
+  bind() {
+    const part = (/** @type {PointerEvent} */ event) =>
+      Math.max(0, Math.min(1, (event.clientX - this.element.getBoundingClientRect().left - GUTTER.left) / (this.width ?? 1)));
+    /** @type {{from: number, times: {left: number, right: number} | null} | null} */ let drag = null;
+    this.element.addEventListener("pointerdown", (event) => {
+      const [from, { left, right }] = [part(event), this.picture.camera.times];
+      drag = { from, times: right - left < 0.999 && from > left && from < right ? { left, right } : null };
+      this.element.setPointerCapture(event.pointerId);
+    });
+    this.element.addEventListener("pointermove", (event) => {
+      if (!drag) return;
+      const [at, { from, times }] = [part(event), drag];
+      if (Math.abs(at - from) * (this.width ?? 1) < LEAST_PIXELS) return;
+      this.picture.camera.show(times ? { left: times.left + at - from, right: times.right + at - from }
+        : { left: Math.min(from, at), right: Math.max(from, at) });
+    });
+    this.element.addEventListener("pointerup", () => { drag = null; });
   }
 
   /** Move the brush to what the picture shows. */
   follow() {
-    if (!this.width) return;
-    const { left, right } = this.picture.camera.frame;
-    const low = Math.max(0, Math.min(this.width, left * this.width));
-    const high = Math.max(0, Math.min(this.width, right * this.width));
-    if (this.shown[0] === low && this.shown[1] === high) return;
-    this.shown = [low, high];
-    this.group.call(this.brush.move, left <= 0 && right >= 1 ? null : [low, high]);
+    const { left, right } = this.picture.camera.times;
+    const [low, high] = [left, right].map((at) => Math.max(0, Math.min(1, at)) * (this.width ?? 1));
+    this.brush.hidden = left <= 0 && right >= 1;
+    this.brush.style.left = `${GUTTER.left + low}px`;
+    this.brush.style.width = `${high - low}px`;
   }
 
   draw() {
@@ -72,7 +74,9 @@ export class Minimap {
     const live = highest(time, bytes, 0, plan.span, Math.round(width));
     const ends = this.ends?.length === live.length ? this.ends : highestEnds(plan, live.length);
     this.ends = ends;
-    const most = Math.max(1, plan.fullest(-1).bytes, ...ends);
+    const fullest = plan.fullest(-1);
+    const most = Math.max(fullest.bytes, ...ends);
+    if (most === 0) return;
     c.fillStyle = style("soft");
     c.font = "11px system-ui, sans-serif";
     c.textAlign = "right";
@@ -80,11 +84,11 @@ export class Minimap {
     c.fillText(sizeText(most), GUTTER.left - 8, 2);
     c.textBaseline = "bottom";
     c.fillText("live bytes", GUTTER.left - 8, height - 2);
-    for (const [colour, columns] of /** @type {[string, Float64Array][]} */ ([["hatch", ends], ["load", live]])) {
+    for (const [colour, columns] of /** @type {[string, Float64Array][]} */ ([["faint", ends], ["load", live]])) {
       c.fillStyle = style(colour);
       columns.forEach((top, x) => c.fillRect(GUTTER.left + x, height - (top / most) * (height - 3), 1, (top / most) * (height - 3)));
     }
     c.fillStyle = style("bound");
-    c.fillRect(GUTTER.left + (plan.fullest(-1).time / plan.span) * width, 0, 2, height);
+    if (fullest.bytes > 0) c.fillRect(GUTTER.left + (fullest.time / plan.span) * width, 0, 2, height);
   }
 }

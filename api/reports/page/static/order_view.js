@@ -3,10 +3,10 @@
 
 import { cells, fill, h, table } from "./dom.js";
 import { openPlan } from "./plan_view.js";
-import { axes, niceScale, svg } from "./svg.js";
+import { axes, niceScale, scaleOf, svg } from "./svg.js";
 import { bytesText, countText, nameText, percentText } from "./text.js";
 
-const HEIGHT = 230;
+const HEIGHT = 220;
 const LINKS = 60;
 const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
 const LISTED = 500;
@@ -45,7 +45,7 @@ function most(bytes) {
 
 /** @param {any} view @param {Float64Array} given @param {Float64Array} found @param {number} width */
 function drawn(view, given, found, width) {
-  const x = niceScale([0, given.length], MARGIN.left, width - MARGIN.right).domain([0, Math.max(1, given.length)]);
+  const x = scaleOf([0, Math.max(1, given.length)], [MARGIN.left, width - MARGIN.right]);
   const y = niceScale([0, most(given).bytes, most(found).bytes], HEIGHT - MARGIN.bottom - LINKS, MARGIN.top);
   const root = svg("svg", { width, height: HEIGHT, role: "img", "aria-label": "Bytes alive over the operations, in the given order and in the new one" });
   const low = svg("g", { class: "links" });
@@ -71,6 +71,31 @@ function steps(bytes, x, y) {
 
 /** @param {any} view @param {Float64Array} found */
 function orderTable(view, found) {
-  return table(["operation", "was", "is", "bytes alive"], [...view.order].slice(0, LISTED).map((k, at) =>
-    cells([nameText(view.names[Number(k)], 60), ...[k, at, found[at]].map(countText)], { class: Number(k) === at ? "" : "moved" })));
+  // What moved comes first: that is what one looks for.
+  const rows = [...view.order].map((k, at) => ({ k: Number(k), at })).sort((a, b) => Number(a.k === a.at) - Number(b.k === b.at) || a.at - b.at);
+  return table(["operation", "was", "is", "bytes alive"], rows.slice(0, LISTED).map(({ k, at }) =>
+    cells([nameText(view.names[k], 60), ...[k, at, found[at]].map(countText)], { class: k === at ? "" : "moved" })));
+}
+
+/**
+ * The bytes alive while each operation of an order runs, as `bytes_along` counts them; without inputs that are written over.
+ * @param {any} graph @param {number[]} order
+ */
+export function bytesAlong(graph, order) {
+  const [maker, readers] = [new Map(), new Map()];
+  const fixed = new Set([...(graph.given ?? []), ...(graph.resident ?? [])]);
+  order.forEach((k, at) => {
+    for (const tensor of graph.ops[k].out ?? []) if (!maker.has(tensor) && !fixed.has(tensor)) maker.set(tensor, at);
+    for (const tensor of graph.ops[k].in ?? []) readers.set(tensor, at);
+  });
+  const [resident, kept] = [new Set(graph.resident ?? []), new Set(graph.kept ?? [])];
+  const change = new Float64Array(order.length + 1);
+  graph.size.forEach((/** @type {number} */ bytes, /** @type {number} */ tensor) => {
+    if (resident.has(tensor) || (!maker.has(tensor) && !readers.has(tensor) && !kept.has(tensor))) return;
+    const start = maker.get(tensor) ?? 0;
+    change[start] += Number(bytes);
+    change[(kept.has(tensor) ? order.length - 1 : Math.max(start, readers.get(tensor) ?? start)) + 1] -= Number(bytes);
+  });
+  let alive = 0;
+  return order.map((k, at) => (alive += change[at]) + Number(graph.ops[k].work ?? 0));
 }

@@ -3,16 +3,21 @@
 
 import { fill, h } from "./dom.js";
 import { factsOf } from "./facts.js";
-import { BufferTable } from "./tables.js";
+import { leversOf } from "./levers.js";
 import { aliveAt, endAbove, fullTimes } from "./live_bytes.js";
-import { readSize } from "./sizes.js";
-import { bytesText, countText, exactly, nameText, percentText, sizeText } from "./text.js";
+import { readAbout } from "./sizes.js";
+import { sumsOf } from "./sums.js";
+import { BufferTable } from "./tables.js";
+import { bytesText, counted, countText, exactly, nameText, percentText, sizeText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
-/** @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void, ask?: (kind: string) => void}} Actions */
+/**
+ * What the panel does in its view; `sweep` asks a service for other plans, where there is one.
+ * @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void, ask?: (kind: string) => void,
+ *   sweep?: (more: any) => Promise<any>, open?: (more: any) => void}} Actions
+ */
 
 const LISTED = 40;
-const GROUPS = 8;
 
 /** The panel of a plan. */
 export class Panel {
@@ -20,16 +25,21 @@ export class Panel {
   constructor(plan, actions) {
     this.plan = plan;
     this.actions = actions;
+    this.hits = h("section", { "aria-label": "what the search found" });
     this.selected = h("section", { "aria-live": "polite", "aria-label": "selected buffer" });
+    this.levers = h("section", { "aria-label": "levers" });
+    this.area = h("section", { "aria-live": "polite", "aria-label": "selected area" });
     this.alive = h("section", { "aria-label": "buffers alive at a time" });
     this.pools = h("section", { "aria-label": "pools" });
     this.table = new BufferTable(plan, "buffers alive at the chosen time", (i) => actions.select(i));
-    this.element = h("aside", { class: "side", "aria-label": "details", tabindex: "0" }, this.selected, this.alive, this.pools);
+    this.element = h("aside", { class: "side", "aria-label": "details", tabindex: "0" },
+      this.hits, this.selected, this.levers, this.area, this.alive, this.pools);
     this.showPools();
   }
 
   /** @param {number} i  -1 for none */
   showBuffer(i) {
+    fill(this.levers, leversOf(this.plan, i, this.actions));
     if (i < 0) return this.showPlan();
     const { plan } = this;
     fill(this.selected, h("h2", {}, "Buffer ", h("b", { class: "name" }, plan.name(i, 200))), factsOf(plan, i), this.why(i));
@@ -38,18 +48,45 @@ export class Panel {
   /** What the plan as a whole says, where no buffer is selected. */
   showPlan() {
     const { facts, verdict } = this.plan;
-    const found = facts.explanation;
+    const isBad = verdict.badge === "not valid";
+    const found = isBad ? null : facts.explanation;
     fill(this.selected,
-      verdict.badge === "not valid" && h("h2", {}, "What is wrong with the plan"),
-      verdict.badge === "not valid" && h("ul", {}, ...verdict.violations.slice(0, LISTED).map(({ rule, message, first, second }) =>
-        h("li", {}, h("b", {}, rule), ` ${nameText(message, 400)} `, ...[first, second].map((id) => this.plan.indexOf(id)).filter((i) => i >= 0).map((i) => this.button(i)))),
+      isBad && h("h2", {}, "What is wrong with the plan"),
+      isBad && h("ul", {}, ...verdict.violations.slice(0, LISTED).map(({ rule, message, first, second }) =>
+        h("li", {}, h("b", {}, rule), ` ${nameText(message, 400)} `,
+          ...[first, second].map((id) => this.plan.indexOf(id)).filter((i) => i >= 0).map((i) => this.button(i)))),
       verdict.count > LISTED && h("li", {}, `and ${countText(verdict.count - LISTED)} more`)),
-      found && h("h2", {}, facts.status === "infeasible" ? "Why nothing fits" : "Explanation"),
+      found && h("h2", {}, facts.status !== "infeasible" ? "Explanation" : verdict.best?.isProved ? "Why nothing fits"
+        : "Why nothing fits, as the plan claims"),
       found && h("p", { class: "alarm" }, nameText(found.message, 2000)),
       found?.buffers && this.list(found.buffers.slice(0, LISTED).map((/** @type {any} */ id) => this.plan.indexOf(id))),
-      found && facts.status === "infeasible" && (this.actions.ask ? h("button", { type: "button", onclick: () => this.actions.ask?.("explain") }, "What would make it fit?")
+      facts.status === "infeasible" && !isBad && (this.actions.ask
+        ? h("button", { type: "button", onclick: () => this.actions.ask?.("explain") }, "What would make it fit?")
         : h("p", { class: "quiet" }, "What would make it fit: memplan explain --repairs 3, with this problem.")),
-      !found && verdict.badge !== "not valid" && h("p", { class: "quiet" }, "Point at a buffer for its facts; click it to see why it is where it is. ? lists all keys."));
+      !found && !isBad && h("p", { class: "quiet" }, "Point at a buffer for its facts; click it to see why it is where it is. ? lists all keys."),
+      verdict.claims.size > 0 && h("details", {}, h("summary", {}, "What was checked of the plan's claims"),
+        h("ul", {}, ...verdict.checked.map((line) => h("li", {}, line)))));
+  }
+
+  /** The hits of a search, as a list. @param {import("./search.js").Search} search */
+  showHits(search) {
+    const { hits, at } = search;
+    fill(this.hits, ...(search.text && hits.length ? [h("h2", {}, `Found: ${countText(hits.length)}`),
+      h("ol", { class: "hits" }, ...hits.slice(0, LISTED).map((i, k) =>
+        h("li", { class: k === at ? "chosen" : null }, this.button(i), ` ${sizeText(this.plan.size[i])}`))),
+      hits.length > LISTED && h("p", { class: "quiet" }, `and ${countText(hits.length - LISTED)} more`)] : []));
+  }
+
+  /** What lies in an area that was dragged. @param {{pool: number, times: [number, number], offsets: [number, number]} | null} area  null for none */
+  showArea(area) {
+    if (!area) return fill(this.area);
+    const { plan } = this;
+    const { pool, times: [start, end], offsets: [low, high] } = area;
+    const inside = plan.ids.map((_, i) => i).filter((i) => plan.pool[i] === pool && !plan.isAlias(i) && plan.size[i] > 0
+      && plan.offset[i] < high && plan.offset[i] + plan.size[i] > low && plan.held(i).some(([from, to]) => from < end && to > start));
+    fill(this.area, h("h2", {}, `Area: time ${plan.timeText(start)} to ${plan.timeText(end)}, offset ${countText(low)} to ${countText(high)}`),
+      h("p", {}, `${counted(inside.length, "buffer")}, ${bytesText(inside.reduce((sum, i) => sum + plan.size[i], 0))} in all.`),
+        sumsOf(plan, inside, (i) => this.actions.select(i)));
   }
 
   /** @param {number} i */
@@ -59,23 +96,25 @@ export class Panel {
     if (plan.pool[i] < 0) return h("p", {}, "The plan has no place for it.");
     const head = h("h2", {}, "Why is it here?");
     if (!verdict.places) {
-      const reason = verdict.badge === "verified" ? "Not computed for a plan of so many buffers alive together." : `Not known: the plan is ${verdict.badge}.`;
+      const reason = verdict.badge === "valid" ? "Not computed for a plan of so many buffers alive together." : `Not known: the plan is ${verdict.badge}.`;
       return h("div", { class: "why" }, head, h("p", {}, reason));
     }
     const { links, isOnReserved } = verdict.chain(i);
     const idle = links.reduce((sum, link) => sum + link.idle, 0);
     const lowest = verdict.lowest(i);
     const own = plan.offsetOf(plan.root[i]);
-    const says = plan.pins.has(i) || plan.pins.has(plan.root[i]) ? "Its offset is given by the problem."
+    const isPinned = plan.isPinned(plan.root[i]);
+    const says = isPinned ? "It is pinned: its offset is given by the problem."
       : Number(own) === 0 ? "It lies at the bottom."
       : lowest === null ? "How low it could lie was not found."
       : Number(lowest) < Number(own) ? `Alone it could move down to offset ${countText(lowest)}: the verifier's rules are kept there.`
       : "It cannot move down alone: every lower offset breaks a rule while all others stay.";
-    const end = isOnReserved ? "a reserved range" : "the bottom";
+    const end = isOnReserved ? "a reserved range" : plan.isPinned(links[links.length - 1].i) ? "one that is pinned" : "the bottom";
     const rows = links.slice(0, 200).map((link) => h("li", {}, this.button(link.i), ` ${sizeText(plan.size[link.i])} at ${countText(plan.offsetOf(link.i))}`,
       link.idle > 0 && h("span", { class: "alarm" }, ` ${sizeText(link.idle)} idle below`)));
     return h("div", { class: "why" }, head, h("p", {}, says),
-      (links.length > 1 || isOnReserved) && h("p", {}, `It stands on ${links.length === 1 ? end : `${links.length - 1} ${links.length === 2 ? "buffer" : "buffers"} down to ${end}`}, with ${bytesText(idle)} idle between.`),
+      (links.length > 1 || isOnReserved) && h("p", {}, `It stands on ${links.length === 1 ? end
+        : `${counted(links.length - 1, "buffer")} down to ${end}`}, with ${bytesText(idle)} idle between.`),
       h("ol", { class: "chain" }, ...rows));
   }
 
@@ -97,34 +136,27 @@ export class Panel {
     const buffers = aliveAt(plan, -1, time);
     const step = plan.stepName(time);
     const placed = plan.pools.map((_, q) => q).filter((q) => plan.fullest(q).bytes > 0);
-    const lines = (placed.length > 1 ? placed : [-1]).map((q) => {
+    const isTimed = !plan.timeless.size || time < plan.lastTime;
+    const lines = !isTimed ? [] : (placed.length > 1 ? placed : [-1]).map((q) => {
       const inside = buffers.filter((i) => q < 0 || plan.pool[i] === q);
-      const bytes = inside.reduce((sum, i) => sum + plan.size[i], 0);
-      const exact = plan.exactSize ? inside.reduce((sum, i) => sum + BigInt(plan.sizeOf(i)), 0n) : bytes;
+      const bytes = plan.bytesAt(q, time);
+      const exact = plan.exactSize && !plan.isShared ? inside.reduce((sum, i) => sum + BigInt(plan.sizeOf(i)), 0n) : bytes;
       const fullest = plan.fullest(q);
       const idle = plan.pools.length === 1 || q >= 0 ? inside.reduce((end, i) => Math.max(end, plan.offset[i] + plan.size[i]), 0) - bytes : 0;
-      return h("p", {}, q >= 0 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `), `${countText(inside.length)} ${inside.length === 1 ? "buffer" : "buffers"}, ${bytesText(exact)}`,
-        bytes >= fullest.bytes ? " (the most)" : `, ${percentText(bytes / fullest.bytes)} of the most `,
+      return h("p", {}, q >= 0 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `), `${counted(inside.length, "buffer")}, ${bytesText(exact)}`,
+        plan.isShared && ", shared bytes once", bytes >= fullest.bytes ? " (the most)" : `, ${percentText(bytes / fullest.bytes)} of the most `,
         bytes < fullest.bytes && h("button", { type: "button", onclick: () => this.actions.lookAt(fullest.time) }, "go to the fullest time"),
-        idle > 0 && plan.pool[inside[0]] >= 0 && `; ${sizeText(idle)} below the highest end ${idle === 1 ? "is" : "are"} idle.`);
+        idle > 0 && plan.pool[inside[0]] >= 0 && `; ${sizeText(idle)} below the highest end ${idle === 1 ? "is" : "are"} unused.`);
     });
+    const shown = isTimed ? buffers : [...plan.timeless].filter((i) => plan.isAlive(i, time));
     fill(this.alive,
-      h("h2", {}, `Alive at time ${plan.timeText(time)}`, step && `, ${nameText(step, 60)}`),
+      h("h2", {}, isTimed ? `Alive at time ${plan.timeText(time)}` : "A buffer without times", step && isTimed && `, ${nameText(step, 60)}`),
       ...lines,
-      this.groups(buffers),
-      plan.timeless.size > 0 && h("p", { class: "quiet" }, `${countText(plan.timeless.size)} ${plan.timeless.size === 1 ? "buffer has" : "buffers have"} no times: pairs say what they may not overlap.`),
+      sumsOf(plan, shown, (i) => this.actions.select(i)),
+      plan.timeless.size > 0 && h("p", { class: "quiet" }, `${counted(plan.timeless.size, "buffer has",
+        "buffers have")} no times: pairs say what they may not overlap.`),
       this.table.element);
-    this.table.show(buffers, time);
-  }
-
-  /** What the groups of names have of the bytes. @param {number[]} buffers */
-  groups(buffers) {
-    const { groups, size } = this.plan;
-    if (!groups) return null;
-    const bytes = new Map();
-    for (const i of buffers) bytes.set(groups.of[i], (bytes.get(groups.of[i]) ?? 0) + size[i]);
-    const rows = [...bytes].sort((a, b) => b[1] - a[1]);
-    return h("p", {}, `Groups: ${rows.slice(0, GROUPS).map(([k, sum]) => `${nameText(groups.names[k], 30)} ${sizeText(sum)}`).join(", ")}${rows.length > GROUPS ? `, and ${countText(rows.length - GROUPS)} more` : ""}.`);
+    this.table.show(shown, time);
   }
 
   /** What each pool's peak is made of, and what would lower it. */
@@ -132,7 +164,8 @@ export class Panel {
     const { plan } = this;
     const parts = plan.pools.map((pool, q) => {
       const answer = h("div", { class: "answer", "aria-live": "polite" });
-      const field = /** @type {HTMLInputElement} */ (h("input", { type: "text", size: "9", placeholder: "256 KiB", "aria-label": `size to ask of pool ${nameText(pool.name, 60)}` }));
+      const field = /** @type {HTMLInputElement} */ (h("input",
+        { type: "text", size: "9", placeholder: "256 KiB", "aria-label": `size to ask of pool ${nameText(pool.name, 60)}` }));
       const form = h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.answer(q, field.value, answer); } },
         h("span", {}, "Would it fit in "), field, " ", h("button", { type: "submit" }, "ask"));
       return h("div", { class: "pool" }, h("h2", {}, `Pool ${nameText(pool.name, 60)}`), h("dl", {}, ...this.levels(q)),
@@ -152,9 +185,12 @@ export class Panel {
     const bound = found ? found.bound : exact.lower_bound ?? pool.lower_bound;
     /** @type {[string, any, string][]} */
     const rows = [["peak", found || !plan.pool.some((of) => of === q) ? exact.used ?? pool.used ?? found?.used : plan.top(q), ""],
-      ["lower bound", bound, claimed], ["capacity", exact.size ?? pool.size, ""], ["bank size", pool.bank_size, ""]];
-    const list = rows.flatMap(([term, value, note]) => (value === undefined || value === null ? [] : [h("dt", {}, term), h("dd", {}, bytesText(exactly(value)) + note)]));
-    if (found?.gap !== null && found?.gap !== undefined) list.push(h("dt", {}, "gap"), h("dd", {}, percentText(found.gap)));
+      ["lower bound", bound, found && found.provedBy === null ? " (claimed)" : claimed], ["capacity", exact.size ?? pool.size, ""],
+        ["bank size", pool.bank_size, ""]];
+    const list = rows.flatMap(([term, value, note]) => (value === undefined || value === null ? []
+      : [h("dt", {}, term), h("dd", {}, bytesText(exactly(value)) + note)]));
+    if (found?.gap !== null && found?.gap !== undefined) list.push(h("dt", { title: "how far the peak is above the bound" }, "gap"),
+      h("dd", {}, percentText(found.gap)));
     return list;
   }
 
@@ -162,13 +198,14 @@ export class Panel {
   lowering(q) {
     const { plan } = this;
     const found = plan.verdict.pools[q];
-    if (!found) return null;
+    if (!found || !found.liveBounds || found.time < 0) return null;
     const details = h("details", {}, h("summary", {}, "What is in the way of a lower peak?"));
     details.addEventListener("toggle", () => {
       if (details.childElementCount > 1) return;
       const more = found.used - found.live;
       details.append(
-        h("p", {}, `At time ${plan.timeText(found.time)}, ${countText(found.alive.length)} buffers with ${bytesText(found.live)} are alive together${found.liveBounds ? ": no plan with the same buffers in this pool has less." : "."}`,
+        h("p", {}, `At time ${plan.timeText(found.time)}, ${countText(found.alive.length)} buffers with ${bytesText(found.live)} are alive together: `
+          + "no plan with the same buffers in this pool has less.",
           more > 0 ? ` This plan takes ${bytesText(more)} more${found.reserved ? `, of which ${bytesText(found.reserved)} are reserved` : ""}.` : ""),
         this.list(found.alive),
         found.without.length ? h("p", {}, "The most bytes alive would be, without one of them (moved to another pool, computed again, or made in parts):")
@@ -184,7 +221,7 @@ export class Panel {
     const { plan } = this;
     let size = 0;
     try {
-      size = Number(readSize(text));
+      size = Number(readAbout(text));
     } catch (error) {
       return fill(element, h("p", { class: "alarm" }, nameText(/** @type {Error} */ (error).message, 200)));
     }
@@ -192,34 +229,45 @@ export class Panel {
     const stretches = isYes ? [] : fullTimes(plan, plan.pool.some((of) => of === q) ? q : -1, size);
     const above = isYes ? [] : endAbove(plan, q, size);
     fill(element, h("p", { class: isYes ? null : "alarm" }, says),
-      stretches.length > 0 && h("p", {}, `In the way: ${countText(stretches.length)} ${stretches.length === 1 ? "stretch" : "stretches"} of time `,
+      stretches.length > 0 && h("p", {}, `More bytes are alive in ${counted(stretches.length, "range")} of time: `,
         ...stretches.sort((a, b) => b.most - a.most).slice(0, 8).flatMap((stretch) => [
-          h("button", { type: "button", onclick: () => this.actions.lookAt(stretch.at) }, `${plan.timeText(stretch.start)} to ${plan.timeText(stretch.end)}: ${sizeText(stretch.most)}`), " "])),
-      above.length > 0 && h("p", {}, `${countText(above.length)} ${above.length === 1 ? "buffer ends" : "buffers end"} above it:`), above.length > 0 && this.list(above));
+          h("button", { type: "button", onclick: () => this.actions.lookAt(stretch.at) },
+            `${plan.timeText(stretch.start)} to ${plan.timeText(stretch.end)}: ${sizeText(stretch.most)}`), " "])),
+      above.length > 0 && h("p", {}, `${counted(above.length, "buffer ends", "buffers end")} above it:`), above.length > 0 && this.list(above));
   }
 
-  /** The answer about a capacity, and if it is yes: the numbers of the verdict, compared. @param {number} q @param {number} size @returns {[string, boolean]} */
+  /**
+   * The answer about a capacity, and if it is yes: the numbers of the verdict, compared.
+   * @param {number} q @param {number} size @returns {[string, boolean]}
+   */
   fits(q, size) {
     const { plan } = this;
     const { verdict, facts } = plan;
     const pool = plan.pools[q];
     const found = verdict.pools[q];
     const reason = facts.explanation;
+    const isProved = Boolean(verdict.best?.isProved);
     if (verdict.isValid && facts.status === "infeasible" && pool.size !== undefined && size <= Number(pool.size)) {
-      return [`No: nothing fits ${bytesText(exactly(/** @type {any} */ (pool).exact?.size ?? pool.size))}, by the reason above.`, false];
+      const capacity = bytesText(exactly(/** @type {any} */ (pool).exact?.size ?? pool.size));
+      return isProved ? [`No: nothing fits ${capacity}, by the reason above.`, false]
+        : [`Not known: the plan claims that nothing fits ${capacity}, which is not proved.`, false];
     }
-    if (verdict.isValid && reason?.pool === pool.name && Number(reason.needed ?? 0) > size) return [`No: at least ${bytesText(reason.needed)} are needed.`, false];
+    if (isProved && reason?.pool === pool.name && Number(reason.needed ?? 0) > size) return [`No: at least ${bytesText(reason.needed)} are needed.`, false];
     if (!found) return [`Not known: the plan is ${verdict.badge === "nothing placed" ? "empty" : verdict.badge}. Plan it with this capacity to know.`, false];
     const empty = plan.ids.findIndex((_, i) => plan.pool[i] === q && plan.size[i] === 0 && plan.offset[i] > size);
-    if (found.used <= size && empty >= 0) return [`This plan does not: ${plan.name(empty)} has no bytes, and lies at ${countText(plan.offsetOf(empty))}.`, false];
+    if (found.used <= size && empty >= 0) return [`This plan does not: ${plan.name(empty)} has no bytes, and lies at ${countText(plan.offsetOf(empty))}.`,
+      false];
     if (found.used <= size) return [`Yes: this plan ends at ${bytesText(found.used)}.`, true];
     const isOnly = plan.pools.length === 1;
     if (found.liveBounds && found.live > size) {
-      return [`No plan${isOnly ? "" : " with these buffers here"} fits: ${bytesText(found.live)} are alive at time ${plan.timeText(found.time)}, ${bytesText(found.live - size)} too much.`, false];
+      return [`No plan${isOnly ? "" : " with these buffers here"} fits: ${bytesText(found.live)} are alive at time ${plan.timeText(found.time)}, `
+        + `${bytesText(found.live - size)} too much.`, false];
     }
     if (found.bound !== null && Number(found.bound) > size) {
-      const by = found.provedBy === null ? "as a search found, which is not repeated here" : "which is proved";
-      return [`No: no plan ${isOnly ? "" : "that is as good in what is minimised before "}uses less than ${bytesText(found.bound)}, ${by}.`, false];
+      if (found.provedBy !== null) return [`No: no plan${found.among
+        || (isOnly ? "" : " with these buffers here")} uses less than ${bytesText(found.bound)}, which is proved.`, false];
+      return [`This plan does not: it ends at ${bytesText(found.used)}. Its solver claims that no plan${found.among} uses `
+        + `less than ${bytesText(found.bound)}, which was not checked.`, false];
     }
     return [`This plan does not: it ends at ${bytesText(found.used)}. Nothing rules it out; plan it with this capacity to know.`, false];
   }

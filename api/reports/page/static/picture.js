@@ -7,7 +7,8 @@ import { demandOf } from "./demand.js";
 import { h } from "./dom.js";
 import { Lanes } from "./lanes.js";
 import { aliveAt } from "./live_bytes.js";
-import { GUTTER, Overlay } from "./overlay.js";
+import { Overlay } from "./overlay.js";
+import { GUTTER } from "./pencil.js";
 import { paint, targetOf } from "./raster.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
@@ -28,6 +29,8 @@ const FADE = 0.2;
  * @property {number | null} time  the time that is looked at
  * @property {Uint8Array | null} found  1 for buffers that a search found
  * @property {Uint8Array | null} moved
+ * @property {number[]} marks  times
+ * @property {{pool: number, times: [number, number], offsets: [number, number]} | null} area  that was dragged
  */
 
 /** The picture of a plan in an element of its own; it draws itself when something changes, once a frame. */
@@ -41,20 +44,22 @@ export class Picture {
     /** @type {number[]} */ this.aliases = [];
     for (let i = 0; i < plan.count && this.aliases.length < 2000; i++) if (plan.isAlias(i)) this.aliases.push(i);
     /** @type {Look} */
-    this.look = { by: "buffer", selected: -1, hovered: -1, chain: [], peak: [], wrong: [], time: null, found: null, moved: null };
+    this.look = { by: "buffer", selected: -1, hovered: -1, chain: [], peak: [], wrong: [], time: null, found: null, moved: null, marks: [], area: null };
     /** @type {(overlay: Overlay) => void} */ this.extra = () => {};
     /** @type {((picture: Picture) => void)[]} */ this.listeners = [];
     this.base = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "base", "aria-hidden": "true" }));
     this.over = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "over", tabindex: "0", role: "application",
       "aria-label": "Picture of the plan. Arrow keys go from buffer to buffer; ? lists all keys. The tables beside it say the same." }));
     this.element = h("div", { class: "picture" }, this.base, this.over);
+    /** Buffers that lie on bytes of another one alive with them. @type {number[]} */
+    this.shared = plan.isShared ? sharing(plan) : [];
     this.camera = new Camera(this.lanes.all, () => this.moved());
     this.demand = demandOf(plan);
     /** @type {number | null} */ this.cutAt = null;
     /** @type {number[]} */ this.alive = [];
     this.isStale = true;
     this.colour();
-    bindGestures(this.over, this.camera, GUTTER);
+    bindGestures(this.over, this.camera, GUTTER, (event) => event.shiftKey);
     new ResizeObserver(() => this.resize()).observe(this.element);
   }
 
@@ -66,7 +71,7 @@ export class Picture {
     const { found } = this.look;
     this.classes = known.of.map((k, i) => (k & 127) | (found && !found[i] ? 128 : 0));
     for (const { rectangles: { colour }, row } of this.drawn) {
-      for (let k = 0; k < colour.length; k++) colour[k] = this.classes[this.plan.lifeBuffer[row[k]]];
+      for (let k = 0; k < colour.length; k++) colour[k] = this.classes[this.plan.taken.buffer[row[k]]];
     }
     const paper = rgb(this.style("paper"));
     this.inks = Uint8Array.from(known.inks);
@@ -146,14 +151,14 @@ export class Picture {
   /** @param {CanvasRenderingContext2D} context @param {number[]} labelled */
   drawOver(context, labelled) {
     const { look } = this;
-    const theme = /** @type {import("./overlay.js").Theme} */ (Object.fromEntries(
+    const theme = /** @type {import("./pencil.js").Theme} */ (Object.fromEntries(
       ["paper", "ink", "soft", "faint", "capacity", "bound", "select", "chain", "hatch", "load"].map((name) => [name, this.style(name)])));
     const overlay = new Overlay(context, this, theme);
     overlay.clipped(() => {
       if (this.demand) overlay.demand(this.demand);
       overlay.pools();
-      if (look.time !== null) overlay.timeLine(Math.min(look.time + 0.5, this.plan.span), theme.ink, [4, 3]);
-      overlay.labels(look.found ? labelled.filter((row) => look.found?.[this.plan.lifeBuffer[row]]) : labelled);
+      if (look.time !== null) overlay.timeLine(Math.min(look.time + 0.5, this.plan.span), theme.soft, [4, 3]);
+      overlay.labels(look.found ? labelled.filter((row) => look.found?.[this.plan.taken.buffer[row]]) : labelled);
       this.drawMarks(overlay, theme);
       this.extra(overlay);
       overlay.spans();
@@ -175,7 +180,7 @@ export class Picture {
     return this.alive;
   }
 
-  /** @param {Overlay} overlay @param {import("./overlay.js").Theme} theme */
+  /** @param {Overlay} overlay @param {import("./pencil.js").Theme} theme */
   drawMarks(overlay, theme) {
     const { look, plan } = this;
     for (const i of this.aliases) overlay.outline(i, theme.ink, 1, [3, 2]);
@@ -183,6 +188,9 @@ export class Picture {
     for (const i of look.peak.slice(0, 2000)) overlay.outline(i, theme.bound, 1.5);
     for (const i of look.wrong.slice(0, 2000)) overlay.outline(i, theme.capacity, 2.5);
     for (const i of look.chain) overlay.outline(i, theme.chain, 2.5);
+    for (const time of look.marks) overlay.timeLine(Math.min(time + 0.5, plan.span), theme.bound, []);
+    if (look.area) overlay.area(look.area);
+    if (plan.isShared) for (const i of this.shared) overlay.outline(i, theme.chain, 1.5, [2, 2]);
     if (look.hovered >= 0) overlay.outline(look.hovered, theme.ink, 1.5);
     if (look.selected >= 0) overlay.outline(look.selected, theme.select, 3);
   }
@@ -218,7 +226,7 @@ export class Picture {
         if (away < distance) [near, distance] = [k, away];
       }
     }
-    return near < 0 ? -1 : this.plan.lifeBuffer[row[near]];
+    return near < 0 ? -1 : this.plan.taken.buffer[row[near]];
   }
 
   /** The rectangle that buffers span in the lane of the first of them that is placed; null where none is. @param {number[]} buffers */
@@ -235,6 +243,16 @@ export class Picture {
     }
     return box;
   }
+}
+
+/** The buffers that share bytes with another one. @param {PlanModel} plan */
+function sharing(plan) {
+  const found = new Set();
+  const placed = plan.ids.map((_, i) => i).filter((i) => plan.pool[i] >= 0 && !plan.isAlias(i) && plan.size[i] > 0).slice(0, 2000);
+  const meets = (/** @type {number} */ a, /** @type {number} */ b) => plan.pool[a] === plan.pool[b] && plan.offset[a] < plan.offset[b] + plan.size[b]
+    && plan.offset[b] < plan.offset[a] + plan.size[a] && plan.held(a).some((x) => plan.held(b).some((y) => x[0] < y[1] && y[0] < x[1]));
+  placed.forEach((a, k) => placed.slice(k + 1).forEach((b) => meets(a, b) && found.add(a).add(b)));
+  return [...found];
 }
 
 /** True for a rectangle with space for a name, lying or upright. @param {number} width @param {number} height  pixels of the page */

@@ -1,6 +1,8 @@
 // @ts-check
 // One plan as columns, and what follows from them: lifetimes by time, live bytes, who lies under whom.
 
+import { completed, joined, plain, roots, rowsOf, timed } from "./lifetimes.js";
+import { loadOf } from "./live_bytes.js";
 import { nameText } from "./text.js";
 import { Verdict } from "./verdict.js";
 
@@ -16,14 +18,14 @@ import { Verdict } from "./verdict.js";
  * @property {[number, number][]} [reserved]
  */
 
-/** @typedef {{time: Float64Array, bytes: Float64Array}} Load  bytes alive from each time on, until the next */
+/** @typedef {import("./live_bytes.js").Load} Load */
 
 /** The names of more buffers are not parted into groups. */
 const GROUPED = 50_000;
 
 /** The columns of a plan. Times are steps after `origin`; `pool` is -1 for a buffer that is not placed. */
 export class PlanModel {
-  /** @param {any} view  a view of the kind `plan` */
+  /** @param {any} view  a view of the kind `plan`, as `plan_view.py` packs it and `from_json.js` reads it */
   constructor(view) {
     /** @type {string} */ this.title = view.title;
     /** @type {Pool[]} */ this.pools = view.pools;
@@ -34,27 +36,35 @@ export class PlanModel {
     this.size = plain(view.size);
     this.offset = plain(view.offset);
     this.pool = Int32Array.from(view.pool);
-    this.start = plain(view.life.start);
-    this.end = ends(this.start, view.life.length);
-    this.lifeBuffer = Int32Array.from(view.life.buffer);
-    this.first = firstLifetimes(this.lifeBuffer, this.count);
     this.origin = BigInt(view.origin);
-    this.span = Math.max(1, this.end.reduce((most, end) => Math.max(most, end), 0));
-    this.root = roots(this.count, view.aliases);
+    const lying = roots(this.count, view.aliases);
+    this.root = lying.root;
+    this.distance = lying.distance;
+    /** @type {string[] | null} */ this.times = null;
+    const given = timed(this, view.life);
+    /** The end of the last lifetime; what has no times is drawn after it, a column each. */
+    this.lastTime = given.end.reduce((most, end) => Math.max(most, end), 0);
+    /** @type {Set<number>} */ this.timeless = new Set();
+    /** The lifetimes of the problem; an alias without any has those of what it lies in. */
+    this.lives = completed(this, given);
+    this.span = Math.max(1, this.lives.end.reduce((most, end) => Math.max(most, end), 0));
+    /** When the bytes of each buffer that is no alias are taken: until the last of its aliases ends. */
+    this.taken = view.aliases.buffer.length ? joined(this) : this.lives;
     this.pins = new Set(view.pins);
-    this.timeless = new Set(view.timeless);
-    /** @type {Float64Array | null} */ this.alignment = view.alignment ? plain(view.alignment) : null;
+    this.pinnedRoots = new Set([...this.pins].map((i) => this.root[i]));
     /** @type {Float64Array | null} */ this.traffic = view.traffic ? plain(view.traffic) : null;
-    /** @type {string[] | null} */ this.times = view.times ?? null;
-    /** @type {Map<number, number>} */ this.distance = new Map([...view.aliases.buffer].map((i, k) => [i, Number(view.aliases.distance[k])]));
     /** @type {{problem: string, of: ArrayLike<number>, text: string[]}} */ this.rest = view.rest ?? { problem: "{}", of: [], text: [] };
+    /** @type {Float64Array | null} */ this.alignment = view.alignment ? plain(view.alignment) : null;
+    /** True where buffers may lie on the same bytes: then bytes are counted by where they lie. */
+    this.isShared = /"may_share":\s*\[\s*[^\]\s]/.test(this.rest.problem) || [...this.rest.text].some((text) => text.includes('"relative"'));
     this.roles = view.roles ?? guessedRoles(this);
     this.operations = view.operations ?? null;
     this.types = view.types ?? null;
     this.models = view.models ?? null;
-    this.steps = steps(view.steps, this.origin);
+    this.sources = view.sources ?? null;
+    this.steps = this.times ? null : steps(view.steps, this.origin);
     this.spans = (view.spans ?? []).map((/** @type {string[]} */ [kind, name, start, end]) => ({
-      kind, name, start: Number(BigInt(start) - this.origin), end: Number(BigInt(end) - this.origin),
+      kind, name, start: this.timeOf(start), end: this.timeOf(end),
     }));
     /** @type {string | undefined} */ this.prefix = undefined;
     /** @type {{of: number[], names: string[]} | null | undefined} */ this._groups = undefined;
@@ -68,40 +78,44 @@ export class PlanModel {
     return this.ids.length;
   }
 
-  /** The lifetimes of a buffer, as positions in `start` and `end`, in the order of time. @param {number} i @returns {number[]} */
+  /** The lifetimes of a buffer, as positions in `lives`, in the order of time. @param {number} i @returns {number[]} */
   lifetimes(i) {
-    const found = [];
-    for (let row = this.first.head[i]; row >= 0; row = this.first.next[row]) found.push(row);
-    return found;
+    return rowsOf(this.lives, i);
+  }
+
+  /** The ranges of time in which the bytes of a buffer are taken; of an alias, its own. @param {number} i @returns {[number, number][]} */
+  held(i) {
+    const lives = this.isAlias(i) ? this.lives : this.taken;
+    return rowsOf(lives, i).map((row) => [lives.start[row], lives.end[row]]);
   }
 
   /** @param {number} i */
   birth(i) {
-    return this.start[this.first.head[i]];
+    return this.held(i)[0]?.[0] ?? 0;
   }
 
   /** @param {number} i */
   death(i) {
-    return this.lifetimes(i).reduce((most, row) => Math.max(most, this.end[row]), 0);
+    return this.held(i).at(-1)?.[1] ?? 0;
   }
 
-  /** True where a buffer is alive at a time. @param {number} i @param {number} time */
+  /** True where the bytes of a buffer are taken at a time. @param {number} i @param {number} time */
   isAlive(i, time) {
-    return this.lifetimes(i).some((row) => this.start[row] <= time && time < this.end[row]);
+    return this.held(i).some(([start, end]) => start <= time && time < end);
   }
 
-  /** The buffers that are alive at a time. @param {number} time @returns {number[]} */
+  /** The buffers, no aliases, whose bytes are taken at a time. @param {number} time @returns {number[]} */
   liveAt(time) {
+    const { start, end, buffer } = this.taken;
     const found = [];
-    for (let row = 0; row < this.start.length && this.start[row] <= time; row++) {
-      if (time < this.end[row]) found.push(this.lifeBuffer[row]);
-    }
+    for (let row = 0; row < start.length && start[row] <= time; row++) if (time < end[row]) found.push(buffer[row]);
     return found;
   }
 
   /** A time of the page as the problem counts it. @param {number} time @returns {string} */
   timeText(time) {
     const at = Math.round(time);
+    if (at > this.lastTime) return "no time";
     if (this.times) return this.times[Math.max(0, Math.min(this.times.length - 1, at))];
     return String(this.origin + BigInt(at));
   }
@@ -176,12 +190,20 @@ export class PlanModel {
     return this.root[i] !== i;
   }
 
+  /** True for a buffer whose offset the problem gives. @param {number} i */
+  isPinned(i) {
+    return this.pins.has(i) || this.pinnedRoots.has(i);
+  }
+
   /** @param {number} i @returns {string} */
   role(i) {
     return this.isAlias(i) ? "alias" : this.roles.names[this.roles.of[i]];
   }
 
-  /** Bytes alive over time in a pool, or in all of them (-1), where each byte of an alias counts in its root alone. @param {number} pool @returns {Load} */
+  /**
+   * Bytes alive over time in a pool, or in all of them (-1), where each byte of an alias counts in its root alone.
+   * @param {number} pool @returns {Load}
+   */
   load(pool) {
     const key = this.isWhole ? -1 : pool;
     const found = this._loads.get(key) ?? loadOf(this, key);
@@ -195,6 +217,19 @@ export class PlanModel {
     let best = 0;
     for (let k = 1; k < bytes.length; k++) if (bytes[k] > bytes[best]) best = k;
     return { time: time[best] ?? 0, bytes: bytes[best] ?? 0 };
+  }
+
+  /** The bytes alive at a time. @param {number} pool @param {number} at */
+  bytesAt(pool, at) {
+    const { time, bytes } = this.load(pool);
+    return bytes[below(time, at)] ?? 0;
+  }
+
+  /** The bytes of a buffer that its alignment and that of its pool add. @param {number} i */
+  padding(i) {
+    const [own, pool] = [this.alignment?.[i] ?? 1, this.pools[this.pool[i]]?.alignment ?? 1];
+    const step = own % pool === 0 ? own : pool % own === 0 ? pool : own * pool;
+    return Math.ceil(this.size[i] / step) * step - this.size[i];
   }
 
   /** The highest end offset of a pool's buffers. @param {number} pool */
@@ -231,38 +266,6 @@ function exact(column) {
   return column instanceof BigInt64Array ? column : null;
 }
 
-/** @param {any} column @returns {Float64Array} */
-function plain(column) {
-  if (column instanceof Float64Array) return column;
-  return column instanceof BigInt64Array || Array.isArray(column) ? Float64Array.from(/** @type {any} */ (column), Number) : new Float64Array(column);
-}
-
-/** @param {Float64Array} start @param {any} length */
-function ends(start, length) {
-  const end = new Float64Array(start.length);
-  for (let row = 0; row < end.length; row++) end[row] = start[row] + Number(length[row]);
-  return end;
-}
-
-/** Lifetimes as a chain for each buffer: its first row, and from a row to the next of the same buffer. @param {Int32Array} lifeBuffer @param {number} count */
-function firstLifetimes(lifeBuffer, count) {
-  const head = new Int32Array(count).fill(-1);
-  const next = new Int32Array(lifeBuffer.length).fill(-1);
-  for (let row = lifeBuffer.length - 1; row >= 0; row--) {
-    next[row] = head[lifeBuffer[row]];
-    head[lifeBuffer[row]] = row;
-  }
-  return { head, next };
-}
-
-/** @param {number} count @param {any} aliases */
-function roots(count, aliases) {
-  const root = new Int32Array(count);
-  for (let i = 0; i < count; i++) root[i] = i;
-  for (let k = 0; k < aliases.buffer.length; k++) root[aliases.buffer[k]] = aliases.root[k];
-  return root;
-}
-
 /** @param {any} given @param {bigint} origin */
 function steps(given, origin) {
   if (!given) return null;
@@ -271,92 +274,11 @@ function steps(given, origin) {
 }
 
 /** Roles as lifetimes show them: alive from the first step on, to the last one, or both. @param {PlanModel} plan */
-function guessedRoles(plan) {
-  const of = new Uint8Array(plan.count);
-  for (let row = 0; row < plan.start.length; row++) {
-    const i = plan.lifeBuffer[row];
-    if (plan.start[row] === 0) of[i] |= 1;
-    if (plan.end[row] === plan.span) of[i] |= 2;
+function guessedRoles({ lives, count, lastTime }) {
+  const of = new Uint8Array(count);
+  for (let row = 0; row < lives.start.length; row++) {
+    if (lives.start[row] === 0) of[lives.buffer[row]] |= 1;
+    if (lives.end[row] === lastTime) of[lives.buffer[row]] |= 2;
   }
   return { of, names: ["temporary", "alive at the start", "alive at the end", "alive throughout"] };
-}
-
-/** @param {PlanModel} plan @param {number} pool @returns {Load} */
-function loadOf(plan, pool) {
-  const { start, end, size } = demandRows(plan, pool);
-  const count = start.length;
-  // What ends, by time: as in a merge of two sorted lists, sizes follow their ends through the sort.
-  const byEnd = sortedBy(end);
-  const time = new Float64Array(2 * count);
-  const bytes = new Float64Array(2 * count);
-  let sum = 0;
-  let k = 0;
-  let e = 0;
-  let n = 0;
-  while (e < count) {
-    const ending = end[byEnd[e]];
-    const now = k < count && start[k] < ending ? start[k] : ending;
-    while (e < count && end[byEnd[e]] === now) sum -= size[byEnd[e++]];
-    while (k < count && start[k] === now) sum += size[k++];
-    time[n] = now;
-    bytes[n++] = sum;
-  }
-  return { time: time.slice(0, n), bytes: bytes.slice(0, n) };
-}
-
-/** The positions of values in their order. Times are often small integers, which are counted rather than compared. @param {Float64Array} values @returns {Uint32Array} */
-function sortedBy(values) {
-  const most = values.reduce((known, value) => Math.max(known, value), 0);
-  const order = new Uint32Array(values.length);
-  if (most > 8 * values.length + 1024 || !values.every(Number.isInteger)) {
-    for (let k = 0; k < order.length; k++) order[k] = k;
-    return order.sort((a, b) => values[a] - values[b]);
-  }
-  const at = new Uint32Array(most + 2);
-  for (let k = 0; k < values.length; k++) at[values[k] + 1] += 1;
-  for (let t = 1; t < at.length; t++) at[t] += at[t - 1];
-  for (let k = 0; k < values.length; k++) order[at[values[k]]++] = k;
-  return order;
-}
-
-/** What needs bytes when, by start: lifetimes of buffers, those with aliases joined with their aliases' lifetimes. @param {PlanModel} plan @param {number} pool */
-function demandRows(plan, pool) {
-  /** @type {Map<number, number[]>} */
-  const joined = new Map();
-  for (let i = 0; i < plan.count; i++) if (plan.root[i] !== i) joined.set(plan.root[i], []);
-  const most = plan.start.length;
-  const found = { start: new Float64Array(most), end: new Float64Array(most), size: new Float64Array(most) };
-  let n = 0;
-  const add = (/** @type {number} */ start, /** @type {number} */ end, /** @type {number} */ i) => {
-    found.start[n] = start;
-    found.end[n] = end;
-    found.size[n++] = plan.size[i];
-  };
-  for (let row = 0; row < most; row++) {
-    const i = plan.root[plan.lifeBuffer[row]];
-    if (plan.size[i] === 0 || plan.timeless.has(plan.lifeBuffer[row]) || (pool >= 0 && plan.pool[i] !== pool)) continue;
-    const known = joined.size ? joined.get(i) : undefined;
-    if (known) known.push(row);
-    else add(plan.start[row], plan.end[row], i);
-  }
-  for (const [i, lifetimes] of joined) addUnion(plan, lifetimes, (start, end) => add(start, end, i));
-  const cut = { start: found.start.slice(0, n), end: found.end.slice(0, n), size: found.size.slice(0, n) };
-  if (!joined.size) return cut;
-  const order = sortedBy(cut.start);
-  const taken = (/** @type {Float64Array} */ values) => Float64Array.from(order, (k) => values[k]);
-  return { start: taken(cut.start), end: taken(cut.end), size: taken(cut.size) };
-}
-
-/** Tell the union of lifetimes, which are in the order of their starts, as ranges that do not meet. @param {PlanModel} plan @param {number[]} lifetimes @param {(start: number, end: number) => void} tell */
-function addUnion(plan, lifetimes, tell) {
-  let start = -1;
-  let end = -1;
-  for (const row of lifetimes) {
-    if (plan.start[row] > end) {
-      if (start >= 0) tell(start, end);
-      start = plan.start[row];
-    }
-    end = Math.max(end, plan.end[row]);
-  }
-  if (start >= 0) tell(start, end);
 }

@@ -3,7 +3,7 @@
 
 import { COLOUR_BY } from "./colours.js";
 import { fill, h, save } from "./dom.js";
-import { csvOf, savePng, svgOf } from "./exporting.js";
+import { csvOf, saveDrawing, savePng, svgOf } from "./exporting.js";
 import { factsOf } from "./facts.js";
 import { bindKeys, showHelp } from "./keys.js";
 import { legendOf } from "./legend.js";
@@ -16,14 +16,18 @@ import { PlanModel } from "./plan_model.js";
 import { Search } from "./search.js";
 import { bytesText, countText, exactly, nameText, percentText } from "./text.js";
 import { onTheme, switchTheme } from "./theme.js";
+import { Treemap } from "./treemap.js";
 import { Verdict } from "./verdict.js";
+import { keyBindings } from "./walking.js";
 
-const STEP = 0.12;
 const CLICK_PIXELS = 4;
 const PEAK_MARKED = 2000;
-/** From so many on, neighbours are too small to tell apart by colour: the colours tell sizes. */
-const MANY = 20_000;
-/** @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string) => void}} PlanOptions */
+/** From so many on, a colour each says nothing: the colours tell layers, or sizes where no layers are known. */
+const MANY = 200;
+/**
+ * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string) => void, sweep?: (more: any) => Promise<any>,
+ *   open?: (more: any) => void}} PlanOptions
+ */
 
 /** The views that are open, by their elements: one that another takes the place of lets go of keys and colours. */
 const open = new WeakMap();
@@ -31,52 +35,76 @@ const open = new WeakMap();
 /** A plan with all that shows it; `moved` may tell of each buffer whether it moved since another plan. */
 export class PlanView {
   /** @param {HTMLElement} element @param {any} view @param {(name: string) => string} style @param {PlanOptions} options */
-  constructor(element, view, style, { title = view.title, moved = null, ask }) {
+  constructor(element, view, style, { title = view.title, moved = null, ...actions }) {
     this.title = String(title);
     /** @type {number} */ this.visited = -1;
+    /** The buffer that was fitted last. */ this.fitted = -1;
     this.plan = new PlanModel(view);
     this.picture = new Picture(this.plan, style);
     this.picture.look.moved = moved;
     this.search = new Search(this.plan);
-    this.panel = new Panel(this.plan, { select: (i) => this.select(i), lookAt: (time) => this.lookAt(time), ask });
+    this.panel = new Panel(this.plan, { ...actions, select: (i) => this.select(i), lookAt: (time) => this.lookAt(time) });
+    this.areas = new Treemap(this.picture, (i) => this.select(i));
+    this.areas.element.hidden = true;
     this.minimap = new Minimap(this.picture);
     this.legend = h("div", { class: "legend", role: "group", "aria-label": "legend" });
     this.card = h("div", { class: "card", hidden: true, role: "tooltip" });
-    this.bindings = this.keyBindings();
+    this.bindings = keyBindings(this);
     this.said = h("div", { class: "sentences", role: "group", tabindex: "0", "aria-label": "what decides the peak" });
     this.head = h("div", { class: "facts" });
     fill(element, this.bar(), h("div", { class: "body" },
-      h("div", { class: "stage" }, this.said, this.picture.element, this.minimap.element, this.legend), this.panel.element), this.card);
+      h("div", { class: "stage" }, this.said, this.picture.element, this.areas.element, this.minimap.element, this.legend), this.panel.element), this.card);
     this.ends = [bindKeys(this.bindings), onTheme(() => this.recolour())];
     this.bindPointer();
     /** @type {number} */ this.peakOf = -1;
     this.judged();
     this.lookAt(this.peakTime(this.nextPool()), false);
-    if (this.plan.models || this.plan.count > MANY) this.colourBy(this.plan.models ? "model" : "size", false);
+    if (this.plan.models || this.plan.count >= MANY) this.colourBy(["model", "group", "operation"].find((by) => this.knows(by)) ?? "size", false);
     this.restore();
     this.showLegend();
     this.picture.listeners.push(() => this.remember());
   }
 
   bar() {
-    const option = (/** @type {string} */ by) => h("option", { value: by, disabled: !this.knows(by) }, by);
+    const option = (/** @type {string} */ by) => h("option", { value: by, disabled: !this.knows(by) }, by === "group" ? "layer" : by);
     this.menu = /** @type {HTMLSelectElement} */ (h("select", { onchange: () => this.colourBy(this.menu?.value ?? "buffer") }, ...COLOUR_BY.map(option)));
-    this.field = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "name or /pattern/", "aria-label": "search buffers by name or pattern",
+    this.field = /** @type {HTMLInputElement} */ (h("input",
+      { type: "search", placeholder: "name or /pattern/", "aria-label": "search buffers by name or pattern",
       oninput: () => this.find(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event) }));
     this.told = h("span", { class: "quiet", role: "status" });
-    const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ run) => h("button", { type: "button", title, onclick: run }, text);
-    const name = this.title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "plan";
-    const caption = () => [this.title, ...[...(this.head?.children ?? [])].map(({ textContent }) => textContent)].join("  \u00b7  ");
+    const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ run) =>
+      h("button", { type: "button", title, onclick: run }, text);
+    this.tab = h("button", { type: "button", title: "areas: the bytes of this time by layer (T)", "aria-pressed": "false",
+      onclick: () => this.showAreas(Boolean(this.areas.element.hidden)) }, "areas");
     return h("div", { class: "bar", role: "toolbar", "aria-label": "plan" },
       this.head,
-      h("label", {}, "colour", this.menu), this.field, this.told,
+      h("label", {}, "colour", this.menu), this.field, this.told, this.tab,
       button("whole", "show all (0)", () => this.picture.camera.all()),
       button("peak", "show the peak, or that of the next pool (P)", () => this.toPeak()),
-      button("PNG", "save the picture as PNG", () => savePng(this.picture, name, caption())),
-      button("SVG", "save the picture as SVG", () => save(new Blob([svgOf(this.picture, caption())], { type: "image/svg+xml" }), `${name}.svg`)),
-      button("CSV", "save the buffers in sight as CSV", () => save(new Blob([csvOf(this.picture)], { type: "text/csv" }), `${name}.csv`)),
+      button("PNG", "save the picture as PNG", () => this.save("png")),
+      button("SVG", "save the picture as SVG", () => this.save("svg")),
+      button("CSV", "save the buffers in sight as CSV", () => this.save("csv")),
       button("theme", "light or dark", switchTheme),
       button("?", "keys", () => showHelp(this.bindings)));
+  }
+
+  /** Save what is shown as a file. @param {"png" | "svg" | "csv"} kind */
+  save(kind) {
+    const name = this.title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "plan";
+    const caption = [this.title, ...[...(this.head?.children ?? [])].map(({ textContent }) => textContent)].join("  \u00b7  ");
+    if (kind === "csv") save(new Blob([csvOf(this.picture)], { type: "text/csv" }), `${name}.csv`);
+    else if (!this.areas.element.hidden && this.areas.root) saveDrawing(this.areas.root, name, kind);
+    else if (kind === "png") savePng(this.picture, name, caption);
+    else save(new Blob([svgOf(this.picture, caption)], { type: "image/svg+xml" }), `${name}.svg`);
+  }
+
+  /** Show areas in the place of the picture, or the picture again. @param {boolean} isShown */
+  showAreas(isShown) {
+    this.areas.element.hidden = !isShown;
+    this.picture.element.hidden = isShown;
+    this.tab?.setAttribute("aria-pressed", String(isShown));
+    if (isShown) this.areas.draw();
+    else this.picture.resize();
   }
 
   /** Take the verdict on the plan that came later. @param {any} inspection  null: there is none */
@@ -93,25 +121,31 @@ export class PlanView {
     const { facts, verdict } = plan;
     const { badge } = verdict;
     const isBad = badge === "not valid";
-    const [only, ...others] = verdict.pools;
+    const isValid = badge === "valid";
+    const { best } = verdict;
     const exact = facts.exact ?? {};
     const top = plan.pools.reduce((sum, _, q) => sum + plan.top(q), 0);
     const peak = exact.peak ?? facts.peak;
-    /** @type {[string, string | null][]} */
-    const told = [[isBad || badge === "not checked" ? "claims" : "status", facts.status ?? null],
-      ["peak", badge === "verified" && peak !== undefined ? bytesText(exactly(peak)) : top > 0 ? bytesText(top) : null],
-      ["bound", only && !others.length && only.bound !== null ? bytesText(only.bound) : null],
-      ["gap", only && !others.length && only.gap ? percentText(only.gap) : null],
-      ["cost", badge === "verified" && facts.cost ? countText(facts.cost) : null],
-      ["least cost", badge === "verified" && facts.cost && facts.cost_lower_bound !== undefined ? countText(facts.cost_lower_bound) : null],
+    const least = isValid && facts.cost && facts.cost_lower_bound !== undefined ? facts.cost_lower_bound : null;
+    const above = least ? `, at most ${percentText(facts.cost / least - 1)} above the least` : "";
+    /** @type {[string, string | null, string?][]} */
+    const told = [["peak", isValid && peak !== undefined ? bytesText(exactly(peak)) : top > 0 ? bytesText(top) : null,
+      "the highest address that is used, all pools added"],
+      ["cost", isValid && facts.cost ? countText(facts.cost) : null, "what moving bytes costs, by the prices of the pools"],
+      ["every plan costs at least", least === null ? null : `${countText(least)}${verdict.isClaimed("cost_lower_bound") ? " (claimed)" : ""}${above}`],
       ["buffers", countText(plan.count)]];
     fill(/** @type {HTMLElement} */ (this.head),
-      h("button", { type: "button", class: `badge ${isBad ? "wrong" : badge === "verified" ? "right" : ""}`, title: "what is wrong with the plan, if anything", onclick: () => this.select(-1) }, verdict.text),
-      ...told.filter(([, value]) => value).map(([term, value]) => h("span", {}, `${term} `, h("b", {}, value))));
+      h("button", { type: "button", class: `badge ${isBad ? "wrong" : isValid ? "right" : ""}`, title: "what is wrong with the plan, if anything",
+        onclick: () => this.select(-1) }, verdict.text),
+      best && h("span", { class: `badge best ${best.isProved ? "right" : ""}`, title: verdict.checked.join("\n") }, best.text),
+      ...told.filter(([, value]) => value).map(([term, value, tip]) => h("span", { title: tip }, `${term} `, h("b", {}, value))));
     fill(/** @type {HTMLElement} */ (this.said),
-      facts.explanation && h("p", { class: "alarm" }, nameText(facts.explanation.message, 400)),
+      facts.explanation && !isBad && h("p", { class: "alarm" }, nameText(facts.explanation.message, 400)),
       isBad && h("p", { class: "alarm" }, nameText((verdict.violations.find(({ rule }) => rule === "overlap") ?? verdict.violations[0])?.message ?? "", 400)),
-      ...verdict.pools.map((pool, q) => pool && h("p", {}, plan.pools.length > 1 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `), nameText(pool.sentence, 600))));
+      badge === "nothing placed" && facts.status === "infeasible" && !facts.explanation
+        && h("p", { class: "alarm" }, "The plan claims that nothing fits, and does not say why: plan it again to know."),
+      ...verdict.pools.map((pool, q) => pool && h("p", {}, plan.pools.length > 1 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `),
+        nameText(pool.sentence, 600))));
     this.picture.look.peak = verdict.deciding.slice(0, PEAK_MARKED);
     this.picture.look.wrong = verdict.wrong;
     this.panel.showPools();
@@ -132,9 +166,8 @@ export class PlanView {
   /** The time of a pool's peak. @param {number} q */
   peakTime(q) {
     const found = q >= 0 ? this.plan.verdict.pools[q] : null;
-    const decides = found?.decides[0];
-    if (!found || decides === undefined) return this.plan.fullest(q).time;
-    return found.decides.every((i) => this.plan.isAlive(i, found.time)) ? found.time : this.plan.birth(decides);
+    if (!found?.decides.length) return this.plan.fullest(q).time;
+    return found.time >= 0 && found.decides.every((i) => this.plan.isAlive(i, found.time)) ? found.time : this.plan.birth(found.decides[0]);
   }
 
   /** @param {string} by */
@@ -193,7 +226,17 @@ export class PlanView {
     const at = Math.max(0, Math.min(this.plan.span - 1, Math.floor(time)));
     this.picture.look.time = at;
     this.panel.showTime(at);
+    if (!this.areas.element.hidden) this.areas.draw();
     if (isLinked) writeLink({ time: at });
+    this.picture.changed();
+  }
+
+  /** Mark the time that is looked at, or take its mark away. */
+  mark() {
+    const { look } = this.picture;
+    const time = look.time ?? 0;
+    look.marks = look.marks.includes(time) ? look.marks.filter((at) => at !== time) : [...look.marks, time].sort((a, b) => a - b);
+    writeLink({ marks: look.marks.join(",") || null });
     this.picture.changed();
   }
 
@@ -210,6 +253,7 @@ export class PlanView {
     const { look } = this.picture;
     this.search.find(this.field?.value ?? "");
     look.found = this.search.mask();
+    this.panel.showHits(this.search);
     fill(/** @type {HTMLElement} */ (this.told), this.search.told);
     this.picture.colour();
   }
@@ -232,6 +276,7 @@ export class PlanView {
     const hit = this.search.next(step);
     fill(/** @type {HTMLElement} */ (this.told), this.search.told);
     if (hit < 0) return;
+    this.panel.showHits(this.search);
     this.select(hit);
     this.picture.over.focus({ preventScroll: true });
   }
@@ -242,6 +287,7 @@ export class PlanView {
     over.addEventListener("pointerdown", (event) => { pressed = { x: event.clientX, y: event.clientY }; });
     over.addEventListener("pointermove", (event) => this.hover(event));
     over.addEventListener("pointerleave", () => this.hover(null));
+    over.addEventListener("pointerup", (event) => event.shiftKey && pressed && this.dragged(pressed, event));
     over.addEventListener("click", (event) => {
       if (pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > CLICK_PIXELS) return;
       over.focus({ preventScroll: true });
@@ -258,6 +304,20 @@ export class PlanView {
       const x = (event.clientX - box.left - (box.width - (this.picture.width ?? 1))) / (this.picture.width ?? 1);
       if (x >= 0 && x <= 1) this.lookAt(x * this.plan.span);
     });
+  }
+
+  /** Take an area that was dragged with Shift. @param {{x: number, y: number}} from @param {PointerEvent} event */
+  dragged(from, event) {
+    const { picture, plan } = this;
+    const box = picture.over.getBoundingClientRect();
+    const [a, b] = [[from.x, from.y], [event.clientX, event.clientY]].map(([x, y]) => picture.place(x - box.left, y - box.top));
+    const isArea = a && b && a.lane === b.lane && Math.hypot(from.x - event.clientX, from.y - event.clientY) > CLICK_PIXELS;
+    const sorted = (/** @type {number} */ one, /** @type {number} */ two) => /** @type {[number, number]} */ ([one, two].sort((low, high) => low - high));
+    const time = (/** @type {number} */ x) => Math.max(0, Math.min(plan.span, Math.round(picture.lanes.time(x))));
+    const offset = (/** @type {number} */ y) => Math.max(0, Math.round((1 - y) * picture.lanes.all[a?.lane ?? 0].bytes));
+    picture.look.area = isArea ? { pool: a.lane, times: sorted(time(a.x), time(b.x)), offsets: sorted(offset(a.y), offset(b.y)) } : null;
+    this.panel.showArea(picture.look.area);
+    picture.changed();
   }
 
   /** @param {PointerEvent | null} event */
@@ -277,69 +337,13 @@ export class PlanView {
     this.picture.changed();
   }
 
-  /** The next buffer in time, or the one before: in the order of starts, each lifetime for itself. @param {1 | -1} step */
-  neighbour(step) {
-    const { selected } = this.picture.look;
-    const { lifeBuffer, first } = this.plan;
-    let row = this.visited;
-    if (selected < 0) row = step > 0 ? -1 : lifeBuffer.length;
-    else if (row < 0 || lifeBuffer[row] !== selected) row = first.head[selected];
-    do row += step; while (row >= 0 && row < lifeBuffer.length && (lifeBuffer[row] === selected || !this.picture.lanes.isDrawn(row)));
-    if (row < 0 || row >= lifeBuffer.length) return;
-    this.visited = row;
-    this.select(lifeBuffer[row]);
-  }
-
-  /** The buffer that lies next over the selected one, or under it, among those alive with it. @param {1 | -1} step */
-  stacked(step) {
-    const { plan } = this;
-    const { selected, time } = this.picture.look;
-    if (selected < 0) return this.neighbour(1);
-    const at = time !== null && plan.isAlive(selected, time) ? time : plan.birth(selected);
-    const found = plan.liveAt(at).filter((i) => plan.pool[i] === plan.pool[selected] && i !== selected && Math.sign(plan.offset[i] - plan.offset[selected]) === step);
-    found.sort((a, b) => step * (plan.offset[a] - plan.offset[b]));
-    if (found.length) this.select(found[0]);
-  }
-
-  fit() {
-    const { selected, chain } = this.picture.look;
-    const buffers = selected < 0 ? [] : this.fitted === selected ? [selected, ...chain] : [selected];
-    this.fitted = this.fitted === selected ? -1 : selected;
-    const box = this.picture.boxOf(buffers);
-    if (box) this.picture.camera.fit(box);
-    else this.picture.camera.all();
-  }
-
   escape() {
+    this.picture.look.area = null;
+    this.panel.showArea(null);
     if (this.search.text) {
       /** @type {HTMLInputElement} */ (this.field).value = "";
       this.find();
     } else this.select(-1);
-  }
-
-  /** @returns {import("./keys.js").Binding[]} */
-  keyBindings() {
-    const { camera } = this.picture;
-    const magnify = (/** @type {number} */ by) => camera.magnify(0.5, 0.5, by, by);
-    return [
-      { keys: ["w", "+", "="], says: "closer", run: () => magnify(1.4) },
-      { keys: ["s", "-", "_"], says: "farther", run: () => magnify(1 / 1.4) },
-      { keys: ["a"], says: "back in time", run: () => camera.shift(STEP, 0) },
-      { keys: ["d"], says: "forward in time", run: () => camera.shift(-STEP, 0) },
-      { keys: ["q"], says: "to higher offsets", run: () => camera.shift(0, STEP) },
-      { keys: ["e"], says: "to lower offsets", run: () => camera.shift(0, -STEP) },
-      { keys: ["0"], says: "show all", run: () => camera.all() },
-      { keys: ["f"], says: "fit the selected buffer; again: with all that it stands on", run: () => this.fit() },
-      { keys: ["p"], says: "to the peak; again: to that of the next pool", run: () => this.toPeak() },
-      { keys: [",", "ArrowLeft"], says: "the buffer before in time", run: () => this.neighbour(-1) },
-      { keys: [".", "ArrowRight"], says: "the next buffer in time", run: () => this.neighbour(1) },
-      { keys: ["ArrowUp"], says: "the buffer above", run: () => this.stacked(1) },
-      { keys: ["ArrowDown"], says: "the buffer below", run: () => this.stacked(-1) },
-      { keys: ["/"], says: "search (also Ctrl F); Enter the next hit, Shift Enter the one before", run: () => this.field?.focus() },
-      { keys: ["Enter"], says: "the next buffer that the search found; with Shift the one before", run: (event) => this.hit(event.shiftKey ? -1 : 1) },
-      { keys: ["Escape"], says: "end the search, or select nothing", run: () => this.escape() },
-      { keys: ["?"], says: "these keys", run: () => showHelp(this.bindings) },
-    ];
   }
 
   /** Take what the address says. */
@@ -351,6 +355,7 @@ export class PlanView {
     if (COLOUR_BY.includes(link.get("by") ?? "")) this.colourBy(link.get("by") ?? "");
     const time = Number(link.get("time") ?? NaN);
     if (Number.isFinite(time)) this.lookAt(time);
+    this.picture.look.marks = (link.get("marks") ?? "").split(",").filter(Boolean).map(Number).filter(Number.isFinite);
     const selected = Number(link.get("sel") ?? NaN);
     if (Number.isInteger(selected) && selected >= 0 && selected < this.plan.count) this.select(selected);
     const seen = (link.get("vis") ?? "").split(",").map(Number);
@@ -374,7 +379,10 @@ export class PlanView {
   }
 }
 
-/** Open the view of a plan in an element, in the place of what is open there. @param {HTMLElement} element @param {any} view @param {(name: string) => string} style @param {PlanOptions} [options] */
+/**
+ * Open the view of a plan in an element, in the place of what is open there.
+ * @param {HTMLElement} element @param {any} view @param {(name: string) => string} style @param {PlanOptions} [options]
+ */
 export function openPlan(element, view, style, options = {}) {
   open.get(element)?.close();
   const found = new PlanView(element, view, style, options);

@@ -14,8 +14,13 @@
  */
 
 /** @typedef {{left: number, right: number, top: number, bottom: number}} Frame  the part of the world that is seen */
-/** @typedef {{cells: Float32Array, has: Uint8Array, part: number, parts: number}} Sums  coverage, red, green, blue of cells; the parts of lines that have some */
-/** @typedef {{data: Uint32Array, width: number, height: number, step: number, across: number, down: number, lines: Sums, columns: Sums, open: Float32Array}} Target */
+/**
+ * @typedef {{cells: Float32Array, has: Uint8Array, part: number, parts: number}} Sums  coverage, red, green, blue of cells; the parts of lines that have some
+ */
+/**
+ * @typedef {{data: Uint32Array, width: number, height: number, step: number, across: number, down: number, lines: Sums, columns: Sums,
+ *   open: Float32Array}} Target
+ */
 /** @typedef {{left: Float64Array, right: Float64Array, top: Float64Array, bottom: Float64Array}} Blocks */
 
 const BLOCK = 1024;
@@ -40,7 +45,10 @@ export function blocksOf(rows) {
   return blocks;
 }
 
-/** A target of so many pixels; what is summed is summed in cells of `step` pixels each way. @param {Uint32Array} data @param {number} width @param {number} height @param {number} step @returns {Target} */
+/**
+ * A target of so many pixels; what is summed is summed in cells of `step` pixels each way.
+ * @param {Uint32Array} data @param {number} width @param {number} height @param {number} step @returns {Target}
+ */
 export function targetOf(data, width, height, step) {
   const [across, down] = [Math.ceil(width / step), Math.ceil(height / step)];
   const sums = (/** @type {number} */ part) => {
@@ -50,7 +58,12 @@ export function targetOf(data, width, height, step) {
   return { data, width, height, step, across, down, lines: sums(31), columns: sums(PART), open: new Float32Array(4 * across) };
 }
 
-/** Paint the rectangles of a frame; return the rows that are large enough for a label, and how many were summed. @param {Target} target @param {Rectangles} rows @param {Frame} frame @param {Uint8Array} inks  red, green, blue of each class @param {[number, number, number]} paper @param {(width: number, height: number) => boolean} isLabelled  by the cells of a rectangle @returns {{labelled: number[], summed: number, filled: number}} */
+/**
+ * Paint the rectangles of a frame; return the rows that are large enough for a label, and how many were summed.
+ * @param {Target} target @param {Rectangles} rows @param {Frame} frame @param {Uint8Array} inks  red, green, blue of each class
+ * @param {[number, number, number]} paper @param {(width: number, height: number) => boolean} isLabelled  by the cells of a rectangle
+ * @returns {{labelled: number[], summed: number, filled: number}}
+ */
 export function paint(target, rows, frame, inks, paper, isLabelled) {
   const { data, step, across, down, lines, columns } = target;
   const { left, right, top, bottom, colour, blocks } = rows;
@@ -114,7 +127,10 @@ function add({ cells, has, part, parts }, across, x, y, share, inks, ink) {
   cells[at + 3] += share * inks[ink + 2];
 }
 
-/** Turn the sums of thin rectangles into pixels, and clear them. Lines that nothing was added to, where no column is open, are passed over. @param {Target} target @param {[number, number, number]} paper */
+/**
+ * Turn the sums of thin rectangles into pixels, and clear them. Lines that nothing was added to, where no column is open, are passed over.
+ * @param {Target} target @param {[number, number, number]} paper
+ */
 function shade({ data, width, height, step, across, down, lines, columns, open }, paper) {
   const last = columns.has.lastIndexOf(1) / columns.parts;
   open.fill(0);
@@ -129,14 +145,20 @@ function shade({ data, width, height, step, across, down, lines, columns, open }
   lines.has.fill(0);
 }
 
-/** Add a part of a line of differences to what is open, and clear it. @param {Float32Array} open @param {Float32Array} cells @param {number} line @param {number} from */
+/**
+ * Add a part of a line of differences to what is open, and clear it.
+ * @param {Float32Array} open @param {Float32Array} cells @param {number} line @param {number} from
+ */
 function takeUp(open, cells, line, from) {
   const end = Math.min(open.length, from + (4 << PART));
   for (let k = from; k < end; k++) open[k] += cells[line + k];
   cells.fill(0, line + from, line + end);
 }
 
-/** @param {Float32Array} cells @param {number} at  where the line's cells begin @param {Float32Array} open  what columns add @param {Uint32Array} line  pixels @param {number} step @param {[number, number, number]} paper */
+/**
+ * @param {Float32Array} cells @param {number} at  where the line's cells begin @param {Float32Array} open  what columns add @param {Uint32Array} line  pixels
+ * @param {number} step @param {[number, number, number]} paper
+ */
 function shadeLine(cells, at, open, line, step, paper) {
   let c = 0, r = 0, g = 0, b = 0;
   for (let k = 0, x = 0; k < open.length; k += 4, at += 4, x += step) {
@@ -154,7 +176,11 @@ function shadeLine(cells, at, open, line, step, paper) {
   }
 }
 
-/** Fill one rectangle, with a darker edge where there is space for one. @param {Target} target @param {Rectangles} rows @param {number} row @param {Frame} frame @param {number} scaleX @param {number} scaleY @param {Uint8Array} inks */
+/**
+ * Fill one rectangle, with a darker edge where there is space for one.
+ * @param {Target} target @param {Rectangles} rows @param {number} row @param {Frame} frame @param {number} scaleX @param {number} scaleY
+ * @param {Uint8Array} inks
+ */
 function fill({ data, width, height }, rows, row, frame, scaleX, scaleY, inks) {
   const x0 = Math.max(0, Math.round((rows.left[row] - frame.left) * scaleX));
   const x1 = Math.min(width, Math.round((rows.right[row] - frame.left) * scaleX));

@@ -3,7 +3,7 @@
 
 import { cells, fill, h, table } from "./dom.js";
 import { svg } from "./svg.js";
-import { countText, nameText, sizeText } from "./text.js";
+import { counted, countText, nameText, sizeText } from "./text.js";
 
 const MEMORY = 260;
 const LANE = 44;
@@ -22,12 +22,15 @@ export function openSchedule(element, { answer, title }) {
   const draw = () => {
     const known = Object.keys(KINDS).filter((kind) => answer.slots.some((/** @type {any} */ slot) => slot.kind === kind));
     fill(body,
-      h("h2", {}, `${nameText(title, 80)}: ${answer.status}, ${countText(answer.subgraphs.length)} steps, time ${countText(Math.round(answer.latency))}, ${sizeText(answer.traffic)} over the link`),
-      h("div", { class: "bar", role: "group", "aria-label": "The width of a step" }, ...[false, true].map((one) => h("button", { "aria-pressed": String(one === byTime), onclick: () => {
+      h("h2", {}, `${nameText(title, 80)}: ${answer.status}, ${counted(answer.subgraphs.length, "step")}, time ${countText(Math.round(answer.latency))}, `
+        + `${sizeText(answer.traffic)} over the link`),
+      h("div", { class: "bar", role: "group", "aria-label": "The width of a step" },
+        ...[false, true].map((one) => h("button", { "aria-pressed": String(one === byTime), onclick: () => {
         byTime = one;
         draw();
       } }, one ? "steps as wide as they take" : "steps of one width")),
-      ...known.map((kind) => h("span", { class: "kind" }, /** @type {any} */ (svg("svg", { width: 12, height: 12 }, svg("rect", { width: 12, height: 12, class: kind }))), `${kind}: ${KINDS[/** @type {"roll"} */ (kind)]}`))),
+      ...known.map((kind) => h("span", { class: "kind" }, /** @type {any} */ (svg("svg", { width: 12, height: 12 },
+        svg("rect", { width: 12, height: 12, class: kind }))), `${kind}: ${KINDS[/** @type {"roll"} */ (kind)]}`))),
       /** @type {any} */ (drawn(answer, Math.max(280, (body.clientWidth || 800) - 28), byTime)),
       answer.slots.length > DRAWN && h("p", { class: "quiet" }, `The largest ${countText(DRAWN)} of ${countText(answer.slots.length)} slots are drawn.`),
       stepsOf(answer));
@@ -45,14 +48,16 @@ function drawn(answer, width, byTime) {
   for (const time of times) at.push(at[at.length - 1] + (byTime ? time : 1));
   const x = (/** @type {number} */ step) => LEFT + ((width - LEFT - 8) * at[step]) / (at[times.length] || 1);
   const y = (/** @type {number} */ offset) => 8 + MEMORY * (1 - offset / Math.max(1, answer.capacity));
-  const lanes = [["time", times.map((/** @type {number} */ time) => time / Math.max(...times, 1e-9)), "most", times.map((/** @type {number} */ time) => `time ${countText(Math.round(time))}`)]];
+  const lanes = [["time", times.map((/** @type {number} */ time) => time / Math.max(...times, 1e-9)), "most",
+    times.map((/** @type {number} */ time) => `time ${countText(Math.round(time))}`)]];
   if (answer.link_busy) lanes.push(["link", answer.link_busy, "100 %", answer.link_busy.map((/** @type {number} */ share) => `busy ${percent(share)} of it`)]);
   const height = MEMORY + 34 + lanes.length * (LANE + 10);
   const root = svg("svg", { width, height, role: "img", "aria-label": `The fast memory over ${times.length} steps` });
   root.append(svg("rect", { x: LEFT, y: y(answer.capacity), width: width - LEFT - 8, height: MEMORY, class: "ground" }));
   const slots = answer.slots.length > DRAWN ? [...answer.slots].sort((a, b) => b.size - a.size).slice(0, DRAWN) : answer.slots;
   for (const { kind, tensor, size, start, end, offset } of slots) {
-    root.append(svg("rect", { x: x(start), y: y(offset + size), width: Math.max(0.5, x(end) - x(start) - (x(1) - x(0) > 4 ? 1 : 0)), height: Math.max(0.5, (MEMORY * size) / Math.max(1, answer.capacity)), class: `slot ${kind}` },
+    root.append(svg("rect", { x: x(start), y: y(offset + size), width: Math.max(0.5, x(end) - x(start) - (x(1) - x(0) > 4 ? 1 : 0)),
+      height: Math.max(0.5, (MEMORY * size) / Math.max(1, answer.capacity)), class: `slot ${kind}` },
       svg("title", {}, `${kind} of tensor ${tensor}: ${sizeText(size)} at ${countText(offset)}, step ${start}${end > start + 1 ? ` to ${end - 1}` : ""}`)));
   }
   const mark = (/** @type {number} */ top, /** @type {string} */ text) => root.append(svg("text", { x: LEFT - 6, y: top, "text-anchor": "end" }, text));
@@ -60,14 +65,16 @@ function drawn(answer, width, byTime) {
   mark(y(0), "0");
   if (answer.peak < 0.94 * answer.capacity && answer.peak > 0.06 * answer.capacity) mark(y(answer.peak) + 4, sizeText(answer.peak));
   root.append(svg("path", { d: `M${LEFT} ${y(answer.peak)}H${width - 8}`, class: "peak" }),
-    svg("text", { x: LEFT, y: MEMORY + 22 }, "step 0"), svg("text", { x: width - 8, y: MEMORY + 22, "text-anchor": "end" }, `step ${countText(times.length - 1)}`));
+    svg("text", { x: LEFT, y: MEMORY + 22 }, "step 0"), svg("text", { x: width - 8, y: MEMORY + 22, "text-anchor": "end" },
+      `step ${countText(times.length - 1)}`));
   lanes.forEach(([name, shares, most, said], lane) => {
     const low = MEMORY + 28 + (lane + 1) * (LANE + 10) - 10;
     mark(low, name);
     mark(low - LANE + 10, most);
     root.append(svg("rect", { x: LEFT, y: low - LANE, width: width - LEFT - 8, height: LANE, class: "ground" }));
     shares.forEach((/** @type {number} */ share, /** @type {number} */ step) => root.append(svg("rect", {
-      x: x(step), y: low - LANE * share, width: Math.max(0.5, x(step + 1) - x(step) - (x(1) - x(0) > 4 ? 1 : 0)), height: LANE * share, class: share > 0.999 && name === "link" ? "full" : name,
+      x: x(step), y: low - LANE * share, width: Math.max(0.5, x(step + 1) - x(step) - (x(1) - x(0) > 4 ? 1 : 0)), height: LANE * share,
+        class: share > 0.999 && name === "link" ? "full" : name,
     }, svg("title", {}, `step ${step}: ${said[step]}`))));
   });
   return root;
@@ -77,8 +84,10 @@ function drawn(answer, width, byTime) {
 function stepsOf(answer) {
   const rows = answer.subgraphs.slice(0, LISTED).map((/** @type {number[]} */ made, /** @type {number} */ k) => cells([
     String(k), nameText(made.join(", "), 60), answer.granularities[k].join(" × "), countText(Math.round(answer.subgraph_latencies[k])),
-    answer.subgraph_traffic && sizeText(answer.subgraph_traffic[k]), answer.link_busy && percent(answer.link_busy[k]), nameText(answer.tensors_to_retain[k].join(", "), 60)].map((one) => one ?? false)));
-  return table(["step", "operations", "tile", "time", answer.subgraph_traffic ? "over the link" : false, answer.link_busy ? "link busy" : false, "retains"], rows);
+    answer.subgraph_traffic && sizeText(answer.subgraph_traffic[k]), answer.link_busy && percent(answer.link_busy[k]),
+      nameText(answer.tensors_to_retain[k].join(", "), 60)].map((one) => one ?? false)));
+  return table(["step", "operations", "tile", "time", answer.subgraph_traffic ? "over the link" : false, answer.link_busy ? "link busy" : false, "retains"],
+    rows);
 }
 
 /** @param {number} share */

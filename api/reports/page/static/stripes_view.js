@@ -9,7 +9,10 @@ const ROW = 46;
 const LEFT = 190;
 const CELLS = 240;
 
-/** Open the stripes of a cascade in an element. @param {HTMLElement} element @param {any} stripes  regions, each with operations and the rows that they make in every step */
+/**
+ * Open the stripes of a cascade in an element.
+ * @param {HTMLElement} element @param {any} stripes  regions, each with operations and the rows that they make in every step
+ */
 export function openStripes(element, stripes) {
   const body = h("div", { class: "stripes", tabindex: "0", role: "region", "aria-label": "Stripes" });
   fill(element, body);
@@ -54,7 +57,8 @@ function drawnRegion(region, width) {
   root.append(svg("text", { x: LEFT, y: height - 6 }, "step 0"),
     svg("text", { x: LEFT + across, y: height - 6, "text-anchor": "end" }, `step ${countText(steps - 1)}`));
   return [
-    h("h2", {}, `Operations ${region.first} to ${region.end - 1}: ${countText(steps)} steps${region.steps[1] > 1 ? `, each of ${region.steps[1]} columns` : ""}`),
+    h("h2", {}, `Operations ${region.first} to ${region.end - 1}: ${countText(steps)} steps${region.steps[1] > 1 ? `, each of ${region.steps[1]} columns`
+      : ""}`),
     /** @type {any} */ (root),
     table(["tensor kept", "how", "rows", "columns", "bytes"], region.holds.map((/** @type {any} */ hold) =>
       [nameText(hold.tensor, 60), hold.mode, countText(hold.rows), countText(hold.columns), sizeText(hold.bytes)])),

@@ -1,7 +1,6 @@
 // @ts-check
 // Elements of SVG, with text as text, and axes with round numbers.
 
-import { scaleLinear } from "./vendor/d3.js";
 import { countText, sizeText } from "./text.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
@@ -25,44 +24,73 @@ export function valueText(value, unit) {
   return countText(value);
 }
 
-/** A scale from a range of values to pixels, with round ends. @param {number[]} values @param {number} from @param {number} to */
-export function niceScale(values, from, to) {
-  const known = values.filter((value) => Number.isFinite(value));
-  const least = Math.min(...known, Infinity);
-  const most = Math.max(...known, -Infinity);
-  const [low, high] = least > most ? [0, 1] : [least, most];
-  const margin = (high - low) * 0.06 || Math.max(1, Math.abs(high) * 0.06);
-  return scaleLinear().domain([Math.max(0, low - margin), high + margin]).range([from, to]).nice();
+/** @typedef {{(value: number): number, domain: [number, number], range: [number, number]}} Scale  from values to pixels */
+
+/** @param {[number, number]} domain @param {[number, number]} range @returns {Scale} */
+export function scaleOf([low, high], [from, to]) {
+  return Object.assign((/** @type {number} */ value) => from + ((value - low) / (high - low || 1)) * (to - from),
+    { domain: /** @type {[number, number]} */ ([low, high]), range: /** @type {[number, number]} */ ([from, to]) });
 }
 
-/** The two axes of a chart. @param {any} x @param {any} y @param {{name: string, unit: string}} xAxis @param {{name: string, unit: string}} yAxis @param {number} width @param {number} height */
+/**
+ * A scale of a range of values with some space at its ends; `isFromZero` begins at nothing.
+ * @param {number[]} values @param {number} from @param {number} to @param {boolean} [isFromZero]
+ */
+export function niceScale(values, from, to, isFromZero = false) {
+  const known = values.filter((value) => Number.isFinite(value));
+  const [least, most] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
+  const margin = (most - least) * 0.06 || Math.max(1, Math.abs(most) * 0.06);
+  return scaleOf([isFromZero ? 0 : Math.max(0, least - margin), most + margin], [from, to]);
+}
+
+/**
+ * Round values of a range, about so many: multiples of 1, 2 or 5 of a power of ten.
+ * @param {[number, number]} range @param {number} count @param {number} [unit]
+ */
+export function roundTicks([least, most], count, unit = 1) {
+  const rough = (most - least) / Math.max(1, count) / unit || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = /** @type {number} */ ([1, 2, 5, 10].find((each) => each * power >= rough * 0.999)) * power;
+  const found = [];
+  for (let k = Math.ceil(least / unit / step - 1e-9); k * step * unit <= most * (1 + 1e-12) && found.length < 100; k++) found.push(k * step * unit);
+  return found;
+}
+
+/**
+ * Round offsets of a range, each with its text: all in the unit of the largest.
+ * @param {[number, number]} range @param {number} count @returns {[number, string][]}
+ */
+export function byteTicks([least, most], count) {
+  const power = Math.max(0, Math.min(6, Math.floor(Math.log2(Math.max(1, most)) / 10)));
+  const unit = 2 ** (10 * power);
+  const ticks = roundTicks([least, most], power ? count : Math.min(count, most - least), unit);
+  return ticks.map((at) => [Math.round(at), at ? `${Number((at / unit).toPrecision(12))} ${["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][power]}` : "0"]);
+}
+
+/**
+ * The two axes of a chart.
+ * @param {Scale} x @param {Scale} y @param {{name: string, unit: string}} xAxis @param {{name: string, unit: string}} yAxis @param {number} width @param
+ * {number} height
+ */
 export function axes(x, y, xAxis, yAxis, width, height) {
   const group = svg("g", { class: "axes" });
-  const [left, right] = x.range();
-  const [bottom, top] = y.range();
-  for (const at of ticks(x, (right - left) / 110, xAxis.unit)) {
+  const [left, right] = x.range;
+  const [bottom, top] = y.range;
+  for (const [at, text] of ticks(x, (right - left) / 110, xAxis.unit)) {
     group.append(svg("line", { x1: x(at), x2: x(at), y1: top, y2: bottom, class: "grid" }),
-      svg("text", { x: x(at), y: bottom + 16, "text-anchor": "middle" }, valueText(at, xAxis.unit)));
+      svg("text", { x: x(at), y: bottom + 16, "text-anchor": "middle" }, text));
   }
-  for (const at of ticks(y, (bottom - top) / 40, yAxis.unit)) {
+  for (const [at, text] of ticks(y, (bottom - top) / 34, yAxis.unit)) {
     group.append(svg("line", { x1: left, x2: right, y1: y(at), y2: y(at), class: "grid" }),
-      svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, valueText(at, yAxis.unit)));
+      svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, text));
   }
   group.append(svg("text", { x: (left + right) / 2, y: height - 4, "text-anchor": "middle", class: "name" }, xAxis.name),
     svg("text", { x: 12, y: (top + bottom) / 2, transform: `rotate(-90 12 ${(top + bottom) / 2})`, "text-anchor": "middle", class: "name" }, yAxis.name));
   return group;
 }
 
-/** Round values of a scale: bytes at multiples of a power of two. @param {any} scale @param {number} count @param {string} unit @returns {number[]} */
+/** @param {Scale} scale @param {number} count @param {string} unit @returns {[number, string][]} */
 function ticks(scale, count, unit) {
-  if (unit !== "bytes") return scale.ticks(Math.max(2, count));
-  return byteTicks(/** @type {[number, number]} */ (scale.domain()), Math.max(1, count));
-}
-
-/** Round offsets of a range: multiples of a power of two, about so many. @param {[number, number]} range @param {number} count */
-export function byteTicks([least, most], count) {
-  const step = 2 ** Math.max(0, Math.ceil(Math.log2((most - least) / count || 1)));
-  const found = [];
-  for (let at = Math.ceil(least / step) * step; at <= most && found.length < 100; at += step) found.push(at);
-  return found;
+  if (unit === "bytes") return byteTicks(scale.domain, Math.max(2, count));
+  return roundTicks(scale.domain, Math.max(2, count)).map((at) => [at, unit === "ratio" ? `${Number(at.toPrecision(6))}×` : countText(at)]);
 }

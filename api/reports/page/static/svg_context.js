@@ -102,7 +102,8 @@ export class SvgContext {
   /** @param {string} text @param {number} x @param {number} y */
   fillText(text, x, y) {
     const weight = this.font.startsWith("600") ? ' font-weight="600"' : "";
-    this.parts.push(`<text x="${f(x)}" y="${f(y + BELOW[this.textBaseline])}" text-anchor="${ANCHOR[this.textAlign]}" fill="${this.fillStyle}"${weight}>${escaped(text)}</text>`);
+    this.parts.push(`<text x="${f(x)}" y="${f(y + BELOW[this.textBaseline])}" text-anchor="${ANCHOR[this.textAlign]}"
+      fill="${this.fillStyle}"${weight}>${escaped(text)}</text>`);
   }
 
   /** @param {string} text */
@@ -116,7 +117,8 @@ export class SvgContext {
   }
 
   get stroked() {
-    return `fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}"${this.dash.length ? ` stroke-dasharray="${this.dash.join(" ")}"` : ""}${this.opacity}`;
+    return `fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}"${this.dash.length ? ` stroke-dasharray="${this.dash.join(" ")}"`
+      : ""}${this.opacity}`;
   }
 }
 

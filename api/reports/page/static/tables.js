@@ -2,7 +2,6 @@
 // Tables of buffers that can be sorted; what is in the picture can be read here without seeing it.
 
 import { fill, h } from "./dom.js";
-import { padded } from "./facts.js";
 import { countText, nameText, sizeText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
@@ -12,11 +11,14 @@ const ROWS = 100;
 /** @type {Record<string, {title: string, value: (plan: PlanModel, i: number, time: number) => number, text: (value: number, plan: PlanModel) => string}>} */
 const COLUMNS = {
   size: { title: "size", value: (plan, i) => plan.size[i], text: sizeText },
-  age: { title: "age", value: (plan, i, time) => time - plan.birth(i), text: countText },
-  padding: { title: "padding", value: (plan, i) => padded(plan, i) - plan.size[i], text: sizeText },
+  age: { title: "age", value: (plan, i, time) => Math.floor(time - plan.birth(i)), text: countText },
+  padding: { title: "padding", value: (plan, i) => plan.padding(i), text: sizeText },
   pool: { title: "pool", value: (plan, i) => plan.pool[i], text: (value, plan) => (value < 0 ? "-" : nameText(plan.pools[value].name, 16)) },
   offset: { title: "offset", value: (plan, i) => (plan.pool[i] < 0 ? -1 : plan.offset[i]), text: (value) => (value < 0 ? "-" : countText(value)) },
 };
+
+/** @type {Record<string, string>} */
+const TIPS = { age: "time steps since its first use", padding: "bytes that alignment adds", offset: "bytes from the start of the pool" };
 
 /** A table of buffers at a time. */
 export class BufferTable {
@@ -55,10 +57,11 @@ export class BufferTable {
     const sign = this.isUp ? 1 : -1;
     const value = COLUMNS[by].value;
     const sorted = [...this.buffers].sort((a, b) => sign * (value(plan, a, time) - value(plan, b, time)) || a - b);
-    const columns = Object.entries(COLUMNS).filter(([key]) => (key !== "pool" || plan.pools.length > 1) && (key !== "padding" || plan.alignment !== null));
+    const columns = Object.entries(COLUMNS).filter(([key]) => (key !== "pool" || plan.pools.length > 1)
+      && (key !== "padding" || this.buffers.some((i) => plan.padding(i) > 0)));
     const heads = columns.map(([key, { title }]) =>
       h("th", { scope: "col", "aria-sort": key === by ? (this.isUp ? "ascending" : "descending") : undefined },
-        h("button", { type: "button", "data-by": key, onclick: () => this.sort(key) }, title)));
+        h("button", { type: "button", "data-by": key, title: TIPS[key], onclick: () => this.sort(key) }, title)));
     const rows = sorted.slice(0, this.most).map((i) =>
       h("tr", {}, h("td", {}, h("button", { type: "button", title: plan.name(i, 400), onclick: () => this.choose(i) }, nameText(plan.label(i), 40))),
         ...columns.map(([, column]) => h("td", {}, column.text(column.value(plan, i, time), plan)))));

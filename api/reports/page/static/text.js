@@ -3,28 +3,22 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/** Bytes with a unit: `1.5 MiB`. @param {number} bytes @returns {string} */
+/** Bytes with a unit, as the command writes them: `1.436 MiB`. @param {number} bytes @returns {string} */
 export function sizeText(bytes) {
-  let value = Math.abs(bytes);
+  const size = Math.abs(bytes);
   let unit = 0;
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  const digits = unit === 0 || Number.isInteger(value) ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
-  return `${bytes < 0 ? "-" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
+  while (unit < UNITS.length - 1 && 2048 * size >= 2047 * 1024 ** (unit + 1)) unit += 1;
+  const value = size / 1024 ** unit;
+  return `${bytes < 0 ? "−" : ""}${value < 1000 ? Number(value.toPrecision(4)) : countText(Math.round(value))} ${UNITS[unit]}`;
 }
 
-/** A number with its thousands parted, at most three digits of a part: a browser's own way takes 40 ms to begin. @param {number | bigint} value @returns {string} */
+/**
+ * A number with its thousands parted, at most three digits of a part: a browser's own way takes 40 ms to begin.
+ * @param {number | bigint} value @returns {string}
+ */
 export function countText(value) {
   const [whole, part] = String(typeof value === "bigint" || Math.abs(value) >= 1e15 ? value : Math.round(1000 * value) / 1000).split(".");
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : "");
-}
-
-/** The end of a text that is too long, in which names differ most. @param {string} text @param {number} most */
-export function tail(text, most) {
-  const points = text.length > most ? Array.from(text) : [];
-  return points.length > most ? (most > 1 ? `\u2026${points.slice(1 - most).join("")}` : "") : text;
 }
 
 /** Bytes in full, and with a unit where that is shorter. @param {number | bigint} bytes @returns {string} */
@@ -48,11 +42,25 @@ export function percentText(part) {
   return `${(100 * part).toFixed(part !== 0 && Math.abs(part) < 0.1 ? 2 : 1)} %`;
 }
 
-/** A name that fits a line: control characters and changes of direction made visible, and the middle left out. @param {string | number} name @param {number} [most] @returns {string} */
+/** Sentences of the service: as a name, but with their lines. @param {string} text @param {number} [most] */
+export function sentenceText(text, most = 1000) {
+  return text.split("\n").map((line) => nameText(line, most)).join("\n");
+}
+
+/** A number of things: `1 buffer`, `2 buffers`. @param {number} count @param {string} one @param {string} [many] */
+export function counted(count, one, many = `${one}s`) {
+  return `${countText(count)} ${count === 1 ? one : many}`;
+}
+
+/**
+ * A name that fits a line: control characters and changes of direction made visible, and the middle left out.
+ * @param {string | number} name @param {number} [most] @returns {string}
+ */
 export function nameText(name, most = 80) {
   const text = String(name).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
   const points = text.length > most ? Array.from(text.slice(0, 4 * most)) : null;
   if (!points || (points.length <= most && text.length <= 4 * most)) return text;
+  if (most < 4) return most > 1 ? `\u2026${points.slice(1 - most).join("")}` : "";
   const half = Math.floor((most - 1) / 2);
   return `${points.slice(0, half).join("")}\u2026${Array.from(text.slice(-4 * half)).slice(-half).join("")}`;
 }

@@ -1,10 +1,10 @@
 // @ts-check
 // What memplan found of a plan (`memplan verify`), as it is shown: nothing is concluded here.
 
-import { countText, exactly } from "./text.js";
+import { counted, exactly } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
-/** @typedef {"verified" | "not valid" | "not checked" | "nothing placed" | "checking"} Badge */
+/** @typedef {"valid" | "not valid" | "not checked" | "nothing placed" | "checking"} Badge */
 /** @typedef {{i: number, idle: number}} Link  a buffer, and the bytes under it that nothing uses while it is alive */
 /**
  * @typedef {Object} PoolVerdict
@@ -12,6 +12,7 @@ import { countText, exactly } from "./text.js";
  * @property {number | bigint | null} bound
  * @property {string | null} provedBy
  * @property {number | null} gap
+ * @property {string} among  which plans the bound is about, where not all
  * @property {number[]} decides
  * @property {number} live
  * @property {number} time
@@ -23,6 +24,8 @@ import { countText, exactly } from "./text.js";
  */
 
 const ON_RESERVED = -2;
+/** What checked a claim, by the words of `verify`. @type {Record<string, string>} */
+const BY = { placements: "its placements", witness: "its witness", certificate: "its certificate", "live-set": "the live set" };
 
 /** The verdict on a plan: as a page document has it, or as the service answers; null: there is none. */
 export class Verdict {
@@ -35,6 +38,8 @@ export class Verdict {
     this.isPending = isPending;
     this.isKnown = Boolean(found);
     this.places = found?.places ?? null;
+    /** The claims of the plan, each with what checked it. @type {Map<string, string | null>} */
+    this.claims = new Map((found?.claims ?? []).map((/** @type {any} */ { claim, by }) => [claim, by]));
     plan.seek([...this.violations.flatMap(({ first, second }) => [first, second]),
       ...(found?.pools ?? []).flatMap((/** @type {any} */ pool) => [...pool.decides, ...pool.alive, ...pool.without.map((/** @type {any} */ [id]) => id)])]);
     /** @type {(PoolVerdict | null)[]} */
@@ -46,12 +51,43 @@ export class Verdict {
     if (this.isPending) return "checking";
     if (!this.isKnown) return "not checked";
     if (!this.isValid) return "not valid";
-    return this.plan.pool.some((q) => q >= 0) ? "verified" : "nothing placed";
+    return this.plan.pool.some((q) => q >= 0) ? "valid" : "nothing placed";
   }
 
-  /** The badge with the number of violations. */
+  /** The badge with what stands behind it. */
   get text() {
-    return this.badge === "not valid" ? `not valid: ${countText(this.count)} ${this.count === 1 ? "violation" : "violations"}` : this.badge;
+    if (this.badge === "not valid") return `not valid: ${counted(this.count, "violation")}`;
+    if (this.badge === "nothing placed") return this.plan.facts.status === "infeasible" ? "does not fit" : this.badge;
+    return this.badge === "valid" ? "valid: checked" : this.badge;
+  }
+
+  /**
+   * Whether the plan is the best one, or that nothing fits is so, and who says that; null where nobody says anything.
+   * @returns {{text: string, isProved: boolean} | null}
+   */
+  get best() {
+    const { status } = this.plan.facts;
+    if (this.badge === "checking" || this.badge === "not valid") return null;
+    if (this.badge === "not checked") return status && status !== "unknown" ? { text: `claims to be ${status}`, isProved: false } : null;
+    const live = this.pools.every((pool) => pool?.provedBy === "live-set" && pool.bound === pool.used) && this.pools.length ? "live-set" : null;
+    const by = this.claims.get("status") ?? live;
+    if (status === "infeasible") return by ? { text: `proved: checked by ${BY[by]}`, isProved: true }
+      : { text: "claimed by the solver, not proved here", isProved: false };
+    if (by) return { text: `least: checked by ${BY[by]}`, isProved: true };
+    if (status === "optimal") return { text: "least: claimed by the solver", isProved: false };
+    return status === "feasible" ? { text: "not known to be the least", isProved: false } : null;
+  }
+
+  /** The sentences of `memplan verify` on what was checked, and what was not. @returns {string[]} */
+  get checked() {
+    const by = (/** @type {string | null} */ one) => [...this.claims].filter(([, known]) => known === one).map(([claim]) => claim).join(", ");
+    return [...["placements", "witness", "certificate"].map((one) => by(one) && `checked by ${BY[one]}: ${by(one)}`), by(null) && `not checked: ${by(null)}`]
+      .filter((text) => text);
+  }
+
+  /** True for a claim that nothing checked. @param {string} claim */
+  isClaimed(claim) {
+    return !this.claims.get(claim);
   }
 
   /** The buffers of violations. @returns {number[]} */
@@ -65,12 +101,17 @@ export class Verdict {
     return this.pools.flatMap((pool) => pool?.decides ?? []);
   }
 
-  /** The chain from a buffer down: what it stands on, what that stands on; and if a reserved range ends it. @param {number} i @returns {{links: Link[], isOnReserved: boolean}} */
+  /**
+   * The chain from a buffer down: what it stands on, what that stands on; and if a reserved range ends it.
+   * @param {number} i @returns {{links: Link[], isOnReserved: boolean}}
+   */
   chain(i) {
     /** @type {Link[]} */ const links = [];
     let at = this.plan.root[i];
     while (this.places && at >= 0) {
-      links.push({ i: at, idle: Number(this.places.idle[at]) });
+      const isPinned = this.plan.isPinned(at);
+      links.push({ i: at, idle: isPinned ? 0 : Number(this.places.idle[at]) });
+      if (isPinned) return { links, isOnReserved: false };
       at = Number(this.places.under[at]);
     }
     return { links, isOnReserved: at === ON_RESERVED };
@@ -96,7 +137,8 @@ function poolVerdict(plan, found) {
   const buffers = (/** @type {any[]} */ ids) => ids.map((id) => plan.indexOf(id));
   return {
     used: bytes(found.used), bound: found.lower_bound === null ? null : exactly(found.lower_bound), provedBy: found.proved_by, gap: found.gap,
-    decides: buffers(found.decides), live: bytes(found.live), time: found.time === null ? 0 : plan.timeOf(found.time), alive: buffers(found.alive),
+      among: found.among,
+    decides: buffers(found.decides), live: bytes(found.live), time: found.time === null ? -1 : plan.timeOf(found.time), alive: buffers(found.alive),
     liveBounds: found.live_bounds, without: found.without.map((/** @type {any} */ [id, left]) => ({ i: plan.indexOf(id), bytes: bytes(left) })),
     reserved: bytes(found.reserved), sentence: found.sentence,
   };

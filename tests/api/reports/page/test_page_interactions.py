@@ -104,7 +104,7 @@ def chosen(found: Tab, name: str) -> int:
 def centre(found: Tab, buffer: int) -> tuple[float, float]:
     """Return the pixel in the middle of a buffer's first lifetime."""
     script = """(i) => { const v = memplan.view, p = v.picture, f = p.camera.frame, l = p.lanes, m = v.plan;
-      const row = m.first.head[i], x = (l.x(m.start[row]) + l.x(m.end[row])) / 2;
+      const row = m.taken.head[i], x = (l.x(m.taken.start[row]) + l.x(m.taken.end[row])) / 2;
       const lane = l.all[m.pool[i]], h = p.camera.heights[m.pool[i]];
       const y = (l.y(m.pool[i], m.offset[i] + m.size[i] / 2) - h.top) / (h.bottom - h.top);
       const box = p.over.getBoundingClientRect();
@@ -273,7 +273,7 @@ def test_png_svg_and_csv_are_what_is_seen(opened: Tab, plan: Plan) -> None:
     drawing = ElementTree.fromstring(saved(opened, "SVG"))
     titles = [title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")]
     texts = [text.text or "" for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
-    for said in ("capacity ", "bound ", "verified", "decides the peak", "0"):  # lines, title, legend, axes
+    for said in ("capacity ", "bound ", "valid: checked", "decides the peak", "0"):  # lines, title, legend, axes
         assert any(said in text for text in texts), texts
     assert "conv1" in titles
     table = saved(opened, "CSV")
@@ -301,16 +301,16 @@ def test_a_size_is_asked_and_what_is_in_the_way_is_told(opened: Tab) -> None:
     field.press("Enter")
     answer = opened.page.locator(".answer").first.inner_text()
     assert "No plan with these buffers here fits" in answer
-    assert "In the way" in answer
+    assert "More bytes are alive in" in answer
     field.fill("24K")
     field.press("Enter")
     assert opened.page.locator(".answer").first.inner_text().startswith("Yes")
 
 
 def test_what_would_lower_the_peak_is_told(opened: Tab) -> None:
-    opened.page.click("summary >> nth=0")
-    opened.page.wait_for_selector("details ul")
-    text = opened.page.inner_text("details >> nth=0")
+    opened.page.click(".pool summary >> nth=0")
+    opened.page.wait_for_selector(".pool details ul")
+    text = opened.page.inner_text(".pool details >> nth=0")
     assert "are alive together" in text
     assert "less)" in text
 
@@ -402,7 +402,7 @@ def test_the_strip_shows_the_addresses_at_a_time_and_the_panel_what_is_idle(open
     idle = max(offsets[i] + sizes[i] for i in alive) - sum(sizes[i] for i in alive)
     opened.page.evaluate("(time) => memplan.view.lookAt(time)", time)
     text = opened.page.inner_text("[aria-label='buffers alive at a time']")
-    assert (f"{idle / 1024:g} KiB below the highest end are idle" in text) == (idle > 0), (idle, text)
+    assert (f"{idle / 1024:g} KiB below the highest end are unused" in text) == (idle > 0), (idle, text)
     script = """([pool, offset]) => { const p = memplan.view.picture; const lane = p.lanes.all[pool];
       const y = (lane.top + p.lanes.y(pool, offset) * (lane.bottom - lane.top)) * p.height;
       return [...p.over.getContext("2d").getImageData(82, Math.round(y), 1, 1).data].slice(0, 3); }"""
@@ -431,7 +431,7 @@ def test_labels_leave_out_what_all_names_begin_with_and_groups_are_the_next_part
             "block2",
         ]
         found.page.evaluate("memplan.view.lookAt(1)")
-        assert "Groups: block0 2 KiB." in found.page.inner_text("[aria-label='buffers alive at a time']")
+        assert "By layer" not in found.page.inner_text("[aria-label='buffers alive at a time']")
         svg = saved(found, "SVG").decode()
         assert ">block1/conv2<" in svg
         assert "names begin with main/" in svg

@@ -155,7 +155,7 @@ def test_a_wrong_plan_is_red_names_what_overlaps_and_repeats_no_claim(show: Any)
 def test_a_bare_file_is_not_checked(show: Any, shared: Tab) -> None:
     plan = solve(TWO_POOLS)
     page = show(TWO_POOLS, plan)
-    assert page.inner_text(".badge") == "verified"
+    assert page.inner_text(".badge") == "valid: checked"
     page.evaluate(DROP, ["plan.json", plan.model_dump_json(exclude_none=True)])
     wait_until(shared, "document.querySelector('.badge').textContent === 'not checked'")
     page.evaluate(DROP, ["wrong.json", "{"])
@@ -185,10 +185,10 @@ def test_how_low_a_buffer_could_lie_is_what_the_verifier_accepts(show: Any) -> N
 
 def test_the_peak_is_what_ends_highest_where_it_is_not_the_fullest_time(show: Any) -> None:
     page = show(FRAGMENTED, solve(FRAGMENTED))
-    assert peak_names(page) == {"high", "low"}
+    assert peak_names(page) == {"high"}
     text = page.inner_text(".sentences")
     assert text == verdict_on(FRAGMENTED, solve(FRAGMENTED)).pools[0].sentence
-    assert text.startswith('25 B, proved to be the least: "high" ends highest, and stands on "low", with 5 B idle')
+    assert text.startswith('25 B, proved to be the least: "high" ends highest, which is pinned at 15 B')
     assert fits(page, "24").startswith("No: no plan uses less than 25 B, which is proved")
     assert fits(page, "0.02 kB").startswith("No plan fits: 24 B are alive at time 4")
 
@@ -217,14 +217,15 @@ def test_sizes_are_read_as_the_command_reads_them(show: Any) -> None:
     assert fits(page, "55 kB").startswith("No plan fits: 55,296 B")
     assert fits(page, "54 KiB").startswith("Yes")
     assert fits(page, "54 kib").startswith("size: must be a size such as 4096, 64kB or 1MiB")
-    assert fits(page, "0.0001 KiB").startswith("size: must be a whole number of bytes")
+    for text in ("55,296 B", "0.0528 MiB"):  # as the page writes sizes itself
+        assert fits(page, text).startswith("Yes")
 
 
 def test_aliases_and_reserved_bytes_are_counted_where_a_peak_is_to_be_lower(show: Any) -> None:
     page = show(HELD, solve(HELD))
-    page.click("summary")
-    page.wait_for_selector("details ul", state="attached")
-    text = page.inner_text("details")
+    page.click(".pool summary")
+    page.wait_for_selector(".pool details ul", state="attached")
+    text = page.inner_text(".pool details")
     assert "root 100 B (100 B less)" in text
     assert "This plan takes 50 B more, of which 50 B are reserved." in text
     assert "no times" not in page.inner_text("[aria-label='buffers alive at a time']")

@@ -1,19 +1,21 @@
 // @ts-check
-// The answer of a capability: the lines of its command, the files that are in it, and pictures where it holds plans or points.
+// The answer of a question: its tables, the files that are in it, and pictures where it holds plans or points.
 
 import { openChart, openCurve } from "../chart_view.js";
 import { openComparison } from "../comparison_view.js";
 import { fill, h, save } from "../dom.js";
 import { isSchedule, planView, written } from "../from_json.js";
+import { bytesAlong, openOrder } from "../order_view.js";
 import { openPlan } from "../plan_view.js";
 import { openSchedule } from "../schedule_view.js";
 import { nameText } from "../text.js";
+import { tablesOf } from "./tables.js";
 
 /** @typedef {import("./state.js").Entry} Entry */
 /** @typedef {{x: string, y: string, name: [string, string], unit?: [string, string], label: (point: any, k: number) => string}} Chart */
 
 const BYTES = "bytes";
-/** The charts of answers with points, by the kind. @type {Record<string, Chart>} */
+/** The charts of answers with points, by the question. @type {Record<string, Chart>} */
 const CHARTS = {
   cascade: { x: "peak", y: "macs", name: ["peak", "multiplications"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
   order: { x: "peak", y: "extra_cost", name: ["peak", "extra cost"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
@@ -23,53 +25,93 @@ const CHARTS = {
 /** The problem and the plan that an answer holds, or that it is about. @param {Entry} entry @returns {{problem: any, plan: any}} */
 export function plannedIn({ answer, request, plan: known }) {
   const value = answer?.value ?? {};
-  const plan = [value, value.plan, value.better?.plan, value.again?.plan, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one) ?? null;
+  const plan = [value, value.plan, value.better?.plan, value.again?.plan, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one)
+    ?? null;
   const problem = value.planned?.problem ?? value.problem ?? request?.problem ?? null;
   return { problem: problem?.buffers ? problem : null, plan: plan ?? request?.plan ?? known };
 }
 
 /**
- * Show an answer in an element; returns the view of the plan in it, if there is one. `judge` takes the view of the plan of a point.
- * @param {HTMLElement} element @param {Entry} entry @param {(name: string) => string} style @param {(found: any, planned: any) => void} judge
+ * Show an answer in an element; returns the view of the plan in it, if there is one.
+ * @param {HTMLElement} element @param {Entry} entry @param {(name: string) => string} style @param {import("./session.js").Session} session
  */
-export function openAnswer(element, entry, style, judge) {
+export function openAnswer(element, entry, style, session) {
   const { answer, kind, name } = entry;
   if (!answer) {
     fill(element, h("p", { class: "welcome quiet" }, `${kind}: no answer yet`));
     return null;
   }
   const stage = h("div", { class: "view" });
-  const pre = h("pre", { class: "lines", tabindex: "0", "aria-label": "the answer, as the command writes it" }, answer.lines || "(no lines)");
-  const raw = h("details", {}, h("summary", {}, "JSON"));
-  raw.addEventListener("toggle", () => raw.childElementCount < 2 && raw.append(h("pre", { tabindex: "0" }, written(answer.value).slice(0, 200_000))));
+  const folded = (/** @type {string} */ title, /** @type {() => Node} */ draw) => {
+    const details = h("details", {}, h("summary", {}, title));
+    details.addEventListener("toggle", () => details.childElementCount < 2 && details.append(draw()));
+    return details;
+  };
   const keep = (/** @type {string} */ suffix, /** @type {BlobPart} */ data) =>
     h("button", { onclick: () => save(new Blob([data]), `${kind}${suffix}`) }, `Save ${nameText(`${kind}${suffix}`, 40)}`);
+  let shown = /** @type {any} */ (null);
+  const select = (/** @type {any} */ id) => shown?.plan && shown.select(shown.plan.indexOf(id));
+  const open = (/** @type {any} */ problem, /** @type {any} */ plan, /** @type {string} */ title) => {
+    shown = drawnPlan(stage, problem, plan, title, style, session);
+  };
   fill(element,
-    h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)), ...filesIn(answer.value, entry.request?.options?.to).map(({ suffix, data }) => keep(suffix, data))),
-    h("div", { class: "answer" }, pre, raw), stage);
-  const shown = drawn(stage, entry, style, judge);
-  element.classList.toggle("only", shown === undefined);
-  return shown ?? null;
+    h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)),
+      ...filesIn(answer.value, entry.request?.options?.to).map(({ suffix, data }) => keep(suffix, data))),
+    h("div", { class: "outcome", tabindex: "0", role: "region", "aria-label": "the answer" },
+      ...tablesOf(answer.value, { select, open, problem: entry.request?.problem, drawn: new Set(CHARTS[kind ?? ""] ? ["points", "recomputed"] : []) }),
+      folded("As the command writes it", () => h("pre", { class: "lines", tabindex: "0" }, answer.lines || "(no lines)")),
+      folded("JSON", () => h("pre", { tabindex: "0" }, written(answer.value).slice(0, 200_000)))), stage);
+  const found = drawn(stage, entry, style, session);
+  element.classList.toggle("only", found === undefined);
+  shown = found ?? null;
+  return shown;
 }
 
-/** Draw what an answer holds; undefined where that is nothing. @param {HTMLElement} stage @param {Entry} entry @param {(name: string) => string} style @param {(found: any, planned: any) => void} judge */
-function drawn(stage, entry, style, judge) {
+/**
+ * Draw a plan, and its verdict when the service has found it.
+ * @param {HTMLElement} stage @param {any} problem @param {any} plan @param {string} name @param {(name: string) => string} style
+ * @param {import("./session.js").Session} session @param {any} [names]
+ */
+export function drawnPlan(stage, problem, plan, name, style, session, names = null) {
+  const found = openPlan(stage, { ...planView(problem, plan, name, names), isPending: Boolean(plan) }, style, { ask: (kind) => session.ask({ kind }) });
+  if (plan) session.verdict(problem, plan).then((verdict) => found.judge(verdict));
+  return found;
+}
+
+/**
+ * Draw what an answer holds; undefined where that is nothing.
+ * @param {HTMLElement} stage @param {Entry} entry @param {(name: string) => string} style @param {import("./session.js").Session} session
+ */
+function drawn(stage, entry, style, session) {
   const { kind, answer, request, name } = entry;
   const value = answer?.value;
   const now = { problem: request?.problem, plan: request?.plan ?? value?.plan };
   if (value?.difference && request?.baseline?.problem && now.problem && now.plan) {
-    const [before, after] = [request.baseline, now].map(({ problem, plan }, k) => planView(problem, plan, problem.name ?? ["baseline", "now"][k]));
-    openComparison(stage, { kind: "comparison", title: "", before, after, facts: value.difference }, style);
+    Promise.all([request.baseline, now].map(({ problem, plan }, k) =>
+      session.judgedView(problem, plan, problem.name ?? ["baseline", "now"][k]))).then(([before, after]) =>
+      openComparison(stage, { kind: "comparison", title: "", before, after, facts: value.difference }, style));
     return null;
   }
-  const chart = CHARTS[kind ?? ""];
-  const points = (value?.points ?? []).filter((/** @type {any} */ point) => typeof point?.[chart?.x] === "number");
-  if (chart && points.length) {
-    const [x, y] = chart.name.map((text, k) => ({ name: text, unit: chart.unit?.[k] ?? BYTES }));
-    openChart(stage, { title: name, x, y, points: points.map((/** @type {any} */ point, /** @type {number} */ k) => ({ x: point[chart.x], y: point[chart.y] ?? null, bound: null,
-      label: chart.label(point, k), status: point.status ?? "", stripes: stripesOf(value, point),
-      view: point.planned ? { ...planView(point.planned.problem, point.planned.plan, chart.label(point, k), stepsOf(request?.graph, point)), isPending: true } : null })) },
-    style, { opened: (found, k) => judge(found, points[k].planned) });
+  const points = pointsOf(kind, value, entry);
+  if (points) {
+    openChart(stage, points.view, style, {
+      opened: (found, k) => {
+        const { problem, plan } = points.planned[k];
+        session.verdict(problem, plan).then((verdict) => found.judge(verdict));
+      },
+      // A sweep answers without plans: the one of a point is made when the point is opened.
+      fetched: kind === "sweep" ? async (k) => {
+        points.planned[k] ??= await session.plannedAt(request.problem, value.points[k]);
+        const { problem, plan } = points.planned[k];
+        return { ...planView(problem, plan, points.view.points[k].label), isPending: true };
+      } : undefined,
+    });
+    return null;
+  }
+  if (kind === "order" && value?.planned && request?.graph) {
+    const order = orderView(request.graph, value, name);
+    session.judgedView(value.planned.problem, value.planned.plan, "the new order",
+      stepsOf(request.graph, value)).then((view) => openOrder(stage, { ...order, view }, style));
     return null;
   }
   if (isSchedule(value)) {
@@ -78,7 +120,8 @@ function drawn(stage, entry, style, judge) {
   }
   if (value?.curves?.length || value?.limits?.stairs?.length) {
     const inner = h("div", { class: "view" });
-    const open = value.limits?.stairs?.length ? [["stairs", () => openStairs(inner, value.limits, style)]] : value.curves.map((/** @type {any} */ curve) => [curve.symbol, () => openCurve(inner, curve, style)]);
+    const open = value.limits?.stairs?.length ? [["stairs", () => openStairs(inner, value.limits, style)]]
+      : value.curves.map((/** @type {any} */ curve) => [curve.symbol, () => openCurve(inner, curve, style)]);
     const tabs = open.map((/** @type {any} */ [text, draw]) => h("button", { onclick: (/** @type {any} */ event) => {
       for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab === event.currentTarget));
       draw();
@@ -89,14 +132,42 @@ function drawn(stage, entry, style, judge) {
   }
   const { problem, plan } = plannedIn(entry);
   if (!problem || !plan?.placements) return undefined;
-  return openPlan(stage, { ...planView(problem, plan, name, entry.names ?? (value.planned ? stepsOf(request?.graph, value) : null)), isPending: true }, style);
+  return drawnPlan(stage, problem, plan, name, style, session, entry.names ?? (value.planned ? stepsOf(request?.graph, value) : null));
+}
+
+/** The chart of an answer with points, and the plans of these; null for others. @param {string | null} kind @param {any} value @param {Entry} entry */
+function pointsOf(kind, value, { request, name }) {
+  const chart = CHARTS[kind ?? ""];
+  const all = (value?.points ?? value?.recomputed?.points ?? []).filter((/** @type {any} */ point) => typeof point?.[chart?.x] === "number");
+  if (!chart || !all.length) return null;
+  const base = value.layers_peak ? { x: value.layers_peak, y: value.layers_macs, name: "layer by layer" } : value.given_peak
+    ? { x: value.given_peak, y: 0, name: "the given order" } : null;
+  const [x, y] = chart.name.map((text, k) => ({ name: text, unit: chart.unit?.[k] ?? BYTES }));
+  const points = all.map((/** @type {any} */ point, /** @type {number} */ k) =>
+    ({ x: point[chart.x], y: point[chart.y] ?? null, bound: null, label: chart.label(point, k), status: point.status ?? "",
+    stripes: stripesOf(value, point), view: point.planned ? { ...planView(point.planned.problem, point.planned.plan, chart.label(point, k),
+      stepsOf(request?.graph, point)), isPending: true } : null }));
+  return { view: { title: name, x, y, points, base, opens: base ? "free" : null }, planned: all.map((/** @type {any} */ { planned }) => planned) };
+}
+
+/** The view of an order, as `order_page` packs it. @param {any} graph @param {any} value @param {string} title */
+function orderView(graph, value, title) {
+  const every = graph.ops.map((/** @type {any} */ _, /** @type {number} */ k) => k);
+  const given = bytesAlong(graph, every);
+  const found = bytesAlong(graph, value.order);
+  // Inputs that are written over are not counted here: where that changes the most, no curve is shown.
+  const isKnown = Math.max(...given) === value.given_peak && Math.max(...found) === value.peak;
+  return { kind: "order", title, names: every.map((/** @type {number} */ k) => graph.ops[k].name || graph.ops[k].kind || `operation ${k}`), order: value.order,
+    given: isKnown ? given : every.map(() => value.given_peak), found: isKnown ? found : every.map(() => value.peak), status: value.status,
+      lower_bound: value.lower_bound, moves: value.moves };
 }
 
 /** The names of times where operations run in an order, one after the other. @param {any} graph @param {any} row  with an `order` */
 function stepsOf(graph, { order, planned }) {
   const last = Math.max(...(planned?.problem.buffers ?? []).map((/** @type {any} */ row) => Number(row.end ?? 0)), 0);
   if (!graph?.ops || !order || last > order.length + 1) return null;
-  const steps = order.map((/** @type {number} */ k, /** @type {number} */ time) => ({ time, name: graph.ops[k]?.name || graph.ops[k]?.kind || `operation ${k}` }));
+  const steps = order.map((/** @type {number} */ k, /** @type {number} */ time) =>
+    ({ time, name: graph.ops[k]?.name || graph.ops[k]?.kind || `operation ${k}` }));
   return { steps, spans: [], roles: [], operations: [], types: [], models: [] };
 }
 
@@ -110,7 +181,8 @@ function stripesOf({ operations, tensors }, { regions, origins }) {
       const rows = rangesOf(made.channels ?? made.rows);
       return { name: operations[origins?.[Number(v)] ?? v]?.name || `operation ${v}`, rows, top: Math.max(...rows.map(([, to]) => to), 0) };
     }),
-    holds: region.buffers.map((/** @type {any} */ { tensor, mode, capacity, bytes }) => ({ tensor: tensors[tensor]?.name || `tensor ${tensor}`, mode, rows: capacity[0], columns: capacity[1], bytes })) })) };
+    holds: region.buffers.map((/** @type {any} */ { tensor, mode, capacity, bytes }) =>
+      ({ tensor: tensors[tensor]?.name || `tensor ${tensor}`, mode, rows: capacity[0], columns: capacity[1], bytes })) })) };
 }
 
 /** Ranges as the answer has them: a table, or ends that rise by A, each from the end of the one before. @param {any} made @returns {[number, number][]} */
@@ -120,12 +192,16 @@ function rangesOf({ table, A, B, top, steps }) {
   return Array.from({ length: steps }, (_, y) => [end(y - 1), end(y)]);
 }
 
-/** Open the stairs of two symbols: what fits by the plan, and what no plan can pass. @param {HTMLElement} element @param {any} value @param {(name: string) => string} style */
+/**
+ * Open the stairs of two symbols: what fits by the plan, and what no plan can pass.
+ * @param {HTMLElement} element @param {any} value @param {(name: string) => string} style
+ */
 function openStairs(element, { stairs, stairs_of_any_plan: others, capacity }, style) {
   const [a, b] = Object.keys(stairs[0]);
   const [plan, any] = [stairs, others].map((rows) => [...rows].sort((one, other) => one[a] - other[a]));
   openChart(element, { title: `within ${capacity} bytes`, isStairs: true, x: { name: a, unit: "number" }, y: { name: b, unit: "number" },
-    points: plan.map((row) => ({ x: row[a], y: row[b], bound: any.find((one) => one[a] >= row[a])?.[b] ?? null, label: `${a}=${row[a]}, ${b}=${row[b]}`, status: "", view: null })) }, style);
+    points: plan.map((row) => ({ x: row[a], y: row[b], bound: any.find((one) => one[a] >= row[a])?.[b] ?? null, label: `${a}=${row[a]}, ${b}=${row[b]}`,
+      status: "", view: null })) }, style);
 }
 
 /** @param {any} value @param {string} [target]  what a conversion was asked for @returns {{suffix: string, data: BlobPart}[]} */

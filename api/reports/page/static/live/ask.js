@@ -1,208 +1,199 @@
 // @ts-check
-// Any capability of the service, from a menu: what it is about, its options, and what is sent.
+// Any question of the service, from a menu: what it is about, its options, and what is sent.
 
-import { dialog, fill, h } from "../dom.js";
 import { parsed, recognised } from "../from_json.js";
-import { nameText } from "../text.js";
-import { capabilitiesIn, modelsOf, takesBytes, textOf, valueOf } from "./capabilities.js";
-import { opened } from "./files.js";
-import { hasPlan } from "./state.js";
+import { nameText, sentenceText } from "../text.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { textOf, valueOf } from "./questions.js";
+import { hasPlan, shown } from "./state.js";
 
-/** @typedef {import("./capabilities.js").Capability} Capability */
-/** @typedef {import("./capabilities.js").Input} Input */
-/** @typedef {{says: string, value: () => Promise<any>, isFile?: boolean}} Source  where the value of an input comes from */
-/** @typedef {{kind?: string, options?: any, wrong?: string}} Again */
-/** @typedef {{entries: import("./state.js").Entry[], files: File[], service: import("./service.js").PlanService}} Known */
+/** @typedef {import("./questions.js").Question} Question */
+/** @typedef {import("./questions.js").Input} Input */
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {{says: string, kind: "value" | "text" | "file" | "none", get?: () => Promise<any>}} Source  where the value of an input comes from */
+/** @typedef {{at: number, text: string, file: File | null}} Chosen */
 
 const JOBS = 30;
 const PLANS = ["Plan", "PlanAndProblem"];
+/** What a page asks for beyond the defaults, as it draws it. @type {Record<string, any>} */
+const DRAWN = { with_plan: true, with_plans: true, point: "all" };
 
-/**
- * Let people choose a capability and fill its form; `run` takes what is to be sent.
- * @param {Known} known
- * @param {(kind: string, request: any, name: string) => void} run
- * @param {Again} [again]  what was asked last and lacked something: it is open at once, and says so
- */
-export async function askDialog(known, run, again = {}) {
-  const [document_, jobs] = await Promise.all([known.service.get("openapi.json"), known.service.get(`/v1/jobs?kind=plan&limit=${JOBS}`)]);
-  const all = capabilitiesIn(document_);
-  const form = h("form", { class: "asked", method: "dialog" });
-  const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "find", "aria-label": "find a capability", oninput: () => list() }));
-  const menu = h("div", { class: "menu", role: "group", "aria-label": "Capabilities" });
-  const asks = dialog({ class: "ask", "aria-label": "Everything that memplan answers" },
-    h("div", { class: "row" }, h("h2", {}, "Everything that memplan answers"), search, h("button", { onclick: () => asks.close() }, "Close")),
-    h("div", { class: "columns" }, menu, form));
-  let chosen = all.find(({ name }) => name === again.kind) ?? null;
-  const choose = (/** @type {Capability} */ one) => {
-    chosen = one;
-    list();
-    fill(form, ...formOf(one, { ...known, jobs: jobs.jobs }, (request, name) => {
-      asks.close();
-      run(one.name, request, name);
-    }, one.name === again.kind ? again : {}));
-    form.scrollIntoView({ block: "nearest" });
-  };
-  const list = () => {
-    const wanted = search.value.trim().toLowerCase();
-    fill(menu, ...all.filter((one) => `${one.name} ${one.help}`.toLowerCase().includes(wanted)).map((one) =>
-      h("button", { "aria-pressed": String(one === chosen), onclick: () => choose(one) }, h("b", {}, one.name), h("span", {}, one.summary))));
-  };
-  if (chosen) {
-    choose(chosen);
-    const lacks = /^\w+/.exec(again.wrong ?? "")?.[0];
-    /** @type {HTMLElement | null} */ (form.querySelector(`[data-option="${lacks}"] input, [data-input="${lacks}"] select`))?.focus();
-  }
-  else fill(form, h("p", { class: "quiet" }, "Each is a command, a call and a function of Python, too."));
-  list();
+/** The dialog of all questions. @param {{session: Session, again: import("./state.js").Again}} props */
+export function Ask({ session, again }) {
+  const [known, setKnown] = useState(/** @type {{all: Question[], jobs: any[]} | null} */ (null));
+  const [kind, setKind] = useState(again.kind ?? "");
+  const [wanted, setWanted] = useState("");
+  useEffect(() => {
+    session.guarded(async () => {
+      const [questions, { jobs }] = await Promise.all([session.questions(), session.service.get(`/v1/jobs?kind=plan&limit=${JOBS}`)]);
+      setKnown({ all: questions.all, jobs });
+    });
+  }, []);
+  const entry = shown(session.state);
+  const isAbout = (/** @type {Question} */ one) => one.inputs
+    .filter(({ isRequired }) => isRequired).every((input) => entry && offered(input, entry) !== undefined);
+  const found = (known?.all ?? []).filter((one) => `${one.name} ${one.help}`.toLowerCase().includes(wanted.trim().toLowerCase()));
+  const list = (/** @type {string} */ title, /** @type {Question[]} */ some) => some.length > 0 && html`<h3>${title}</h3>${some.map((one) => html`
+    <button type="button" aria-pressed=${String(one.name === kind)} onClick=${() =>
+      setKind(one.name)}><b>${one.name}</b><span>${one.summary}</span></button>`)}`;
+  const question = known?.all.find(({ name }) => name === kind);
+  return html`
+    <div class="row"><h2>Everything that memplan answers</h2>
+      <input type="search" placeholder="find" aria-label="find a question" value=${wanted} onInput=${(/** @type {any} */ event) =>
+        setWanted(event.target.value)} />
+      <button type="button" onClick=${() => session.happened({ kind: "dialog", dialog: null })}>Close</button></div>
+    <div class="columns">
+      <div class="menu" role="group" aria-label="Questions">
+        ${list(entry ? `About ${nameText(entry.about ?? entry.name, 30)}` : "About what you open", entry ? found.filter(isAbout) : [])}
+        ${list(entry ? "About other files" : "About your files", entry ? found.filter((one) => !isAbout(one)) : found)}
+      </div>
+      ${question && known ? html`<${Form} key=${kind} question=${question} jobs=${known.jobs} session=${session} again=${kind === again.kind ? again : {}} />`
+        : html`<form class="asked"><p class="quiet">${known ? "Each is a command, a call and a function of Python, too." : "reading …"}</p></form>`}
+    </div>`;
 }
 
-/** The form of a capability. @param {Capability} capability @param {Known & {jobs: any[]}} known @param {(request: any, name: string) => void} send @param {Again} again */
-function formOf(capability, known, send, again) {
-  const isOfPlan = capability.inputs.some((input) => input.isRequired && modelsOf(input).some((name) => PLANS.includes(name)));
-  const entries = isOfPlan ? [...known.entries.filter(hasPlan), ...known.entries.filter((entry) => !hasPlan(entry))] : known.entries;
-  const inputs = capability.inputs.map((input) => new InputField(input, { ...known, entries }));
-  const problem = entries.find((entry) => entry.problem)?.problem;
-  const isExample = /written here$/.test(inputs[0]?.said ?? "");
-  for (const field of inputs.slice(1)) {
-    if (isExample) field.choose("an example, written here");
-    else if (problem && field.input.example && inputs[0].input.example?.buffers) field.write(fitted(field.input.example, inputs[0].input.example, problem));
-  }
-  const options = capability.options.map((option) => new OptionField(option, again.options?.[option.name]));
-  const wrong = h("p", { class: "alarm", role: "alert" }, nameText(again.wrong ?? "", 600));
-  const button = /** @type {HTMLButtonElement} */ (h("button", { class: "primary", type: "button", onclick: async () => {
-    button.disabled = true;
-    fill(wrong);
+/** The form of a question. @param {{question: Question, jobs: any[], session: Session, again: import("./state.js").Again}} props */
+function Form({ question, jobs, session, again }) {
+  const { state, files, service } = session;
+  const entries = [...state.entries.slice(0, state.at + 1).reverse(), ...state.entries.slice(state.at + 1).reverse()];
+  const isOfPlan = question.inputs.some(({ isRequired, models }) => isRequired && models.some((name) => PLANS.includes(name)));
+  const sorted = isOfPlan ? [...entries.filter(hasPlan), ...entries.filter((entry) => !hasPlan(entry))] : entries;
+  const sources = question.inputs.map((input, k) => sourcesOf(input, k === 0, { entries: sorted, files, jobs, service }, again));
+  const isExample = sources[0]?.[0]?.kind === "text" && question.inputs[0].example !== undefined;
+  const [chosen, setChosen] = useState(() => question.inputs.map((input, k) => /** @type {Chosen} */ ({
+    at: isExample && input.example !== undefined ? Math.max(0, sources[k].findIndex((source) => source.kind === "text")) : 0,
+    text: exampleText(input, isExample ? null : sorted[0]?.problem, sorted[0]?.plan), file: null })));
+  const [options, setOptions] = useState(() => Object.fromEntries(question.options.map(({ name, schema, value }) =>
+    [name, again.options?.[name] ?? (name in DRAWN && schema.enum === undefined ? DRAWN[name] : value)])));
+  const [wrong, setWrong] = useState(again.wrong ?? "");
+  const first = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    const lacks = /^\w+/.exec(again.wrong ?? "")?.[0];
+    const field = first.current?.querySelector(lacks ? `[data-option="${lacks}"] input, [data-input="${lacks}"] select` : ".primary");
+    if (field instanceof HTMLElement) field.focus();
+  }, []);
+  const change = (/** @type {number} */ k, /** @type {Partial<Chosen>} */ part) =>
+    setChosen((known) => known.map((one, at) => (at === k ? { ...one, ...part } : one)));
+  const send = async () => {
+    setWrong("");
     try {
       const request = /** @type {any} */ ({});
-      for (const field of [...inputs, ...options]) await field.put(request);
-      if (capability.named) request.options = { name: inputs[0].file.files?.[0]?.name ?? (/written here$/.test(inputs[0].said) ? capability.named : inputs[0].said), ...request.options };
-      send(request, /written here$/.test(inputs[0]?.said ?? "") ? "an example" : inputs[0].said);
+      for (const [k, input] of question.inputs.entries()) {
+        const value = await valueFrom(input, sources[k][chosen[k].at], chosen[k], service);
+        if (value !== undefined) request[input.name] = value;
+      }
+      for (const { name, schema, value } of question.options) {
+        const given = typeof options[name] === "string" ? options[name].trim() : options[name];
+        if (given === "" || given === value || textOf(given) === textOf(value)) continue;
+        request.options = { ...request.options, [name]: typeof given === "string" ? valueOf(schema, given) : given };
+      }
+      const source = sources[0][chosen[0].at];
+      const about = source.kind === "file" ? chosen[0].file?.name ?? "" : source.kind === "text" ? question.named ?? "an example" : source.says;
+      if (question.named) request.options = { name: about, ...request.options };
+      session.happened({ kind: "dialog", dialog: null });
+      session.submit(question.name, request, about);
     } catch (error) {
-      fill(wrong, nameText(/** @type {Error} */ (error).message, 600));
-      button.disabled = false;
+      setWrong(/** @type {Error} */ (error).message);
     }
-  } }, "Run"));
-  return [h("h3", {}, capability.name), h("p", { class: "help" }, capability.help), ...inputs.map(({ element }) => element),
-    h("h4", {}, "Options"), ...options.map(({ element }) => element), wrong, h("div", { class: "row" }, button)];
+  };
+  return html`<form class="asked" ref=${first} onSubmit=${(/** @type {Event} */ event) => { event.preventDefault(); send(); }}>
+    <h3>${question.name}</h3><p class="help">${question.help}</p>
+    ${question.inputs.map((input, k) => html`<div class="field" data-input=${input.name}>
+      <label><span>${input.name}</span><select onChange=${(/** @type {any} */ event) => change(k, { at: Number(event.target.value) })}>
+        ${sources[k].map(({ says }, at) => html`<option value=${at} selected=${at === chosen[k].at}>${nameText(says, 60)}</option>`)}</select></label>
+      <textarea rows="3" spellcheck=${false} aria-label=${`${input.name}, as text`} hidden=${sources[k][chosen[k].at].kind !== "text"}
+        value=${chosen[k].text} onInput=${(/** @type {any} */ event) => change(k, { text: event.target.value })}></textarea>
+      <input type="file" aria-label=${`${input.name}, a file`} hidden=${sources[k][chosen[k].at].kind !== "file"} onChange=${(/** @type {any} */ event) =>
+        change(k, { file: event.target.files[0] ?? null })} /></div>`)}
+    <h4>Options</h4>
+    ${question.options.map((option) => html`<${OptionField} option=${option} value=${options[option.name]}
+      change=${(/** @type {any} */ value) => setOptions((known) => ({ ...known, [option.name]: value }))} />`)}
+    ${wrong && html`<p class="alarm lines" role="alert">${sentenceText(wrong)}</p>`}
+    <div class="row"><button class="primary">Run</button></div></form>`;
 }
 
-/** An example with the names of a problem's buffers and pools in the place of those of its own problem. @param {any} value @param {any} from @param {any} to @returns {any} */
-function fitted(value, from, to) {
-  if (Array.isArray(value)) return value.map((one) => fitted(one, from, to));
-  if (value !== null && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([name, one]) => [fitted(name, from, to), fitted(one, from, to)]));
-  if (typeof value !== "string") return value;
-  const pools = (/** @type {any} */ problem) => problem.pools?.length ? problem.pools : [{ name: "default" }];
-  const names = new Map([...from.buffers.map((/** @type {any} */ row, /** @type {number} */ k) => [row.id, to.buffers[k % to.buffers.length]?.id]),
-    ...pools(from).map((/** @type {any} */ row, /** @type {number} */ k) => [row.name, pools(to)[k % pools(to).length].name])]);
-  return names.get(value) ?? value.replace(/^[^=]+(?==)/, (name) => names.get(name) ?? name);
+/**
+ * An option: a box, a list or a text; what is left as it is, is not sent.
+ * @param {{option: import("./questions.js").Option, value: any, change: (value: any) => void}} props
+ */
+function OptionField({ option: { name, schema, says, value: usual }, value, change }) {
+  const choices = schema.enum ?? (schema.const === undefined ? null : [schema.const]);
+  const field = schema.type === "boolean" ? html`<input type="checkbox" checked=${Boolean(value)}
+    onChange=${(/** @type {any} */ event) => change(event.target.checked)} />`
+    : choices ? html`<select onChange=${(/** @type {any} */ event) => change(event.target.value)}>
+        ${!choices.includes(usual) && html`<option value="" selected=${!choices.includes(value)}>-</option>`}
+        ${choices.map((/** @type {any} */ one) => html`<option value=${one} selected=${one === value}>${one}</option>`)}</select>`
+      : html`<input type="text" value=${value === usual ? "" : textOf(value)} placeholder=${textOf(usual)} spellcheck=${false}
+        onInput=${(/** @type {any} */ event) => change(event.target.value)} />`;
+  return html`<label class="field" data-option=${name}><span>${name.replace(/_s$/, ", seconds").replaceAll("_",
+    " ")}</span>${field}<small>${says}</small></label>`;
 }
 
-/** An input: where its value comes from, with a text that is written in place. */
-class InputField {
-  /** @param {Input} input @param {Known & {jobs: any[]}} known */
-  constructor(input, known) {
-    this.input = input;
-    /** @type {Source[]} */ this.sources = sourcesOf(input, known);
-    this.area = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: "3", spellcheck: "false", "aria-label": `${input.name}, as text` }));
-    this.write(input.example ?? "");
-    this.file = /** @type {HTMLInputElement} */ (h("input", { type: "file", "aria-label": `${input.name}, a file` }));
-    const isHere = takesBytes(input) || this.sources.some(({ isFile }) => !isFile) || modelsOf(input).includes("OperationGraph");
-    this.sources.splice(isHere ? this.sources.length : 0, 0, { says: input.example === undefined ? "written here" : "an example, written here", value: async () => asValue(input, this.area.value) });
-    this.sources.push({ says: "a file…", value: () => this.fromFile(known.service) });
-    if (!input.isRequired) this.sources.splice(input.name === "problem" || input.example !== undefined ? this.sources.length : 0, 0, { says: "none", value: async () => undefined });
-    this.menu = /** @type {HTMLSelectElement} */ (h("select", { onchange: () => this.show() }, ...this.sources.map(({ says }, k) => h("option", { value: k }, nameText(says, 60)))));
-    this.element = h("div", { class: "field", "data-input": input.name }, h("label", {}, h("span", {}, input.name), this.menu), this.area, this.file);
-    this.show();
-  }
-
-  /** @param {any} value  the text that is written in place */
-  write(value) {
-    this.area.value = typeof value === "string" ? value : JSON.stringify(value);
-  }
-
-  /** Choose a source, if it is there. @param {string} says */
-  choose(says) {
-    const k = this.sources.findIndex((source) => source.says === says);
-    if (k >= 0) this.menu.value = String(k);
-    this.show();
-  }
-
-  show() {
-    this.area.hidden = !this.said.endsWith("written here");
-    this.file.hidden = this.said !== "a file…";
-  }
-
-  get said() {
-    return this.sources[Number(this.menu.value)].says;
-  }
-
-  /** @param {any} request */
-  async put(request) {
-    const value = await this.sources[Number(this.menu.value)].value();
-    if (value !== undefined) request[this.input.name] = value;
-  }
-
-  /** @param {import("./service.js").PlanService} service */
-  async fromFile(service) {
-    const file = this.file.files?.[0];
-    if (!file) throw new Error(`${this.input.name}: choose a file`);
-    return fileValue(this.input, file, service);
-  }
+/** What an entry has for an input; undefined for nothing. @param {Input} input @param {import("./state.js").Entry} entry */
+function offered({ models, name }, entry) {
+  const { problem, plan, about = entry.name } = entry;
+  const isPlanned = problem && Array.isArray(plan?.placements);
+  if (models.includes("PlanAndProblem")) return isPlanned ? { problem, plan } : undefined;
+  if (models.includes("Plan")) return isPlanned ? plan : undefined;
+  if (models.includes("Problem")) return problem ? (problem.name ? problem : { ...problem, name: about }) : undefined;
+  if (models.includes("OperationGraph")) return entry.graph ?? entry.request?.graph ?? undefined;
+  const told = entry.answer?.value?.[name];
+  return told && !Array.isArray(told) ? told : undefined;
 }
 
-/** @param {Input} input @param {Known & {jobs: any[]}} known @returns {Source[]} */
-function sourcesOf(input, { entries, files, jobs, service }) {
-  const models = modelsOf(input);
-  const isPlan = models.some((name) => PLANS.includes(name));
-  const isBoth = models.includes("PlanAndProblem");
-  const value = (/** @type {any} */ problem, /** @type {any} */ plan) => (isBoth ? { problem, plan } : isPlan ? plan : problem);
-  const ofFiles = () => files.map((file) => ({ says: file.name, isFile: true, value: () => fileValue(input, file, service) }));
-  /** @type {Source[]} */
-  const found = [];
-  if (isPlan || models.includes("Problem")) {
-    const seen = new Set();
-    for (const { name, about = name, problem, plan } of entries.filter((entry) => entry.problem && (!isPlan || Array.isArray(entry.plan?.placements)))) {
-      const what = isPlan ? plan : problem.buffers;
-      if (!seen.has(what)) found.push({ says: about, value: async () => value(problem.name ? problem : { ...problem, name: about }, plan) });
-      seen.add(what);
+/**
+ * @param {Input} input @param {boolean} isFirst
+ * @param {{entries: import("./state.js").Entry[], files: File[], jobs: any[], service: import("./service.js").PlanService}} known
+ * @param {import("./state.js").Again} again @returns {Source[]}
+ */
+function sourcesOf(input, isFirst, { entries, files, jobs, service }, again) {
+  /** @type {Source[]} */ const found = [];
+  const seen = new Set();
+  const add = (/** @type {string} */ says, /** @type {() => Promise<any>} */ get) => found.push({ says, kind: "value", get });
+  if (again.input === input.name) add(again.says ?? "the file", async () => again.value);
+  for (const entry of entries) {
+    const value = offered(input, entry);
+    const what = value?.plan ?? value?.buffers ?? value;
+    if (value !== undefined && !seen.has(what)) add(entry.about ?? entry.name, async () => value);
+    seen.add(what);
+  }
+  // What is compared is what was open before.
+  if (input.name === "baseline" && found.length > 1) found.push(/** @type {Source} */ (found.shift()));
+  const [isPlan, isBoth] = [input.models.some((name) => PLANS.includes(name)), input.models.includes("PlanAndProblem")];
+  if (isPlan || input.models.includes("Problem")) {
+    const open = new Set(entries.map(({ job }) => job));
+    for (const job of jobs.filter(({ id, plan_status: status }) => !open.has(id) && (!isPlan || ["optimal", "feasible"].includes(status)))) {
+      add(`job ${job.name ?? job.id.slice(0, 8)}, ${new Date(job.created_at).toLocaleString()}`, async () => {
+        const problem = isPlan && !isBoth ? null : await service.get(`/v1/jobs/${job.id}/problem`);
+        const plan = isPlan && await service.get(`/v1/jobs/${job.id}/plan`);
+        return isBoth ? { problem, plan } : isPlan ? plan : problem;
+      });
     }
-    if (input.name === "baseline" && found.length > 1) found.push(/** @type {Source} */ (found.shift()));
-    const known = new Set(entries.map(({ job }) => job));
-    for (const job of jobs.filter(({ id, plan_status }) => !known.has(id) && (!isPlan || ["optimal", "feasible"].includes(plan_status)))) {
-      found.push({ says: `job ${job.name ?? job.id.slice(0, 8)}, ${new Date(job.created_at).toLocaleString()}`, value: async () =>
-        value(isPlan && !isBoth ? null : await service.get(`/v1/jobs/${job.id}/problem`), isPlan && await service.get(`/v1/jobs/${job.id}/plan`)) });
-    }
-    return takesBytes(input) ? [...ofFiles(), ...found] : found;
   }
-  const answers = entries.filter(({ answer }) => !takesBytes(input) && answer?.value?.[input.name] && !Array.isArray(answer.value[input.name])).map(({ name, answer }) => ({ says: name, value: async () => answer?.value[input.name] }));
-  return [...answers, ...ofFiles()];
+  const ofFiles = input.takesBytes || input.models.includes("OperationGraph")
+    ? files.map((file) => ({ says: file.name, kind: /** @type {"value"} */ ("value"), get: () => fileValue(input, file, service) })) : [];
+  found.splice(input.takesBytes ? 0 : found.length, 0, ...ofFiles);
+  const isOptional = !input.isRequired && !isFirst;
+  const text = { says: input.example === undefined ? "written here" : "an example, written here", kind: /** @type {"text"} */ ("text") };
+  const rest = /** @type {Source[]} */ ([text, { says: "a file…", kind: "file" }]);
+  const none = /** @type {Source} */ ({ says: "none", kind: "none" });
+  if (isOptional && input.models.length && !found.length) return [none, ...rest];
+  return isOptional && (input.name === "changes" || (!input.models.length && input.example === undefined)) ? [none, ...found, ...rest]
+    : [...found, ...rest, ...(input.isRequired ? [] : [none])];
 }
 
-/** The value of an input in a file. @param {Input} input @param {File} file @param {import("./service.js").PlanService} service */
-async function fileValue(input, file, service) {
-  const models = modelsOf(input);
-  const start = new TextDecoder().decode(await file.slice(0, 200).arrayBuffer()).trimStart();
-  const text = start.startsWith("{") || start.startsWith("[") ? await file.text() : null;
-  if (models.includes("OperationGraph")) {
-    const value = text === null ? null : parsed(text);
-    return value?.ops ? value : (await service.imported(file)).graph;
+/** @param {Input} input @param {Source} source @param {Chosen} chosen @param {import("./service.js").PlanService} service */
+async function valueFrom(input, source, { text, file }, service) {
+  if (source.get) return source.get();
+  if (source.kind === "none") return undefined;
+  if (source.kind === "file") {
+    if (!file) throw new Error(`${input.name}: choose a file`);
+    return fileValue(input, file, service);
   }
-  if (models.some((name) => PLANS.includes(name))) {
-    const found = text === null ? await opened(file, service) : recognised(text);
-    return models.includes("PlanAndProblem") && found?.problem ? { problem: found.problem, plan: found.plan } : found?.plan;
+  if (!text.trim()) {
+    if (!input.isRequired) return undefined;
+    throw new Error(`${input.name}: must not be empty`);
   }
-  if (models.includes("Problem") && !takesBytes(input)) return (await opened(file, service)).problem;
-  if (text !== null) return parsed(text);
-  if (!takesBytes(input)) return file.text();
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  const parts = [];
-  for (let at = 0; at < bytes.length; at += 32_768) parts.push(String.fromCharCode(...bytes.subarray(at, at + 32_768)));
-  return btoa(parts.join(""));
-}
-
-/** @param {Input} input @param {string} text */
-function asValue(input, text) {
-  if (!text.trim()) throw new Error(`${input.name}: must not be empty`);
   if (!/^\s*([[{"]|-?\d+\s*$)/.test(text)) return text;
   try {
     return parsed(text);
@@ -211,27 +202,35 @@ function asValue(input, text) {
   }
 }
 
-/** An option: a box, a list or a text; what is left as it is, is not sent. */
-class OptionField {
-  /** @param {import("./capabilities.js").Option} option @param {any} given  what was chosen the last time */
-  constructor(option, given) {
-    const { name, schema, says, value } = option;
-    this.option = option;
-    this.isBox = schema.type === "boolean";
-    const isPictured = /^with_plans?$/.test(name), shown = given ?? (name === "point" ? "all" : undefined);
-    const choices = schema.enum ?? (schema.const === undefined ? null : [schema.const]);
-    if (this.isBox) this.control = /** @type {any} */ (h("input", { type: "checkbox", checked: given ?? (isPictured || Boolean(value)) }));
-    else if (choices) this.control = /** @type {any} */ (h("select", {}, ...(choices.includes(value) ? [] : [h("option", { value: "" }, "-")]), ...choices.map((/** @type {any} */ one) => h("option", { value: one, selected: one === (given ?? value) }, one))));
-    else this.control = /** @type {any} */ (h("input", { type: "text", value: textOf(shown), placeholder: textOf(value), spellcheck: "false" }));
-    this.element = h("label", { class: "field" }, h("span", {}, name.replace(/_s$/, ", seconds").replaceAll("_", " ")), this.control, h("small", {}, says));
-    this.element.dataset.option = name;
+/** The value of an input in a file. @param {Input} input @param {File} file @param {import("./service.js").PlanService} service */
+async function fileValue({ models, takesBytes }, file, service) {
+  const start = new TextDecoder().decode(await file.slice(0, 200).arrayBuffer()).trimStart();
+  const text = /^[[{]/.test(start) ? await file.text() : null;
+  const value = text === null ? null : parsed(text);
+  if (models.some((name) => PLANS.includes(name))) {
+    const found = text === null ? await service.imported(file) : recognised(text);
+    return models.includes("PlanAndProblem") && found?.problem ? { problem: found.problem, plan: found.plan } : found?.plan;
   }
+  if (value !== null && (value.ops || !models.includes("OperationGraph"))) return value;
+  if (models.includes("OperationGraph")) return (await service.imported(file)).graph;
+  if (models.includes("Problem") && !takesBytes) return (await service.imported(file)).problem;
+  if (!takesBytes) return file.text();
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const parts = [];
+  for (let at = 0; at < bytes.length; at += 32_768) parts.push(String.fromCharCode(...bytes.subarray(at, at + 32_768)));
+  return btoa(parts.join(""));
+}
 
-  /** @param {any} request */
-  async put(request) {
-    const { name, schema, value } = this.option;
-    const given = this.isBox ? this.control.checked : this.control.value.trim();
-    if (given === "" || given === value) return;
-    request.options = { ...request.options, [name]: this.isBox ? given : valueOf(schema, given) };
+/**
+ * The text that a field begins with: the example, or sizes about the peak of the problem on show.
+ * @param {Input} input @param {any} problem @param {any} plan
+ */
+function exampleText({ name, example, isRequired }, problem, plan) {
+  if (name === "sizes" && problem) {
+    const pool = problem.pools?.[0]?.name ?? "default";
+    const peak = Number(plan?.pools?.find((/** @type {any} */ one) => one.name === pool)?.used ?? plan?.peak ?? 0);
+    if (peak > 0) return JSON.stringify({ [pool]: { first: Math.floor(peak * 0.5), last: Math.ceil(peak * 1.25), step: Math.max(1, Math.ceil(peak / 8)) } });
   }
+  if (problem && !isRequired) return "";
+  return typeof example === "string" ? example : example === undefined ? "" : JSON.stringify(example);
 }

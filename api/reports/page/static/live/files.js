@@ -1,22 +1,35 @@
 // @ts-check
-// Files that people open or drop: problems and plans are read here, all others by the service.
+// Files that people open or drop: problems and plans are read here, what other questions are about goes to their forms,
+// and all else is read by the service.
 
-import { recognised } from "../from_json.js";
+import { parsed, recognised } from "../from_json.js";
 
 const READ_HERE = 256 * 2 ** 20;
 
-/** What a file holds; throws a Refusal or an Error with sentences. @param {File} file @param {import("./service.js").PlanService} service @returns {Promise<{name: string, problem: any, plan: any, schedule?: any, names?: any, read?: string, notes: string[]}>} */
-export async function opened(file, service) {
+/**
+ * What a file holds; throws a Refusal or an Error with sentences. `asks` is the question for a `value` that is no problem.
+ * @param {File} file @param {import("./service.js").PlanService} service @param {import("./questions.js").Questions} questions
+ * @returns {Promise<{name: string, notes: string[], problem?: any, plan?: any, schedule?: any, names?: any, read?: string, graph?: any, asks?: {kind: string,
+ * input: string}, value?: any}>}
+ */
+export async function opened(file, service, questions) {
   if (file.size === 0) throw new Error(`${file.name}: must not be empty`);
   const name = file.name.replace(/\.json$/i, "");
-  if (file.size <= READ_HERE) {
-    const start = new Uint8Array(await file.slice(0, 64).arrayBuffer());
-    const first = start.find((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf);
-    // What is no JSON the service is to read, which says what is wrong.
-    const found = first === 0x7b ? await file.text().then(recognised).catch(() => null) : null;
-    if (found) return { name: found.problem?.name ?? name, problem: found.problem, plan: found.plan, schedule: found.schedule, notes: [] };
-  }
+  const text = file.size <= READ_HERE && await isJson(file) ? await file.text() : null;
+  const value = text === null ? null : await Promise.resolve(text).then(parsed).catch(() => null);
+  // What is no JSON the service is to read, which says what is wrong.
+  const found = value && text !== null ? recognised(text) : null;
+  if (found) return { name: found.problem?.name ?? name, ...found, notes: [] };
+  const taker = value && !Array.isArray(value) ? questions.takers(value).find(({ kind }) => kind !== "liveness") : null;
+  if (taker) return { name: value.name ?? name, asks: taker, value, notes: [] };
   const read = await service.importedByJob(file);
-  const notes = [...read.warnings.map((/** @type {any} */ one) => `${one.rule}: ${one.message}`), ...read.violations.map((/** @type {string} */ text) => `the plan inside: ${text}`)];
-  return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, names: read.names, read: read.job, notes };
+  const notes = [...read.warnings.map((/** @type {any} */ one) => `${one.rule}: ${one.message}`),
+    ...read.violations.map((/** @type {string} */ one) => `the plan inside: ${one}`)];
+  return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, names: read.names, graph: read.graph, read: read.job, notes };
+}
+
+/** @param {File} file */
+async function isJson(file) {
+  const start = new Uint8Array(await file.slice(0, 64).arrayBuffer());
+  return start.find((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf) === 0x7b;
 }

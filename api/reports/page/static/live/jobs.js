@@ -1,62 +1,78 @@
 // @ts-check
 // The caller's jobs, newest first: search them, look at one, name, stop or delete it.
 
-import { cells, dialog, fill, h } from "../dom.js";
 import { countText, nameText, sizeText } from "../text.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+
+/** @typedef {import("./session.js").Session} Session */
 
 const AT_ONCE = 50;
 const STATES = ["queued", "running", "succeeded", "cancelled", "failed", "expired"];
-const HEADS = ["job", "kind", "state", "buffers", "peak", "bound", "created", "actions"];
+const HEADS = ["job", "question", "state", "buffers", "peak", "bound", "created", "actions"];
 
-/** Show the caller's jobs; `open` takes the id of the one that is chosen, `guarded` says what is wrong with a call. @param {import("./service.js").PlanService} service @param {(id: string) => void} open @param {(work: () => Promise<void>) => Promise<void>} guarded */
-export async function jobsDialog(service, open, guarded) {
-  const body = h("tbody", {});
-  const more = h("button", { onclick: () => guarded(() => show(next)) }, "More");
-  const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "part of a name, or a state", "aria-label": "search jobs", maxlength: 200,
-    oninput: () => guarded(() => show(null)) }));
-  const isPlans = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", oninput: () => guarded(() => show(null)) }));
-  let next = "";
-  let asked = 0;
-  /** Show a page of jobs after those that are shown, or with null those that are searched. @param {string | null} path */
-  const show = async (path) => {
-    const mine = ++asked;
-    const text = search.value.trim();
-    const wanted = new URLSearchParams({ limit: String(AT_ONCE), ...(isPlans.checked ? { kind: "plan" } : {}), ...(text ? { [STATES.includes(text) ? "state" : "search"]: text } : {}) });
-    const page = await service.get(path ?? `/v1/jobs?${wanted}`);
-    if (mine !== asked) return;
-    const rows = page.jobs.map((/** @type {any} */ job) => rowOf(job));
-    if (path === null) fill(body, ...(rows.length ? rows : [h("tr", {}, h("td", { colspan: HEADS.length }, "none"))]));
-    else body.append(...rows);
-    next = page.next;
-    more.hidden = !next;
-  };
-  /** @param {any} job */
-  const rowOf = (job) => {
-    const row = h("tr");
-    const change = (/** @type {() => Promise<any>} */ work) => () => guarded(async () => {
-      const found = await work();
-      if (found) row.replaceWith(rowOf(found));
-      else row.remove();
+/** The dialog of jobs. @param {{session: Session}} props */
+export function Jobs({ session }) {
+  const { service } = session;
+  const [jobs, setJobs] = useState(/** @type {any[] | null} */ (null));
+  const [next, setNext] = useState("");
+  const [wanted, setWanted] = useState({ text: "", isPlans: false });
+  useEffect(() => {
+    let isOld = false;
+    const text = wanted.text.trim();
+    const query = new URLSearchParams({ limit: String(AT_ONCE), ...(wanted.isPlans ? { kind: "plan" } : {}),
+      ...(text ? { [STATES.includes(text) ? "state" : "search"]: text } : {}) });
+    session.guarded(async () => {
+      const page = await service.get(`/v1/jobs?${query}`);
+      if (isOld) return;
+      setJobs(page.jobs);
+      setNext(page.next);
     });
-    const size = (/** @type {any} */ bytes) => (bytes === null || bytes === undefined ? "" : sizeText(Number(bytes)));
-    const field = /** @type {HTMLInputElement} */ (h("input", { value: job.name ?? "", maxlength: 200, "aria-label": "new name" }));
-    const rename = h("form", { hidden: true, onsubmit: (/** @type {Event} */ event) => {
-      event.preventDefault();
-      if (field.value.trim()) change(() => service.rename(job.id, field.value.trim()))();
-    } }, field, h("button", { type: "submit" }, "OK"));
-    const isEnded = job.finished_at !== null;
-    const remove = h("button", { onclick: () => (remove.textContent === "Delete" ? fill(remove, "Delete for good") : change(() => service.forget(job.id))()) }, "Delete");
-    fill(row, ...cells([
-      h("div", {}, h("button", { onclick: () => { shown.close(); open(job.id); } }, nameText(job.name ?? job.id.slice(0, 8), 60)), rename),
-      job.kind, job.state + (job.plan_status ? `, ${job.plan_status}` : ""), countText(job.buffers), size(job.progress?.peak), size(job.progress?.lower_bound),
-      new Date(job.created_at).toLocaleString(),
-      h("span", {}, h("button", { onclick: () => { rename.hidden = !rename.hidden; field.focus(); } }, "Rename"), " ",
-        isEnded ? remove : h("button", { onclick: change(() => service.stop(job.id)) }, "Stop"))]).children);
-    return row;
+    return () => { isOld = true; };
+  }, [wanted]);
+  const more = () => session.guarded(async () => {
+    const page = await service.get(next);
+    setJobs((known) => [...known ?? [], ...page.jobs]);
+    setNext(page.next);
+  });
+  const replace = (/** @type {string} */ id, /** @type {any} */ found) =>
+    setJobs((known) => (known ?? []).flatMap((job) => (job.id !== id ? [job] : found ? [found] : [])));
+  const close = () => session.happened({ kind: "dialog", dialog: null });
+  return html`
+    <div class="row"><h2>Jobs</h2>
+      <input type="search" placeholder="part of a name, or a state" aria-label="search jobs" maxlength="200" value=${wanted.text}
+        onInput=${(/** @type {any} */ event) => setWanted((known) => ({ ...known, text: event.target.value }))} />
+      <label><input type="checkbox" checked=${wanted.isPlans} onChange=${(/** @type {any} */ event) =>
+        setWanted((known) => ({ ...known, isPlans: event.target.checked }))} /> plans only</label>
+      <button type="button" onClick=${close}>Close</button></div>
+    <table><thead><tr>${HEADS.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+      <tbody>${jobs?.length === 0 ? html`<tr><td colspan=${HEADS.length}>none</td></tr>`
+        : jobs?.map((job) => html`<${Row} key=${job.id} job=${job} session=${session} replace=${replace} close=${close} />`)}</tbody></table>
+    <div class="row">${next && html`<button type="button" onClick=${more}>More</button>`}</div>`;
+}
+
+/** @param {{job: any, session: Session, replace: (id: string, found: any) => void, close: () => void}} props */
+function Row({ job, session, replace, close }) {
+  const { service } = session;
+  const [name, setName] = useState(/** @type {string | null} */ (null));
+  const [isSure, setSure] = useState(false);
+  const change = (/** @type {() => Promise<any>} */ work) => () => session.guarded(async () => replace(job.id, await work()));
+  const size = (/** @type {any} */ bytes) => (bytes === null || bytes === undefined ? "" : sizeText(Number(bytes)));
+  const rename = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (name?.trim()) change(() => service.rename(job.id, name.trim()))().then(() => setName(null));
   };
-  await show(null);
-  const shown = dialog({ class: "jobs", "aria-label": "Jobs" },
-    h("div", { class: "row" }, h("h2", {}, "Jobs"), search, h("label", {}, isPlans, " plans only"), h("button", { onclick: () => shown.close() }, "Close")),
-    h("table", {}, h("thead", {}, h("tr", {}, ...HEADS.map((name) => h("th", { scope: "col" }, name)))), body),
-    h("div", { class: "row" }, more));
+  const open = () => {
+    close();
+    session.openJob(job.id);
+  };
+  return html`<tr>
+    <td><button type="button" onClick=${open}>${nameText(job.name ?? job.id.slice(0, 8), 60)}</button>
+      ${name !== null && html`<form onSubmit=${rename}><input value=${name} maxlength="200" aria-label="new name"
+        onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><button>OK</button></form>`}</td>
+    <td>${job.kind}</td><td>${job.state}${job.plan_status ? `, ${job.plan_status}` : ""}</td><td>${job.buffers === null ? "" : countText(job.buffers)}</td>
+    <td>${size(job.progress?.peak)}</td><td>${size(job.progress?.lower_bound)}</td><td>${new Date(job.created_at).toLocaleString()}</td>
+    <td><button type="button" onClick=${() => setName(name === null ? job.name ?? "" : null)}>Rename</button> ${job.finished_at === null
+      ? html`<button type="button" onClick=${change(() => service.stop(job.id))}>Stop</button>`
+      : html`<button type="button" onClick=${isSure ? change(() => service.forget(job.id)) : () => setSure(true)}>${isSure ? "Delete for good"
+        : "Delete"}</button>`}</td></tr>`;
 }

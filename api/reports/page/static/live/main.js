@@ -1,399 +1,214 @@
 // @ts-check
-// The page over a service: open files, plan them, watch, stop, compare, and come back to jobs.
+// The page over a service, drawn from its state by Preact; pictures draw themselves in the stage.
 
 import { openComparison } from "../comparison_view.js";
-import { h, fill } from "../dom.js";
+import { fill, h, save } from "../dom.js";
 import { droppable } from "../drop.js";
+import { searchChart } from "../film_view.js";
 import { planView } from "../from_json.js";
 import { addressed } from "../link.js";
 import { openPlan } from "../plan_view.js";
-import { readSize } from "../sizes.js";
-import { nameText } from "../text.js";
+import { pageOf } from "../sharing.js";
+import { bytesText, nameText, percentText, sentenceText, sizeText } from "../text.js";
 import { style } from "../theme.js";
-import { openAnswer, plannedIn } from "./answer.js";
-import { askDialog } from "./ask.js";
-import { askKey } from "./key.js";
-import { opened } from "./files.js";
-import { jobsDialog } from "./jobs.js";
-import { Progress, progressText } from "./progress.js";
-import { PlanService, Refusal } from "./service.js";
-import { EMPTY, before, hasPlan, isRunning, next, said, shown } from "./state.js";
+import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { openAnswer } from "./answer.js";
+import { Ask } from "./ask.js";
+import { Jobs } from "./jobs.js";
+import { Session } from "./session.js";
+import { before, hasPlan, isRunning, said, shown } from "./state.js";
 
-const DRAW_EVERY_MS = 700;
-/** The seconds that a comparison may take: that of thousands of buffers, all of which moved, takes ten and more. */
-const COMPARE_S = 120;
+/** @typedef {import("./state.js").State} State */
+
 /** The jobs on the first screen. */
-const RECENT = 12;
-/** The files that were opened last, which capabilities may be about. */
-const FILES = 5;
-/** A sentence about an input or an option without which a capability has no answer. */
-const LACKS = /^\w+: is required/;
+const RECENT = 8;
 
-/** The page: draws a state, and makes events of what people and the service do. */
-class Live {
-  /** @param {HTMLElement} root */
-  constructor(root) {
-    this.service = new PlanService(askKey);
-    /** @type {import("./state.js").State} */ this.state = EMPTY;
-    /** @type {any} */ this.drawn = null;
-    /** @type {Promise<void> | null} */ this.judging = null;
-    /** @type {File[]} */ this.files = [];
-    this.following = new AbortController();
-    this.progress = new Progress();
-    this.errors = h("div", { role: "alert" });
-    this.view = h("main", { class: "view" });
-    this.watch = h("div", {});
-    this.said = h("span", { class: "said", role: "status" });
-    this.chooser = /** @type {HTMLInputElement} */ (h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to open", onchange: () => this.choose() }));
-    this.seconds = /** @type {HTMLInputElement} */ (h("input", { type: "number", min: "0.1", max: "604800", step: "any", value: "10" }));
-    this.capacity = /** @type {HTMLInputElement} */ (h("input", { type: "text", placeholder: "as given", spellcheck: "false" }));
-    this.planButton = /** @type {HTMLButtonElement} */ (h("button", { class: "primary", onclick: () => this.start() }, "Plan"));
-    this.stopButton = /** @type {HTMLButtonElement} */ (h("button", { onclick: () => this.stop() }, "Stop"));
-    this.compareButton = /** @type {HTMLButtonElement} */ (h("button", { title: "Compare this plan with the one that was shown before", onclick: () => this.compare() }, "Compare"));
-    this.askButton = /** @type {HTMLButtonElement} */ (h("button", { title: "Everything else that memplan answers", onclick: () => this.guarded(() => this.ask()) }, "More…"));
-    const bar = h("header", { class: "service" },
-      h("h1", {}, "memplan"), this.chooser,
-      h("button", { onclick: () => this.chooser.click() }, "Open…"),
-      h("label", {}, "capacity", this.capacity), h("label", {}, "seconds", this.seconds),
-      this.planButton, this.stopButton, this.compareButton, this.askButton, this.said,
-      h("button", { onclick: () => this.guarded(() => jobsDialog(this.service, (id) => this.openJob(id), (work) => this.guarded(work))) }, "Jobs"), h("a", { href: "docs" }, "API"));
-    fill(root, bar, this.errors, this.watch, this.view);
-    droppable(document.body, (files) => this.take(files));
-    this.capacity.addEventListener("keydown", (event) => event.key === "Enter" && this.start());
-    window.addEventListener("popstate", (event) => this.wentBack(event.state));
-    this.welcome();
-    this.render();
-  }
-
-  welcome() {
-    const recent = h("div", { class: "recent" });
-    fill(this.view, h("div", { class: "welcome" }, h("div", { class: "target" },
-      h("h2", {}, "Drop a problem, a plan, a model or a dump"),
-      h("p", {}, "JSON or CSV of memplan and MiniMalloc; TFLite, ONNX, ExecuTorch, HLO, IREE, TVM."),
-      h("p", { class: "quiet" }, "Problems and plans are read here; other files by this service, in a process of their own."),
-      h("button", { class: "primary", onclick: () => this.chooser.click() }, "Open a file…"), " ",
-      h("button", { onclick: () => this.guarded(() => this.example()) }, "Try an example")), recent));
-    // Without a key where one is wanted, the first screen has no jobs, and requests none.
-    this.service.known(`/v1/jobs?limit=${RECENT}`).then((found) => found?.jobs.length && fill(recent, h("h2", {}, "Last jobs"),
-      h("ul", {}, ...found.jobs.filter((/** @type {any} */ job) => job.kind !== "convert").map((/** @type {any} */ job) => h("li", {}, h("button", { onclick: () => this.openJob(job.id) }, nameText(`${job.kind === "plan" ? "" : `${job.kind} of `}${job.name ?? job.id.slice(0, 8)}`, 60)),
-        h("span", { class: "quiet" }, ` ${job.plan_status ?? job.state}, ${new Date(job.created_at).toLocaleString()}`))))));
-  }
-
-  async example() {
-    const answer = await this.service.call("GET", "static/live/example.csv");
-    await this.take([new File([await answer.blob()], "mobilenet_v2.csv")]);
-  }
-
-  /** Take an event, and draw what it changed. @param {import("./state.js").Event} event */
-  happened(event) {
-    const was = shown(this.state);
-    const wasComparing = this.state.isComparing;
-    this.state = next(this.state, event);
-    if (event.kind === "ended") this.progress.end();
-    const now = shown(this.state);
-    if (now && (now !== was || wasComparing !== this.state.isComparing) && !this.state.isComparing) this.draw(now, was);
-    this.render();
-  }
-
-  render() {
-    const { state } = this;
-    this.planButton.disabled = !shown(state)?.given || state.phase === "sending" || isRunning(state);
-    this.stopButton.disabled = !isRunning(state) || state.phase === "stopping";
-    this.compareButton.disabled = !state.isComparing && (!before(state) || !hasPlan(shown(state)) || isRunning(state));
-    fill(this.compareButton, state.isComparing ? "Back to the plan" : "Compare");
-    fill(this.said, said(state));
-    this.said.title = said(state);
-    fill(this.errors, state.errors.length > 0 && h("div", { class: "errors" },
-      h("ul", {}, ...state.errors.slice(0, 100).map((text) => h("li", {}, nameText(text, 1000)))),
-      h("button", { onclick: () => this.happened({ kind: "dismissed" }) }, "Dismiss")));
-  }
-
-  /** @param {import("./state.js").Entry} entry @param {import("./state.js").Entry | null} was */
-  draw(entry, was) {
-    document.title = `${nameText(entry.name, 60)} - memplan`;
-    if (entry.kind) {
-      this.drawn = openAnswer(this.view, entry, style, (found, planned) => this.inspected(planned).then((verdict) => found.judge(verdict)));
-      if (this.drawn) this.judge();
-      return;
-    }
-    const isSame = was?.given === entry.given && this.drawn?.picture;
-    const seen = isSame ? this.drawn.picture.camera.seen : null;
-    const view = { ...planView(entry.problem, entry.plan, entry.name, entry.names), isPending: Boolean(entry.plan) };
-    this.drawn = openPlan(this.view, view, style, { ask: (kind) => this.guarded(() => this.ask({ kind })) });
-    if (seen?.length === this.drawn.picture.camera.seen.length) this.drawn.picture.camera.seen = seen;
-    if (entry.plan) this.judge();
-  }
-
-  /** Ask the service what is true of the plan on show: one question at a time, the last plan always. */
-  judge() {
-    this.judging ??= (async () => {
-      for (let asked = null; asked !== shown(this.state)?.plan;) {
-        const entry = shown(this.state);
-        asked = entry?.plan;
-        const found = asked && await this.inspected({ problem: entry?.problem, plan: asked });
-        if (asked === shown(this.state)?.plan && !this.state.isComparing) this.drawn?.judge(found);
-      }
-    })().finally(() => {
-      this.judging = null;
-    });
-  }
-
-  /** What the service finds of a plan; null where it is refused. @param {{problem: any, plan: any}} asked */
-  inspected({ problem, plan }) {
-    return this.service.post("/v1/verify", { problem, plan, options: { places: true } }).catch((error) => {
-      if (error instanceof Refusal && error.status === 422) this.happened({ kind: "failed", errors: error.sentences });
-      return null;
-    });
-  }
-
-  /** Do something, and show what is wrong with it as text. @param {() => Promise<void>} work */
-  async guarded(work) {
-    this.happened({ kind: "dismissed" });
-    try {
-      await work();
-    } catch (error) {
-      const sentences = error instanceof Refusal ? error.sentences : [String(error instanceof Error ? error.message : error)];
-      this.happened({ kind: "failed", errors: sentences });
-    }
-  }
-
-  choose() {
-    const files = [...(this.chooser.files ?? [])];
-    this.chooser.value = "";
-    return this.take(files);
-  }
-
-  /** @param {File[]} files  problems and plans, in whatever order @returns {Promise<void>} */
-  take(files) {
-    return this.guarded(async () => {
-      this.happened({ kind: "note", note: `reading ${files.map((file) => nameText(file.name, 40)).join(", ")} …` });
-      const found = [];
-      this.files = [...files, ...this.files].slice(0, FILES);
-      for (const file of files) found.push(await opened(file, this.service));
-      for (const { name, problem, plan, names = null, read = null } of found.filter((one) => one.problem)) this.show({ name, problem, plan, names, read });
-      for (const { name, schedule } of found.filter((one) => one.schedule)) this.show({ name, kind: "schedule", answer: { value: schedule, lines: "a schedule in a file" } });
-      for (const { plan } of found.filter(({ problem, schedule }) => !problem && !schedule)) {
-        const entry = shown(this.state);
-        if (!entry?.problem) throw new Error("plan: open the problem that it is for first");
-        const { name, problem, names, read } = entry;
-        this.show({ name, problem, plan, names, read });
-      }
-      this.happened({ kind: "note", note: found.flatMap((one) => one.notes).join("; ") });
-      if (shown(this.state) && !shown(this.state)?.plan) await this.planned();
-    });
-  }
-
-  /** Show something new. @param {Partial<import("./state.js").Entry> & {name: string}} entry */
-  show(entry) {
-    if (entry.problem) planView(entry.problem, entry.plan, entry.name, entry.names); // refuses what cannot be drawn, before anything changes
-    this.leave();
-    this.happened({ kind: "opened", entry });
-    this.remember();
-  }
-
-  /** Let go of the job that is followed; it goes on at the service. */
-  leave() {
-    this.following.abort();
-    this.progress.end();
-    fill(this.watch);
-  }
-
-  /** Make a step of the browser's history of what is on show, unless the last one is of that. */
-  remember() {
-    const { state } = this;
-    const entry = shown(state);
-    const kept = { at: state.at, isComparing: state.isComparing };
-    const isSame = history.state?.at === kept.at && Boolean(history.state?.isComparing) === kept.isComparing;
-    const address = entry?.job ? `?job=${entry.job}${entry.read ? `&read=${entry.read}` : ""}` : location.pathname;
-    history[isSame ? "replaceState" : "pushState"](kept, "", address);
-  }
-
-  /** @param {any} kept  what a step of the history holds */
-  wentBack(kept) {
-    if (kept && kept.at >= 0 && kept.at < this.state.entries.length) {
-      this.leave();
-      this.happened({ kind: "went", at: kept.at });
-      const { job, plan, kind, answer } = /** @type {import("./state.js").Entry} */ (shown(this.state));
-      if (kept.isComparing) this.guarded(() => this.compared());
-      else if (job && !(kind ? answer : plan)) this.openJob(job, false);
-      return;
-    }
-    const job = addressed("job");
-    if (job) this.openJob(job, false);
-    else if (!location.hash) location.reload();
-  }
-
-  start() {
-    if (!this.planButton.disabled) this.guarded(() => this.planned());
-  }
-
-  async planned() {
-    const entry = shown(this.state);
-    if (!entry?.given) return;
-    let problem = entry.given;
-    if (this.capacity.value.trim()) {
-      const size = readSize(this.capacity.value, "capacity");
-      const [first, ...rest] = problem.pools?.length ? problem.pools : [{ name: "default" }];
-      problem = { ...problem, pools: [{ ...first, size }, ...rest] };
-    }
-    const seconds = Number(this.seconds.value);
-    if (!(seconds > 0)) throw new Error(`seconds: must be greater than 0, got ${JSON.stringify(this.seconds.value)}`);
-    await this.submitted({ problem: problem.name ? problem : { ...problem, name: entry.name }, options: { time_limit_s: seconds } }, problem);
-  }
-
-  /** Submit a job of a plan for the problem on show. @param {any} request @param {any} problem */
-  async submitted(request, problem) {
-    this.leave();
-    this.happened({ kind: "sending" });
-    const job = await this.service.submit("plan", request);
-    this.happened({ kind: "sent", job: job.id, problem });
-    this.remember();
-    this.follow(job);
-  }
-
-  /** Let people choose another capability, of which one may be open at once, and submit it as a job. @param {import("./ask.js").Again} [again] */
-  ask(again = {}) {
-    const { entries, at } = this.state;
-    const newest = [...entries.slice(0, at + 1).reverse(), ...entries.slice(at + 1).reverse()];
-    return askDialog({ entries: newest, files: this.files, service: this.service }, (kind, request, name) => this.guarded(async () => {
-      if (kind === "plan") {
-        if (request.problem !== shown(this.state)?.problem) this.show({ name: request.problem.name ?? name, problem: request.problem });
-        return this.submitted(request, request.problem);
-      }
-      const entry = shown(this.state);
-      this.leave();
-      this.happened({ kind: "sending" });
-      const job = await this.service.submit(kind, request).catch((error) => this.lacks(kind, request, error));
-      const about = job.name ?? name;
-      const { plan = null, names = null, read = null } = entry?.problem && request.problem?.buffers === entry.problem.buffers ? entry : {};
-      this.happened({ kind: "opened", entry: { name: `${kind} of ${about}`, about, kind, request, plan, job: job.id, names, read } });
-      this.remember();
-      this.follow(job);
-    }), again);
-  }
-
-  /** Open the form again where something is required that was not given. @param {string} kind @param {any} request @param {Error} error @returns {never} */
-  lacks(kind, request, error) {
-    if (LACKS.test(error.message)) this.ask({ kind, options: request.options, wrong: error.message });
-    throw error;
-  }
-
-  /** Show how a job goes on, until it has ended. @param {any} job */
-  follow(job) {
-    this.following.abort();
-    this.following = new AbortController();
-    const { signal } = this.following;
-    this.progress.begin(Date.parse(job.created_at), job.options.time_limit_s, job.kind === "plan");
-    fill(this.watch, this.progress.element);
-    this.happened({ kind: "phase", phase: "waiting" });
-    this.guarded(() => this.watched(job, signal).catch((error) => {
-      if (signal.aborted) return;
-      this.happened({ kind: "ended", note: "", errors: [] });
-      throw error;
-    }));
-  }
-
-  /** Take the events of a job until it has ended. @param {any} job @param {AbortSignal} signal */
-  async watched(job, signal) {
-    const phase = (/** @type {import("./state.js").Phase} */ now) => {
-      if (this.state.phase !== "stopping" && this.state.phase !== now) this.happened({ kind: "phase", phase: now });
-    };
-    let drawn = 0;
-    for await (const { kind, data } of this.service.events(job.id, signal)) {
-      if (kind === "lost") phase("lost");
-      else if (kind !== "queued") phase("searching");
-      if (kind === "progress") this.happened({ kind: "note", note: progressText(data) });
-      if (kind !== "better" || job.kind !== "plan") continue;
-      this.progress.take(data, Date.parse(data.at));
-      if (Date.now() - drawn > DRAW_EVERY_MS) {
-        await this.fetched(job.id, signal);
-        drawn = Date.now();
-      }
-    }
-    if (!signal.aborted) await (job.kind === "plan" ? this.ended(job.id, signal) : this.answered(job.id, signal));
-  }
-
-  /** Take the best plan so far of a job. @param {string} id @param {AbortSignal} signal */
-  async fetched(id, signal) {
-    try {
-      const plan = await this.service.get(`/v1/jobs/${id}/plan`, signal);
-      if (!signal.aborted) this.happened({ kind: "planned", plan });
-    } catch (error) {
-      if (!(error instanceof Refusal && (error.status === 404 || error.status === 0)) && !signal.aborted) throw error;
-    }
-  }
-
-  /** @param {string} id @param {AbortSignal} signal */
-  async ended(id, signal) {
-    const job = await this.service.get(`/v1/jobs/${id}`, signal);
-    await this.fetched(id, signal);
-    if (signal.aborted) return;
-    const plan = shown(this.state)?.plan;
-    this.progress.take({ peak: plan?.peak, lower_bound: plan?.lower_bound }, Date.parse(job.finished_at));
-    const errors = [job.error ?? plan?.explanation?.message].filter(Boolean);
-    this.happened({ kind: "ended", note: [job.state, plan?.status, plan?.stop_reason].filter(Boolean).join(", "), errors });
-  }
-
-  /** Take the answer of a job of another kind than a plan. @param {string} id @param {AbortSignal} [signal] */
-  async answered(id, signal) {
-    const job = await this.service.get(`/v1/jobs/${id}`, signal);
-    const answer = await this.service.answered(id, signal);
-    if (signal?.aborted) return;
-    const entry = shown(this.state);
-    if (entry && answer) {
-      const { problem, plan } = plannedIn({ ...entry, answer });
-      this.happened({ kind: "answered", part: { answer, problem, given: problem, plan } });
-    }
-    this.happened({ kind: "ended", note: [job.state, job.plan_status].filter(Boolean).join(", "), errors: [job.error].filter(Boolean) });
-    if (signal && LACKS.test(job.error ?? "")) this.ask({ kind: job.kind, options: entry?.request?.options, wrong: job.error });
-  }
-
-  stop() {
-    const job = shown(this.state)?.job;
-    if (!job) return;
-    this.happened({ kind: "phase", phase: "stopping" });
-    this.guarded(() => this.service.stop(job));
-  }
-
-  /** Open a job of the service. @param {string} id @param {boolean} [isStep]  a step of the history */
-  openJob(id, isStep = true) {
-    return this.guarded(async () => {
-      const job = await this.service.get(`/v1/jobs/${id}`);
-      const read = isStep ? null : addressed("read");
-      const request = job.kind === "plan" && await this.service.known(`/v1/jobs/${id}/problem`) || await this.service.get(`/v1/jobs/${id}/request`);
-      const names = read && (await this.service.answered(read))?.value.names;
-      const name = job.name ?? "plan";
-      this.leave();
-      if (job.kind === "plan") {
-        const plan = (await this.service.answered(id))?.value ?? null;
-        this.happened({ kind: "opened", entry: { name, problem: request, plan, names, job: id, read } });
-      } else this.happened({ kind: "opened", entry: { name: `${job.kind} of ${name}`, about: name, kind: job.kind, request, job: id, names, read } });
-      if (isStep) this.remember();
-      else history.replaceState({ at: this.state.at, isComparing: false }, "");
-      if (job.finished_at === null) this.follow(job);
-      else if (job.kind !== "plan") await this.answered(id);
-      else this.happened({ kind: "ended", note: [job.state, job.plan_status].filter(Boolean).join(", "), errors: [] });
-    });
-  }
-
-  compare() {
-    if (this.state.isComparing) return history.back();
-    this.guarded(async () => {
-      await this.compared();
-      this.remember();
-    });
-  }
-
-  async compared() {
-    const [old, now] = [before(this.state), shown(this.state)];
-    if (!old || !now) return;
-    const { difference: facts } = await this.service.post("/v1/check", { options: { time_limit_s: COMPARE_S, differences: true }, problem: now.problem, plan: now.plan, baseline: { problem: old.problem, plan: old.plan } });
-    const [one, two] = [old, now].map(({ problem, plan, name, names }) => planView(problem, plan, name, names));
-    this.happened({ kind: "compared" });
-    this.drawn = openComparison(this.view, { kind: "comparison", title: "", before: one, after: two, facts }, style);
-  }
+/** The whole page. @param {{state: State, session: Session}} props */
+function App({ state, session }) {
+  const entry = shown(state);
+  useEffect(() => {
+    if (entry) document.title = `${nameText(entry.name, 60)} - memplan`;
+  }, [entry?.name]);
+  return html`
+    <${Header} state=${state} session=${session} />
+    <div role="alert">${state.errors.length > 0 && html`<div
+      class="errors"><ul>${state.errors.slice(0, 100).map((text) => html`<li>${sentenceText(text)}</li>`)}</ul>
+      <button type="button" onClick=${() => session.happened({ kind: "dismissed" })}>Dismiss</button></div>`}</div>
+    ${state.watch && entry && html`<${Watch} watch=${state.watch} entry=${entry} />`}
+    ${entry ? html`<${Stage} state=${state} session=${session} />` : html`<${Welcome} session=${session} />`}
+    ${state.dialog && html`<${Modal} label=${state.dialog.name === "jobs" ? "Jobs" : "Everything that memplan answers"} kind=${state.dialog.name}
+      close=${() => session.happened({ kind: "dialog", dialog: null })}>
+      ${state.dialog.name === "jobs" ? html`<${Jobs} session=${session} />` : html`<${Ask} session=${session} again=${state.dialog.again} />`}</${Modal}>`}`;
 }
 
-const live = new Live(/** @type {HTMLElement} */ (document.getElementById("page")));
+/** @param {{state: State, session: Session}} props */
+function Header({ state, session }) {
+  const chooser = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const entry = shown(state);
+  const isIdle = Boolean(entry?.given) && state.phase !== "sending" && !isRunning(state);
+  const canCompare = state.isComparing || (before(state) && hasPlan(entry) && !isRunning(state));
+  const wrote = (/** @type {"capacity" | "seconds"} */ name) => (/** @type {any} */ event) =>
+    session.happened({ kind: "wrote", part: { [name]: event.target.value } });
+  const choose = (/** @type {any} */ event) => {
+    const files = [...event.target.files];
+    event.target.value = "";
+    session.take(files);
+  };
+  const enter = (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && isIdle && session.start();
+  return html`<header class="service">
+    <h1 title=${entry ? nameText(entry.name, 400) : "memplan"}>${entry ? nameText(entry.name, 40) : "memplan"}</h1>
+    <input type="file" multiple hidden aria-label="Files to open" ref=${chooser} onChange=${choose} />
+    <button type="button" onClick=${() => chooser.current?.click()}>Open…</button>
+    ${entry && html`<label>capacity<input type="text" placeholder="as given" spellcheck=${false} value=${state.capacity} onInput=${wrote("capacity")}
+      onKeyDown=${enter} /></label>
+      <label>seconds<input type="number" min="0.1" max="604800" step="any" value=${state.seconds} onInput=${wrote("seconds")} /></label>`}
+    ${entry && html`<button type="button" class="primary" disabled=${!isIdle} onClick=${() => session.start()}>Plan</button>
+      <button type="button" disabled=${!isRunning(state) || state.phase === "stopping"} onClick=${() => session.stop()}>Stop</button>
+      <button type="button" disabled=${!canCompare} title="Compare this plan with the one that was shown before" onClick=${() =>
+        session.compare()}>${state.isComparing ? "Back to the plan" : "Compare"}</button>`}
+    <button type="button" title="Everything else that memplan answers" onClick=${() => session.ask()}>More…</button>
+    ${entry && html`<${Share} state=${state} session=${session} />`}
+    <span class="said" role="status" title=${said(state)}>${said(state)}</span>
+    <button type="button" onClick=${() => session.happened({ kind: "dialog", dialog: { name: "jobs" } })}>Jobs</button><a href="docs">API</a></header>`;
+}
+
+/** Save this page, copy its link. @param {{state: State, session: Session}} props */
+function Share({ state, session }) {
+  const [isCopied, setCopied] = useState(false);
+  const entry = shown(state);
+  const keep = () => session.guarded(async () => {
+    const views = await session.views();
+    if (!views.length) throw new Error("save: there is no plan to be saved yet");
+    const title = state.isComparing ? views[0].title : entry?.name ?? "plan";
+    const blank = await (await session.service.call("GET", "blank.html")).text();
+    save(await pageOf(blank, title, views), `${title.replace(/[^\w.-]+/g, "_").slice(0, 60)}.html`);
+  });
+  const copy = () => session.guarded(async () => {
+    // Without a certificate, browsers have no clipboard for pages.
+    if (!navigator.clipboard) throw new Error(`link: ${location.href}`);
+    await navigator.clipboard.writeText(location.href);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2000);
+  });
+  return html`<button type="button" disabled=${!hasPlan(entry)} title="One file with this plan, and the film of its search, that needs no service"
+    onClick=${keep}>Save page</button>
+    <button type="button" disabled=${!entry?.job} title="The address of this job at this service" onClick=${copy}>${isCopied ? "Copied"
+      : "Copy link"}</button>`;
+}
+
+/** The strip of a job that goes on: peak and bound over time. @param {{watch: {began: number, limit: number}, entry: import("./state.js").Entry}} props */
+function Watch({ watch, entry }) {
+  const chart = useRef(/** @type {HTMLElement | null} */ (null));
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 500);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = Math.max(0, (now - watch.began) / 1000);
+  const last = entry.frames.at(-1);
+  useLayoutEffect(() => {
+    if (chart.current) fill(chart.current, entry.frames.length > 1
+      && /** @type {any} */ (searchChart(entry.frames, Math.max(240, chart.current.clientWidth), Math.max(seconds, watch.limit),
+        Math.min(seconds, watch.limit))));
+  });
+  const gap = last?.peak && last.bound ? last.peak / last.bound - 1 : null;
+  return html`<div class="watch"><dl aria-live="polite">
+    <dt>time</dt><dd>${seconds <= watch.limit ? `${seconds.toFixed(seconds < 10 ? 1 : 0)} of ${watch.limit} s` : `${Math.round(seconds)} s, finishing`}</dd>
+    ${last && html`<dt>peak</dt><dd data-fact="peak">${last.peak === null ? "…" : bytesText(last.peak)}</dd><dt>no plan below</dt><dd
+      data-fact="bound">${last.bound === null ? "…" : sizeText(last.bound)}</dd>
+      <dt>gap</dt><dd>${gap === null ? "…" : gap === 0 ? "none" : percentText(gap)}</dd>`}</dl><div class="chart" ref=${chart}></div></div>`;
+}
+
+/** The first screen. @param {{session: Session}} props */
+function Welcome({ session }) {
+  const [jobs, setJobs] = useState(/** @type {any[]} */ ([]));
+  const chooser = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => {
+    // Without a key where one is wanted, the first screen has no jobs, and requests none.
+    session.service.known(`/v1/jobs?limit=${RECENT}`).then((found) => setJobs((found?.jobs ?? []).filter((/** @type {any} */ job) => job.kind !== "convert")));
+  }, []);
+  const peak = (/** @type {any} */ job) => (job.progress?.peak ? `${sizeText(Number(job.progress.peak))}, ` : "");
+  return html`<main class="view"><div class="welcome"><div class="target">
+      <h2>Drop a model or a list of buffers</h2>
+      <p>memplan gives each buffer its place in memory, says how near that is to the least there is, and what would lower it.</p>
+      <input type="file" multiple hidden aria-label="Files" ref=${chooser} onChange=${(/** @type {any} */ event) => session.take([...event.target.files])} />
+      <button type="button" class="primary" onClick=${() => chooser.current?.click()}>Open a file…</button>${" "}
+      <button type="button" onClick=${() => session.example()}>Try an example</button>
+      <p class="quiet">TFLite, ONNX, ExecuTorch, HLO, IREE and TVM files, dumps of PyTorch and XLA, graphs, schedules,
+        and JSON or CSV of buffers. Problems and plans are read in this tab; other files by this service.</p></div>
+    ${jobs.length > 0 && html`<div class="recent"><h2>Last jobs</h2><ul>${jobs.map((job) => html`<li><button type="button"
+      onClick=${() => session.openJob(job.id)}>
+      ${nameText(`${job.kind === "plan" ? "" : `${job.kind} of `}${job.name ?? job.id.slice(0, 8)}`,
+        60)}</button><span class="quiet"> ${peak(job)}${job.plan_status ?? job.state}, ${agoText(job.created_at)}</span></li>`)}</ul></div>`}
+  </div></main>`;
+}
+
+/** @param {string} date */
+function agoText(date) {
+  const minutes = Math.max(0, (Date.now() - Date.parse(date)) / 60_000);
+  return minutes < 1 ? "just now" : minutes < 60 ? `${Math.round(minutes)} min ago` : minutes < 1440 ? `${Math.round(minutes / 60)} h ago`
+    : new Date(date).toLocaleDateString();
+}
+
+/** What is on show: a picture that draws itself, anew when the entry, its plan or its answer is another one. @param {{state: State, session: Session}} props */
+function Stage({ state, session }) {
+  const element = useRef(/** @type {HTMLElement | null} */ (null));
+  const drawn = useRef(/** @type {any} */ (null));
+  const entry = /** @type {import("./state.js").Entry} */ (shown(state));
+  useLayoutEffect(() => {
+    if (!element.current) return;
+    draw(element.current, state, session, drawn).then((isNew) => {
+      // Where the focus was in what is gone, keys go on in the picture.
+      if (isNew && document.activeElement === document.body) drawn.current?.picture?.over.focus({ preventScroll: true });
+    });
+  }, [state.at, entry.plan, entry.answer, entry.problem, state.isComparing]);
+  return html`<main class="view" ref=${element}></main>`;
+}
+
+/** @param {HTMLElement} element @param {State} state @param {Session} session @param {{current: any}} drawn @returns {Promise<boolean>} */
+async function draw(element, state, session, drawn) {
+  const entry = shown(state);
+  if (!entry) return false;
+  const isOld = () => shown(session.state)?.plan !== entry.plan || session.state.at !== state.at || session.state.isComparing !== state.isComparing;
+  if (state.isComparing) {
+    await session.guarded(async () => {
+      fill(element, h("p", { class: "welcome quiet" }, "comparing …"));
+      const view = await session.comparison(state);
+      if (view && !isOld()) drawn.current = openComparison(element, view, style);
+    });
+  } else if (entry.kind) drawn.current = openAnswer(element, entry, style, session);
+  else if (!entry.problem) fill(element, h("p", { class: "welcome quiet" }, "reading …"));
+  else {
+    const seen = drawn.current?.given === entry.given && drawn.current?.picture ? drawn.current.picture.camera.seen : null;
+    const view = { ...planView(entry.problem, entry.plan, entry.name, entry.names), isPending: Boolean(entry.plan) };
+    const found = openPlan(element, view, style, { ask: (kind) => session.ask({ kind }), sweep: (more) => session.sweep(more),
+      open: (more) => session.lever(more) });
+    drawn.current = Object.assign(found, { given: entry.given });
+    if (seen?.length === found.picture.camera.seen.length) found.picture.camera.seen = seen;
+    // The last plan is judged always, those before it only while nothing newer is there.
+    if (entry.plan) session.verdict(entry.problem, entry.plan).then((verdict) => isOld() || found.judge(verdict));
+  }
+  return true;
+}
+
+/** A dialog that is open while it is drawn. @param {{label: string, kind: string, close: () => void, children?: any}} props */
+function Modal({ label, kind, close, children }) {
+  const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useLayoutEffect(() => element.current?.showModal(), []);
+  return html`<dialog class=${kind} aria-label=${label} ref=${element} onClose=${close}>${children}</dialog>`;
+}
+
+const page = /** @type {HTMLElement} */ (document.getElementById("page"));
+let isDue = false;
+// Several events at once are drawn once, and none while others are drawn.
+const session = new Session(() => {
+  if (!isDue) queueMicrotask(() => {
+    isDue = false;
+    render(html`<${App} state=${session.state} session=${session} />`, page);
+  });
+  isDue = true;
+});
+droppable(document.body, (files) => session.take(files));
+session.happened({ kind: "left" });
 const first = addressed("job");
-if (first) live.openJob(first, false);
+if (first) session.openJob(first, false);

@@ -24,7 +24,11 @@ export class PlanService {
     this.askKey = askKey;
   }
 
-  /** The answer of a call, as a response; throws a Refusal. @param {string} method @param {string} path @param {{body?: BodyInit, headers?: Record<string, string>, signal?: AbortSignal, isQuiet?: boolean}} [call] @returns {Promise<Response>} */
+  /**
+   * The answer of a call, as a response; throws a Refusal.
+   * @param {string} method @param {string} path @param {{body?: BodyInit, headers?: Record<string, string>, signal?: AbortSignal, isQuiet?: boolean}} [call]
+   * @returns {Promise<Response>}
+   */
   async call(method, path, call = {}) {
     for (;;) {
       const key = sessionStorage.getItem(KEY);
@@ -65,7 +69,7 @@ export class PlanService {
     return this.sendFile("/v1/convert?", file, more);
   }
 
-  /** The same by a job, whose id is with it: an address that keeps it has the names of operations, too. Refusals have all their sentences where the call is made without one. @param {File} file */
+  /** The same by a job, whose id is with it: an address that keeps it has the names of operations, too. @param {File} file */
   async importedByJob(file) {
     const { id } = await this.sendFile("/v1/jobs?kind=convert&", file);
     let job = await this.get(`/v1/jobs/${id}`);
@@ -73,7 +77,8 @@ export class PlanService {
       await new Promise((done) => setTimeout(done, wait));
       job = await this.get(`/v1/jobs/${id}`);
     }
-    return job.state === "succeeded" ? { ...await this.get(`/v1/jobs/${id}/result`), job: id } : this.imported(file);
+    if (job.state !== "succeeded") throw new Refusal(422, String(job.error ?? `${file.name}: was not read`).split("\n"));
+    return { ...await this.get(`/v1/jobs/${id}/result`), job: id };
   }
 
   /** @param {string} path @param {File} file @param {Record<string, string>} [more] */

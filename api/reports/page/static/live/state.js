@@ -1,15 +1,18 @@
 // @ts-check
 // What the page over a service knows, and how it changes: one value, and one function from an event to the next value.
 
+/** @typedef {import("../film_view.js").Frame & {plan?: any}} Frame */
+/** @typedef {{value: any, lines: string}} Answer */
 /**
- * A problem that was opened, or planned again. `given` is the problem as its file has it, `problem` the one that the
- * plan is for: with the capacity that was wanted. What another capability than `plan` was asked for has its `kind`, the name of what
- * it is `about`, the `request` and the `answer`. `read` is the job that read the file, which knows the `names` of operations.
- * @typedef {{value: any, lines: string}} Answer
+ * Something that was opened. `given` is the problem as its file has it, `problem` the one that the plan is for: with the
+ * capacity that was wanted. What another question than `plan` was asked has its `kind`, the name of what it is `about`,
+ * the `request` and the `answer`. `read` is the job that read the file, which knows the `names` of operations; `frames`
+ * are how peak and bound closed in.
  * @typedef {{name: string, about?: string, given: any, problem: any, plan: any, names: any, job: string | null, read: string | null,
- *   kind: string | null, request: any, answer: Answer | null}} Entry
+ *   kind: string | null, request: any, answer: Answer | null, frames: Frame[], graph?: any}} Entry
  */
 /** @typedef {"idle" | "sending" | "waiting" | "searching" | "lost" | "stopping"} Phase */
+/** @typedef {{kind?: string, options?: any, wrong?: string, input?: string, value?: any, says?: string}} Again  what a form begins with */
 /**
  * @typedef {Object} State
  * @property {Entry[]} entries  all that was shown since the page was opened, the first first
@@ -18,18 +21,27 @@
  * @property {boolean} isComparing
  * @property {string} note  what is said of the work
  * @property {string[]} errors
+ * @property {{began: number, limit: number} | null} watch  the job that is followed: milliseconds, and seconds that it may take
+ * @property {{name: "jobs"} | {name: "ask", again: Again} | null} dialog
+ * @property {string} capacity  what is written in the fields
+ * @property {string} seconds
  */
 /**
  * @typedef {{kind: "opened", entry: Partial<Entry> & {name: string}}
  *   | {kind: "went", at: number} | {kind: "compared"} | {kind: "sending"} | {kind: "sent", job: string, problem: any}
- *   | {kind: "phase", phase: Phase} | {kind: "planned", plan: any} | {kind: "answered", part: Partial<Entry>} | {kind: "ended", note: string, errors: string[]}
- *   | {kind: "note", note: string} | {kind: "failed", errors: string[]} | {kind: "dismissed"}} Event
+ *   | {kind: "following", began: number, limit: number} | {kind: "phase", phase: Phase} | {kind: "better", frame: Frame}
+ *   | {kind: "planned", plan: any} | {kind: "answered", part: Partial<Entry>} | {kind: "ended", note: string, errors: string[]}
+ *   | {kind: "left"} | {kind: "note", note: string} | {kind: "failed", errors: string[]} | {kind: "dismissed"}
+ *   | {kind: "dialog", dialog: State["dialog"]} | {kind: "wrote", part: Partial<State>}} Event
  */
 
+/** Entries whose plans are kept; older ones that are a job's are asked of the service again. */
+const KEPT = 6;
 /** @type {State} */
-export const EMPTY = { entries: [], at: -1, phase: "idle", isComparing: false, note: "", errors: [] };
+export const EMPTY = { entries: [], at: -1, phase: "idle", isComparing: false, note: "", errors: [], watch: null, dialog: null, capacity: "", seconds: "10" };
 const SAID = { idle: "", sending: "sending …", waiting: "waiting for a worker …", searching: "searching …", stopping: "stopping …",
   lost: "connection lost, trying again …" };
+const RESTING = { phase: /** @type {Phase} */ ("idle"), isComparing: false, note: "", errors: [], watch: null };
 
 /** @param {State} state @returns {Entry | null} */
 export function shown(state) {
@@ -56,34 +68,44 @@ export function said(state) {
   return SAID[state.phase] || state.note;
 }
 
+/** An entry without what the service has, too. @param {Entry} entry @returns {Entry} */
+function lightened(entry) {
+  return entry.job ? { ...entry, given: null, problem: null, plan: null, answer: null, frames: [], graph: null } : entry;
+}
+
 /** The state after an event. @param {State} state @param {Event} event @returns {State} */
 export function next(state, event) {
   const entry = shown(state);
-  const changed = (/** @type {Partial<Entry>} */ part) =>
-    state.entries.map((one, k) => (k === state.at ? { .../** @type {Entry} */ (entry), ...part } : one));
+  const changed = (/** @type {Partial<Entry>} */ part) => state.entries.map((one, k) => (k === state.at ? { .../** @type {Entry} */ (entry), ...part } : one));
   switch (event.kind) {
     case "opened": {
       const { problem = null } = event.entry;
-      const blank = { given: problem, problem, plan: null, names: null, job: null, read: null, kind: null, request: null, answer: null };
-      const entries = [...state.entries, { ...blank, ...event.entry }];
-      return { ...EMPTY, entries, at: entries.length - 1, phase: event.entry.kind && !event.entry.answer ? "waiting" : "idle" };
+      const blank = { given: problem, problem, plan: null, names: null, job: null, read: null, kind: null, request: null, answer: null, frames: [] };
+      const known = state.entries.map((one, k) => (k < state.entries.length - KEPT ? lightened(one) : one));
+      return { ...state, ...RESTING, entries: [...known, { ...blank, ...event.entry }], at: known.length,
+        phase: event.entry.kind && !event.entry.answer ? "waiting" : "idle" };
     }
-    case "went": return { ...EMPTY, entries: state.entries, at: event.at };
+    case "went": return { ...state, ...RESTING, at: event.at };
     case "compared": return { ...state, isComparing: true };
     case "sending": return { ...state, phase: "sending", errors: [], note: "" };
     case "sent": {
-      const part = { job: event.job, problem: event.problem };
+      const part = { job: event.job, problem: event.problem, frames: [] };
       // What has a plan stays as it is, to be compared with the one that comes.
       const isNew = hasPlan(entry) && entry?.job !== event.job;
       const entries = isNew ? [...state.entries, { .../** @type {Entry} */ (entry), ...part, plan: null }] : changed(part);
-      return { ...EMPTY, entries, at: isNew ? entries.length - 1 : state.at, phase: "waiting" };
+      return { ...state, ...RESTING, entries, at: isNew ? entries.length - 1 : state.at, phase: "waiting" };
     }
+    case "following": return { ...state, phase: "waiting", watch: { began: event.began, limit: event.limit } };
     case "phase": return { ...state, phase: event.phase };
+    case "better": return { ...state, entries: changed({ frames: [...(entry?.frames ?? []), event.frame] }) };
     case "planned": return { ...state, entries: changed({ plan: event.plan }) };
     case "answered": return { ...state, entries: changed(event.part) };
-    case "ended": return { ...state, phase: "idle", note: event.note, errors: event.errors };
+    case "ended": return { ...state, phase: "idle", watch: null, note: event.note, errors: event.errors };
+    case "left": return { ...state, watch: null };
     case "note": return { ...state, note: event.note };
     case "failed": return { ...state, errors: event.errors, phase: state.phase === "sending" ? "idle" : state.phase, note: "" };
     case "dismissed": return { ...state, errors: [] };
+    case "dialog": return { ...state, dialog: event.dialog };
+    case "wrote": return { ...state, ...event.part };
   }
 }

@@ -1,0 +1,74 @@
+// @ts-check
+// The film of a search: its peak and bound closing in, and the plan that was the best one at each time.
+
+import { fill, h } from "./dom.js";
+import { openPlan } from "./plan_view.js";
+import { axes, niceScale, scaleOf, svg } from "./svg.js";
+import { nameText, percentText, sizeText } from "./text.js";
+
+/** @typedef {{at: number, peak: number | null, bound: number | null, view?: any}} Frame  seconds, bytes, and the plan where it was fetched */
+
+const HEIGHT = 150;
+const MARGIN = { left: 80, right: 20, top: 10, bottom: 36 };
+const PLAYED_S = 8;
+
+/** Peak and bound over the seconds of a search. @param {Frame[]} frames @param {number} width @param {number} until  seconds @param {number} [now] */
+export function searchChart(frames, width, until, now) {
+  const values = frames.flatMap(({ peak, bound }) => [peak, bound]).filter((value) => value !== null);
+  const x = scaleOf([0, Math.max(until, 1e-3)], [MARGIN.left, width - MARGIN.right]);
+  const y = niceScale(/** @type {number[]} */ (values), HEIGHT - MARGIN.bottom, MARGIN.top);
+  const root = svg("svg", { width, height: HEIGHT, role: "img", "aria-label": "Peak and lower bound over the time of the search" },
+    axes(x, y, { name: "seconds", unit: "number" }, { name: "", unit: "bytes" }, width, HEIGHT));
+  for (const kind of /** @type {const} */ (["bound", "peak"])) {
+    const steps = frames.filter((frame) => frame[kind] !== null);
+    if (!steps.length) continue;
+    const line = steps.map((frame, k) => `${k ? "H" : "M"}${x(Math.min(until, Math.max(0, frame.at))).toFixed(1)}${k ? "V"
+      : ","}${y(Number(frame[kind])).toFixed(1)}`);
+    root.append(svg("path", { d: `${line.join("")}H${x(now ?? until).toFixed(1)}`, class: kind }),
+      svg("text", { x: width - MARGIN.right, y: y(Number(steps[steps.length - 1][kind])) + (kind === "peak" ? -5 : 14), "text-anchor": "end", class: "name" },
+        kind));
+  }
+  if (now !== undefined) root.append(svg("line", { x1: x(now), x2: x(now), y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, class: "now" }));
+  return root;
+}
+
+/**
+ * Open the film of a search.
+ * @param {HTMLElement} element @param {{title: string, frames: Frame[]}} view  of the kind `film` @param {(name: string) => string} style
+ */
+export function openFilm(element, { title, frames }, style) {
+  const last = frames[frames.length - 1].at;
+  const chart = h("div", { class: "chart" });
+  const said = h("span", { role: "status" });
+  const stage = h("div", { class: "view" });
+  const slider = /** @type {HTMLInputElement} */ (h("input",
+    { type: "range", min: 0, max: 1000, value: 1000, "aria-label": "time of the search", oninput: () => show((Number(slider.value) / 1000) * last) }));
+  const button = h("button", { type: "button", onclick: () => play() }, "play");
+  let [shown, timer] = [-1, 0];
+  const show = (/** @type {number} */ now) => {
+    const frame = frames.filter(({ at }) => at <= now).at(-1) ?? frames[0];
+    const gap = frame.peak && frame.bound ? `, ${frame.peak === frame.bound ? "proved to be the least"
+      : `at most ${percentText(frame.peak / frame.bound - 1)} above the least`}` : "";
+    fill(said, `${now.toFixed(2)} s: ${frame.peak === null ? "no plan yet" : sizeText(frame.peak)}${gap}`);
+    fill(chart, /** @type {any} */ (searchChart(frames, Math.max(300, chart.clientWidth), last, now)));
+    const k = frames.reduce((best, { at, view }, one) => (at <= now && view ? one : best), -1);
+    if (k === shown) return;
+    shown = k;
+    if (k < 0) fill(stage, h("p", { class: "quiet welcome" }, "No plan was kept of this time."));
+    else openPlan(stage, frames[k].view, style);
+  };
+  const play = () => {
+    clearInterval(timer);
+    const began = performance.now();
+    timer = setInterval(() => {
+      const part = Math.min(1, (performance.now() - began) / (1000 * PLAYED_S));
+      slider.value = String(1000 * part);
+      show(part * last);
+      if (part === 1 || !element.contains(slider)) clearInterval(timer);
+    }, 100);
+  };
+  fill(element, h("div", { class: "bar" }, h("strong", {}, nameText(title, 60)), button, slider, said), h("div", { class: "charted film" }, chart), stage);
+  new ResizeObserver(() => show((Number(slider.value) / 1000) * last)).observe(chart);
+  show(last);
+  return { play };
+}

@@ -1,0 +1,381 @@
+// @ts-check
+// What the page over a service does: opens files, plans, follows jobs, compares, and goes back. It tells the state what happened.
+
+import { parsed, planView } from "../from_json.js";
+import { addressed } from "../link.js";
+import { readAbout } from "../sizes.js";
+import { nameText, sizeText } from "../text.js";
+import { askKey } from "./key.js";
+import { opened } from "./files.js";
+import { plannedIn } from "./answer.js";
+import { Questions } from "./questions.js";
+import { PlanService, Refusal } from "./service.js";
+import { EMPTY, before, next, shown } from "./state.js";
+
+const DRAW_EVERY_MS = 700;
+/** The seconds that a comparison may take: that of thousands of buffers, all of which moved, takes ten and more. */
+const COMPARE_S = 120;
+/** The files that were opened last, which questions may be about. */
+const FILES = 5;
+/** A sentence about an input or an option without which a question has no answer. */
+const LACKS = /^\w+: is required/;
+const ENDED = /** @type {Record<string, string>} */ ({ succeeded: "done", cancelled: "stopped", failed: "failed", expired: "not finished in time" });
+
+/** The page's doings over a service; `changed` takes each new state. */
+export class Session {
+  /** @param {(state: import("./state.js").State) => void} changed */
+  constructor(changed) {
+    this.changed = changed;
+    this.service = new PlanService(askKey);
+    this.state = EMPTY;
+    /** @type {File[]} */ this.files = [];
+    this.following = new AbortController();
+    /** @type {WeakMap<any, Promise<any>>} */ this.verdicts = new WeakMap();
+    /** @type {Promise<Questions> | null} */ this.asked = null;
+    window.addEventListener("popstate", (event) => this.wentBack(event.state));
+  }
+
+  /** Take an event. @param {import("./state.js").Event} event */
+  happened(event) {
+    this.state = next(this.state, event);
+    this.changed(this.state);
+  }
+
+  /** What the service can be asked. */
+  questions() {
+    this.asked ??= this.service.get("openapi.json").then((document) => new Questions(document));
+    return this.asked;
+  }
+
+  /** What the service finds of a plan, asked once for each; null where it is refused. @param {any} problem @param {any} plan @returns {Promise<any>} */
+  verdict(problem, plan) {
+    const known = this.verdicts.get(plan) ?? this.service.post("/v1/verify", { problem, plan, options: { places: true } }).catch((error) => {
+      if (error instanceof Refusal && error.status === 422) this.happened({ kind: "failed", errors: error.sentences });
+      return null;
+    });
+    this.verdicts.set(plan, known);
+    return known;
+  }
+
+  /** The view of a plan with its verdict. @param {any} problem @param {any} plan @param {string} name @param {any} [names] */
+  async judgedView(problem, plan, name, names) {
+    return { ...planView(problem, plan, name, names), inspection: plan && await this.verdict(problem, plan) };
+  }
+
+  /** Do something, and show what is wrong with it as text. @param {() => Promise<void>} work */
+  async guarded(work) {
+    this.happened({ kind: "dismissed" });
+    try {
+      await work();
+    } catch (error) {
+      this.happened({ kind: "failed", errors: error instanceof Refusal ? error.sentences : [String(error instanceof Error ? error.message : error)] });
+    }
+  }
+
+  example() {
+    return this.guarded(async () => {
+      const answer = await this.service.call("GET", "static/live/example.csv");
+      await this.take([new File([await answer.blob()], "mobilenet_v2.csv")]);
+    });
+  }
+
+  /** @param {File[]} files  problems, plans and what other questions are about, in whatever order @returns {Promise<void>} */
+  take(files) {
+    return this.guarded(async () => {
+      this.happened({ kind: "note", note: `reading ${files.map((file) => nameText(file.name, 40)).join(", ")} …` });
+      this.files = [...files, ...this.files].slice(0, FILES);
+      const found = [];
+      for (const file of files) found.push(await opened(file, this.service, await this.questions()));
+      for (const { name, problem, plan, names = null, read = null, graph = null } of found
+        .filter((one) => one.problem)) this.show({ name, problem, plan, names, read, graph });
+      for (const { name, schedule } of found.filter((one) => one.schedule)) this.show({ name, kind: "schedule",
+        answer: { value: schedule, lines: "a schedule in a file" } });
+      for (const { name, plan } of found.filter(({ problem, plan: given }) => given && !problem)) {
+        const entry = shown(this.state);
+        if (!entry?.problem) throw new Error(`${name}: open the problem that it is for first`);
+        this.show({ name: entry.name, problem: entry.problem, names: entry.names, read: entry.read, plan });
+      }
+      this.happened({ kind: "note", note: found.flatMap((one) => one.notes).join("; ") });
+      const other = found.find((one) => one.asks);
+      if (other) this.ask({ ...other.asks, value: other.value, says: other.name });
+      else if (shown(this.state)?.given && !shown(this.state)?.plan) await this.planned();
+    });
+  }
+
+  /** Show something new. @param {Partial<import("./state.js").Entry> & {name: string}} entry */
+  show(entry) {
+    if (entry.problem) planView(entry.problem, entry.plan, entry.name, entry.names); // refuses what cannot be drawn, before anything changes
+    this.leave();
+    this.happened({ kind: "opened", entry });
+    this.remember();
+  }
+
+  /** Let go of the job that is followed; it goes on at the service. */
+  leave() {
+    this.following.abort();
+    this.happened({ kind: "left" });
+  }
+
+  /** Make a step of the browser's history of what is on show, unless the last one is of that. */
+  remember() {
+    const { state } = this;
+    const entry = shown(state);
+    const kept = { at: state.at, isComparing: state.isComparing };
+    const isSame = history.state?.at === kept.at && Boolean(history.state?.isComparing) === kept.isComparing;
+    const address = entry?.job ? `?job=${entry.job}${entry.read ? `&read=${entry.read}` : ""}` : location.pathname;
+    history[isSame ? "replaceState" : "pushState"](kept, "", address);
+  }
+
+  /** @param {any} kept  what a step of the history holds */
+  wentBack(kept) {
+    const job = addressed("job");
+    if (kept && kept.at >= 0 && kept.at < this.state.entries.length) {
+      this.leave();
+      this.happened({ kind: "went", at: kept.at });
+      const entry = /** @type {import("./state.js").Entry} */ (shown(this.state));
+      if (kept.isComparing) this.happened({ kind: "compared" });
+      else if (entry.job && !(entry.kind ? entry.answer : entry.plan)) this.openJob(entry.job, false);
+    } else if (job) this.openJob(job, false);
+    else if (!location.hash) location.reload();
+  }
+
+  start() {
+    this.guarded(() => this.planned());
+  }
+
+  async planned() {
+    const entry = shown(this.state);
+    if (!entry?.given) return;
+    let problem = entry.given;
+    if (this.state.capacity.trim()) {
+      const size = readAbout(this.state.capacity, "capacity");
+      const [first, ...rest] = problem.pools?.length ? problem.pools : [{ name: "default" }];
+      problem = { ...problem, pools: [{ ...first, size }, ...rest] };
+    }
+    const seconds = Number(this.state.seconds);
+    if (!(seconds > 0)) throw new Error(`seconds: must be greater than 0, got ${JSON.stringify(this.state.seconds)}`);
+    await this.submitted({ problem: problem.name ? problem : { ...problem, name: entry.name }, options: { time_limit_s: seconds } }, problem);
+  }
+
+  /** Submit a job of a plan for the problem on show. @param {any} request @param {any} problem */
+  async submitted(request, problem) {
+    this.leave();
+    this.happened({ kind: "sending" });
+    const job = await this.service.submit("plan", request);
+    this.happened({ kind: "sent", job: job.id, problem });
+    this.remember();
+    this.follow(job);
+  }
+
+  /** Open the form of a question. @param {import("./state.js").Again} [again] */
+  ask(again = {}) {
+    this.happened({ kind: "dialog", dialog: { name: "ask", again } });
+  }
+
+  /** Submit a question as a job. @param {string} kind @param {any} request @param {string} name  what it is about */
+  submit(kind, request, name) {
+    return this.guarded(async () => {
+      if (kind === "plan") {
+        if (request.problem !== shown(this.state)?.problem) this.show({ name: request.problem.name ?? name, problem: request.problem });
+        return this.submitted(request, request.problem);
+      }
+      const entry = shown(this.state);
+      this.leave();
+      this.happened({ kind: "sending" });
+      const job = await this.service.submit(kind, request).catch((error) => {
+        if (LACKS.test(error.message)) this.ask({ kind, options: request.options, wrong: error.message });
+        throw error;
+      });
+      const about = job.name ?? name;
+      const { plan = null, names = null, read = null } = entry?.problem && request.problem?.buffers === entry.problem.buffers ? entry : {};
+      this.happened({ kind: "opened", entry: { name: `${kind} of ${about}`, about, kind, request, plan, job: job.id, names, read } });
+      this.remember();
+      this.follow(job);
+    });
+  }
+
+  /** Other plans of the problem on show: the answer of a sweep. @param {any} more  sizes, changes or options */
+  sweep(more) {
+    return this.service.post("/v1/sweep", { problem: shown(this.state)?.problem, ...more });
+  }
+
+  /** The problem and the plan of a point of a sweep. @param {any} problem @param {any} point */
+  async plannedAt(problem, { sizes, alignment, changes = [] }) {
+    const changed = changedBy(problem, { sizes, alignment, changes });
+    return { problem: changed, plan: await this.service.post("/v1/plan", { problem: changed, options: { time_limit_s: 2 } }) };
+  }
+
+  /** Plan the problem on show as a lever has changed it. @param {any} more  what the sweep was asked, with its alignment */
+  lever({ changes, sizes, alignment, said }) {
+    const entry = shown(this.state);
+    if (!entry?.problem) return;
+    const some = (changes ?? []).map((/** @type {any[]} */ [one]) => one);
+    const problem = changedBy(entry.problem, { sizes, alignment, changes: some });
+    this.show({ name: `${entry.name}, ${said}`, problem: { ...problem, name: undefined },
+      names: some.some((/** @type {any} */ one) => !one.fields) ? null : entry.names, read: entry.read });
+    this.start();
+  }
+
+  /** Show how a job goes on, until it has ended. @param {any} job */
+  follow(job) {
+    this.following.abort();
+    this.following = new AbortController();
+    const { signal } = this.following;
+    this.happened({ kind: "following", began: Date.parse(job.created_at), limit: job.options.time_limit_s });
+    this.guarded(() => this.watched(job, signal).catch((error) => {
+      if (signal.aborted) return;
+      this.happened({ kind: "ended", note: "", errors: [] });
+      throw error;
+    }));
+  }
+
+  /** Take the events of a job until it has ended. @param {any} job @param {AbortSignal} signal */
+  async watched(job, signal) {
+    const phase = (/** @type {import("./state.js").Phase} */ now) => {
+      if (this.state.phase !== "stopping" && this.state.phase !== now) this.happened({ kind: "phase", phase: now });
+    };
+    const began = Date.parse(job.created_at);
+    let drawn = 0;
+    for await (const { kind, data } of this.service.events(job.id, signal)) {
+      if (kind === "lost") phase("lost");
+      else if (kind !== "queued") phase("searching");
+      if (kind === "progress") this.happened({ kind: "note", note: progressText(data) });
+      if (kind !== "better" || job.kind !== "plan") continue;
+      const last = shown(this.state)?.frames.at(-1);
+      const [peak, bound] = [data.peak ?? last?.peak ?? null, data.lower_bound ?? last?.bound ?? null].map((value) => (value === null ? null : Number(value)));
+      const isDue = Date.now() - drawn > DRAW_EVERY_MS;
+      const plan = isDue ? await this.fetched(job.id, signal) : null;
+      this.happened({ kind: "better", frame: { at: (Date.parse(data.at) - began) / 1000, peak, bound, plan } });
+      if (isDue) drawn = Date.now();
+    }
+    if (!signal.aborted) await (job.kind === "plan" ? this.ended(job.id, signal) : this.answered(job.id, signal));
+  }
+
+  /** Take the best plan so far of a job. @param {string} id @param {AbortSignal} signal */
+  async fetched(id, signal) {
+    try {
+      const plan = await this.service.get(`/v1/jobs/${id}/plan`, signal);
+      if (signal.aborted) return null;
+      this.happened({ kind: "planned", plan });
+      return plan;
+    } catch (error) {
+      if (!(error instanceof Refusal && (error.status === 404 || error.status === 0)) && !signal.aborted) throw error;
+      return null;
+    }
+  }
+
+  /** @param {string} id @param {AbortSignal} signal */
+  async ended(id, signal) {
+    const job = await this.service.get(`/v1/jobs/${id}`, signal);
+    await this.fetched(id, signal);
+    if (signal.aborted) return;
+    const plan = shown(this.state)?.plan;
+    const at = (Date.parse(job.finished_at) - Date.parse(job.created_at)) / 1000;
+    const [peak, bound] = [plan?.peak, plan?.lower_bound].map((value) => (value === undefined || value === null ? null : Number(value)));
+    this.happened({ kind: "better", frame: { at, peak, bound, plan: plan?.placements?.length ? plan : null } });
+    const errors = [job.error ?? plan?.explanation?.message].filter(Boolean);
+    this.happened({ kind: "ended", note: endText(job, at), errors });
+  }
+
+  /** Take the answer of a job of another kind than a plan. @param {string} id @param {AbortSignal} [signal] */
+  async answered(id, signal) {
+    const job = await this.service.get(`/v1/jobs/${id}`, signal);
+    const answer = await this.service.answered(id, signal);
+    if (signal?.aborted) return;
+    const entry = shown(this.state);
+    if (entry && answer) {
+      const { problem, plan } = plannedIn({ ...entry, answer });
+      this.happened({ kind: "answered", part: { answer, problem, given: problem, plan } });
+    }
+    this.happened({ kind: "ended", note: endText(job, (Date.parse(job.finished_at) - Date.parse(job.created_at)) / 1000),
+      errors: [job.error].filter(Boolean) });
+    if (signal && LACKS.test(job.error ?? "")) this.ask({ kind: job.kind, options: entry?.request?.options, wrong: job.error });
+  }
+
+  stop() {
+    const job = shown(this.state)?.job;
+    if (!job) return;
+    this.happened({ kind: "phase", phase: "stopping" });
+    this.guarded(() => this.service.stop(job));
+  }
+
+  /** Open a job of the service. @param {string} id @param {boolean} [isStep]  a step of the history */
+  openJob(id, isStep = true) {
+    return this.guarded(async () => {
+      const job = await this.service.get(`/v1/jobs/${id}`);
+      const read = isStep ? null : addressed("read");
+      const request = job.kind === "plan" && await this.service.known(`/v1/jobs/${id}/problem`) || await this.service.get(`/v1/jobs/${id}/request`);
+      const names = read && (await this.service.answered(read))?.value.names;
+      const name = job.name ?? "plan";
+      const plan = job.kind === "plan" ? (await this.service.answered(id))?.value ?? null : null;
+      this.leave();
+      this.happened({ kind: "opened", entry: job.kind === "plan" ? { name, problem: request, plan, names, job: id, read }
+        : { name: `${job.kind} of ${name}`, about: name, kind: job.kind, request, job: id, names, read } });
+      if (isStep) this.remember();
+      else history.replaceState({ at: this.state.at, isComparing: false }, "");
+      if (job.finished_at === null) this.follow(job);
+      else if (job.kind !== "plan") await this.answered(id);
+      else this.happened({ kind: "ended", note: endText(job, (Date.parse(job.finished_at) - Date.parse(job.created_at)) / 1000), errors: [] });
+    });
+  }
+
+  compare() {
+    if (this.state.isComparing) return history.back();
+    this.happened({ kind: "compared" });
+    this.remember();
+  }
+
+  /** The view of the plan on show and the one before it. @param {import("./state.js").State} state @returns {Promise<any>} */
+  async comparison(state) {
+    const [old, now] = [before(state), shown(state)];
+    if (!old || !now) return null;
+    const { difference: facts } = await this.service.post("/v1/check",
+      { options: { time_limit_s: COMPARE_S, differences: true }, problem: now.problem, plan: now.plan, baseline: { problem: old.problem, plan: old.plan } });
+    const [one, two] = await Promise.all([old, now].map(({ problem, plan, name, names }) => this.judgedView(problem, plan, name, names)));
+    return { kind: "comparison", title: `${old.name} and ${now.name}`, before: one, after: two, facts };
+  }
+
+  /** The views of what is on show, for a page that is saved. @returns {Promise<any[]>} */
+  async views() {
+    const { state } = this;
+    const entry = shown(state);
+    if (!entry) return [];
+    if (state.isComparing) return [await this.comparison(state)];
+    if (!entry.problem || !entry.plan) return [];
+    const film = entry.frames.length > 1 && { kind: "film", title: "film of the search",
+      frames: await Promise.all(entry.frames.map(async ({ at, peak, bound, plan }) =>
+      ({ at, peak, bound, view: plan ? await this.judgedView(entry.problem, plan, `after ${at.toFixed(2)} s`, entry.names) : null }))) };
+    return [await this.judgedView(entry.problem, entry.plan, entry.name, entry.names), ...(film ? [film] : [])];
+  }
+
+  /** The request of a job's body, to be read by the form of its question. @param {string} text */
+  parsed(text) {
+    return parsed(text);
+  }
+}
+
+/** A problem with other sizes of pools, alignments and buffers. @param {any} problem @param {{sizes?: any, alignment?: number, changes: any[]}} by */
+function changedBy(problem, { sizes = {}, alignment, changes }) {
+  const buffers = problem.buffers.flatMap((/** @type {any} */ row) => {
+    const change = changes.find(({ buffer }) => buffer === row.id);
+    if (change) return change.fields ? [{ ...row, ...change.fields }] : [];
+    return [alignment ? { ...row, alignment: Math.max(alignment, row.alignment ?? 1) } : row];
+  });
+  const pools = (problem.pools?.length ? problem.pools : [{ name: "default" }]).map((/** @type {any} */ pool) =>
+    ({ ...pool, ...(pool.name in sizes ? { size: [sizes[pool.name]].flat()[0] } : {}) }));
+  return { ...problem, buffers, pools };
+}
+
+/** How a job ended. @param {any} job @param {number} seconds */
+function endText(job, seconds) {
+  const said = job.plan_status === "infeasible" ? "does not fit" : job.kind === "plan" && job.state === "succeeded" ? "planned" : ENDED[job.state] ?? job.state;
+  return `${said} in ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+}
+
+/** How far a job is, in the words of its event. @param {any} data */
+function progressText(data) {
+  const bytes = (/** @type {string} */ name, /** @type {any} */ value) =>
+    (typeof value === "number" && /peak|bytes|bound/.test(name) ? sizeText(value) : value);
+  return Object.entries(data).filter(([name, value]) => name !== "at" && typeof value !== "object")
+    .map(([name, value]) => `${name.replaceAll("_", " ")} ${bytes(name, value)}`).join(", ");
+}

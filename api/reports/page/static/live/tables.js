@@ -1,0 +1,98 @@
+// @ts-check
+// Answers as tables: terms with their values, lists of rows, names of buffers that select them, and plans that open.
+
+import { h, table } from "../dom.js";
+import { countText, nameText, sentenceText, sizeText } from "../text.js";
+
+/**
+ * @typedef {{select: (id: any) => void, open: (problem: any, plan: any, title: string) => void, problem: any, drawn: Set<string>}} Actions
+ *   `drawn` are the parts that a picture shows
+ */
+
+const ROWS = 200;
+const NAMES = 24;
+/** What is drawn, saved or said elsewhere. */
+const LEFT_OUT = new Set(["problem", "planned", "plan", "places", "regions", "ranges", "pieces", "offsets", "slots", "text", "sha256", "files", "curves",
+  "difference", "graph", "names",
+  "options", "version", "problem_hash", "ids", "lifetimes", "sizes", "size_of", "programs", "stairs", "stairs_of_any_plan", "sources", "order", "findings",
+    "events", "exhausted", "tensors",
+  "operations", "subgraphs", "granularities", "traversal_orders", "tensors_to_retain", "subgraph_latencies", "subgraph_traffic", "link_busy", "written_over",
+    "conventions", "claims", "wall_time_s", "witness", "name", "is_exhausted", "combinations"]);
+/** The fields that are bytes, or times where they say so. */
+const BYTES = new RegExp("^(?!.*_of_time)(.*_)?(bytes|peaks?|size|used|live|bound|capacity|needed|gain|traffic|idle|reserved|budget|grow|shrunk|dropped|"
+  + "best|own|memplan|saved|more|missing)(_|$)");
+const BUFFERS = new Set(["id", "buffer", "buffers", "first", "second", "decides", "alive", "highest", "moved"]);
+const SENTENCES = new Set(["message", "sentence", "why", "reason"]);
+
+/** The elements of an answer. @param {any} value @param {Actions} actions @param {string} [title] @param {number} [depth] @returns {Node[]} */
+export function tablesOf(value, actions, title = "", depth = 0) {
+  if (depth > 3 || value === null || typeof value !== "object") return [];
+  const isTimed = "latency" in value; // then its bound is one of time
+  const head = title ? [h(depth > 1 ? "h4" : "h3", {}, wordsOf(title))] : [];
+  const entries = Object.entries(value).filter(([key, one]) => !LEFT_OUT.has(key) && !actions.drawn.has(key) && one !== null
+    && !(Array.isArray(one) && !one.length));
+  const said = entries.filter(([key]) => SENTENCES.has(key)).map(([, text]) => h("p", { class: "said" }, sentenceText(String(text))));
+  const plain = entries.filter(([key, one]) => !SENTENCES.has(key) && isPlain(one));
+  const terms = plain.length ? [h("dl", { class: "terms" }, ...plain
+    .flatMap(([key, one]) => [h("dt", {}, wordsOf(key)), h("dd", {}, cellOf(isTimed && key === "lower_bound" ? "bound_of_time" : key, one, actions))]))] : [];
+  const rest = entries.filter(([key, one]) => !SENTENCES.has(key) && !isPlain(one)).flatMap(([key, one]) =>
+    (Array.isArray(one) ? rowsOf(one, actions, key) : tablesOf(one, actions, key, depth + 1)));
+  const found = [...said, ...terms, ...rest];
+  return found.length ? [...head, ...found] : [];
+}
+
+/** True for what a cell can hold. @param {any} value */
+function isPlain(value) {
+  return value === null || typeof value !== "object" || (Array.isArray(value) && value.every((one) => one === null || typeof one !== "object"));
+}
+
+/** A list of objects as a table; a plan in a row opens. @param {any[]} rows @param {Actions} actions @param {string} title @returns {Node[]} */
+function rowsOf(rows, actions, title) {
+  const objects = rows.filter((row) => row !== null && typeof row === "object" && !Array.isArray(row));
+  if (!objects.length) return [];
+  const names = [...new Set(objects.flatMap((row) => Object.keys(row)))].filter((name) => !LEFT_OUT.has(name)
+    && objects.some((row) => row[name] !== null && row[name] !== undefined && !(Array.isArray(row[name]) && !row[name].length)));
+  const planned = (/** @type {any} */ row) => row.planned ?? (row.plan?.placements?.length ? { problem: row.problem ?? actions.problem, plan: row.plan }
+    : null);
+  const hasPlans = objects.some((row) => planned(row)?.problem);
+  const cells = (/** @type {any} */ row, /** @type {number} */ k) => [...names.map((name) => cellOf(name, row[name], actions)),
+    ...(hasPlans ? [planned(row)?.problem ? h("button", { type: "button",
+      onclick: () => actions.open(planned(row).problem, planned(row).plan, `${wordsOf(title)} ${k + 1}`) }, "open") : ""] : [])];
+  return [h("h4", {}, `${wordsOf(title)}: ${countText(rows.length)}`),
+    table([...names.map(wordsOf), ...(hasPlans ? ["plan"] : [])], objects.slice(0, ROWS).map(cells)),
+    ...(objects.length > ROWS ? [h("p", { class: "quiet" }, `and ${countText(objects.length - ROWS)} more, in the JSON`)] : [])];
+}
+
+/** @param {string} name */
+function wordsOf(name) {
+  return name.replaceAll("_", " ");
+}
+
+/** @param {string} key @param {any} value @param {Actions} actions @returns {any} */
+function cellOf(key, value, actions) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (BUFFERS.has(key) && !(typeof value === "number" && key !== "id" && key !== "buffer")) {
+    const ids = [value].flat();
+    const button = (/** @type {any} */ id) => h("button", { type: "button", class: "link", onclick: () => actions.select(id) }, nameText(id, 40));
+    return h("span", {}, ...ids.slice(0, NAMES).flatMap((id) => [button(id), " "]), ids.length > NAMES && `and ${countText(ids.length - NAMES)} more`);
+  }
+  if (typeof value === "number" || typeof value === "bigint") {
+    if (/ratio|gap|busy/.test(key)) return String(Number(Number(value).toPrecision(4)));
+    return BYTES.test(key) ? sizeText(Number(value)) : countText(value);
+  }
+  if (Array.isArray(value)) {
+    // Two numbers are the least and the most that something is worth.
+    if (value.length === 2 && value.every((one) => typeof one === "number") && BYTES.test(key)) return value[0] === value[1] ? sizeText(value[0])
+      : `${sizeText(value[0])} to ${sizeText(value[1])}`;
+    return isPlain(value) ? nameText(value.slice(0, NAMES).map((one) => String(one)).join(", "), 200) : value.map((one) => textOf(one)).join("; ");
+  }
+  return typeof value === "object" ? textOf(value) : nameText(String(value), 300);
+}
+
+/** The values of an object in a line. @param {any} value @returns {string} */
+function textOf(value) {
+  if (value === null || typeof value !== "object") return String(value ?? "");
+  return nameText(Object.entries(value).filter(([, one]) => one !== null && one !== 0 && !(Array.isArray(one) && !one.length)).map(([key, one]) =>
+    `${wordsOf(key)} ${isPlain(one) ? [one].flat().join(", ") : textOf(one)}`).join(", "), 300);
+}

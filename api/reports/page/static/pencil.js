@@ -1,0 +1,190 @@
+// @ts-check
+// A canvas in which times and offsets become pixels, and what is drawn of one buffer or one text.
+
+import { nameText, sizeText } from "./text.js";
+
+/** @typedef {import("./plan_model.js").PlanModel} PlanModel */
+/** @typedef {import("./lanes.js").Lane} Lane */
+/**
+ * @typedef {Record<"paper" | "ink" | "soft" | "faint" | "capacity" | "bound" | "select" | "chain" | "hatch" | "load", string>} Theme
+ */
+
+export const GUTTER = { left: 92, bottom: 40, strip: 12 };
+export const FONT = "11px system-ui, sans-serif";
+export const LETTER = 6.2;
+
+/** A canvas in which times and offsets become pixels. */
+export class Pencil {
+  /** @param {CanvasRenderingContext2D} context @param {import("./picture.js").Picture} picture @param {Theme} theme */
+  constructor(context, picture, theme) {
+    this.c = context;
+    this.picture = picture;
+    this.lanes = picture.lanes;
+    this.plan = picture.plan;
+    this.theme = theme;
+    this.width = picture.width ?? 1;
+    this.height = picture.height ?? 1;
+    /** @type {number[][]} */ this.taken = [];
+    this.c.font = FONT;
+  }
+
+  /** @param {number} x */
+  px(x) {
+    const { left, right } = this.picture.camera.times;
+    return GUTTER.left + ((x - left) / (right - left)) * this.width;
+  }
+
+  /** The pixels between which a lane is. @param {number} pool @returns {[number, number]} */
+  band(pool) {
+    const { top, bottom } = this.lanes.all[pool];
+    return [top * this.height, bottom * this.height];
+  }
+
+  /** The pixel of an offset, which may be outside of its lane. @param {number} pool @param {number} offset */
+  py(pool, offset) {
+    const { top, bottom } = this.picture.camera.heights[pool];
+    const [high, low] = this.band(pool);
+    return high + ((this.lanes.y(pool, offset) - top) / (bottom - top)) * (low - high);
+  }
+
+  /**
+   * The pixels of a buffer's rectangle in a range of time, or of one at another place, cut to its lane; null where it is out of sight.
+   * @param {number} i @param {[number, number]} held @param {{slack?: number, pool?: number, offset?: number, size?: number}} [at]  `slack` are pixels over
+   * the edge
+   */
+  box(i, [start, end], { slack = 2, pool = this.plan.pool[i], offset = this.plan.offset[i], size = this.plan.size[i] } = {}) {
+    if (pool < 0) return null;
+    const [high, low] = this.band(pool);
+    const x0 = Math.max(GUTTER.left - slack, this.px(this.lanes.x(start)));
+    const x1 = Math.min(GUTTER.left + this.width + slack, this.px(this.lanes.x(end)));
+    const y0 = Math.max(high - slack, this.py(pool, offset + size));
+    const y1 = Math.min(low + slack, this.py(pool, offset));
+    return x1 < x0 || y1 < y0 ? null : { x: x0, y: y0, width: x1 - x0, height: y1 - y0 };
+  }
+
+  /** The buffer and the pixels of a row of `taken`. @param {number} row @param {number} [slack] */
+  rowBox(row, slack) {
+    const { buffer, start, end } = this.plan.taken;
+    return this.box(buffer[row], [start[row], end[row]], { slack });
+  }
+
+  /** Take a place for a text, if none is there. @param {number} x @param {number} y @param {number} width @param {number} height */
+  take(x, y, width, height) {
+    const isFree = this.taken.every(([left, top, right, bottom]) => x >= right || x + width <= left || y >= bottom || y + height <= top);
+    if (isFree) this.taken.push([x, y, x + width, y + height]);
+    return isFree;
+  }
+
+  /** Draw only within the picture. */
+  clipped(/** @type {() => void} */ draw) {
+    this.c.save();
+    this.c.beginPath();
+    this.c.rect(GUTTER.left, 0, this.width, this.height);
+    this.c.clip();
+    draw();
+    this.c.restore();
+  }
+
+  /** A small text on paper, right-aligned, where no other is: at one of these distances of a line, or left of there. */
+  tag(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ colour, /** @type {number[]} */ sides) {
+    const { c } = this;
+    const width = c.measureText(text).width + 6;
+    const places = [0, 1, 2].flatMap((k) => sides.map((side) => [x - k * (width + 4), y + side]));
+    const [right, top] = places.find(([at, high]) => high >= 0 && this.take(at - width, high, width, 13)) ?? [];
+    if (right === undefined || top === undefined) return;
+    this.ground(right - width + 3, top, width, 13);
+    c.fillStyle = colour;
+    c.textAlign = "right";
+    c.textBaseline = "top";
+    c.fillText(text, right, top + 1);
+  }
+
+  /** @param {number} x @param {number} y @param {number} width @param {number} height */
+  ground(x, y, width, height) {
+    this.c.globalAlpha = 0.85;
+    this.c.fillStyle = this.theme.paper;
+    this.c.fillRect(x, y, width, height);
+    this.c.globalAlpha = 1;
+  }
+
+  /** @param {number} x @param {number} y @param {number} width @param {number} height */
+  hatch(x, y, width, height) {
+    const { c } = this;
+    c.save();
+    c.beginPath();
+    c.rect(x, y, width, height);
+    c.clip();
+    c.fillStyle = this.theme.faint;
+    c.fillRect(x, y, width, height);
+    c.beginPath();
+    for (let at = x - height; at < x + width; at += 8) {
+      c.moveTo(at, y + height);
+      c.lineTo(at + height, y);
+    }
+    c.strokeStyle = this.theme.hatch;
+    c.lineWidth = 1;
+    c.stroke();
+    c.restore();
+  }
+
+  /** @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 @param {string} colour @param {number[]} dash @param {number} [width] */
+  line(x0, y0, x1, y1, colour, dash, width = 1) {
+    const { c } = this;
+    c.beginPath();
+    c.moveTo(x0, y0);
+    c.lineTo(x1, y1);
+    c.strokeStyle = colour;
+    c.lineWidth = width;
+    c.setLineDash(dash);
+    c.stroke();
+    c.setLineDash([]);
+  }
+
+  /**
+   * A name within a box, upright in a tall one, its middle left out where it is too long, and its size under it.
+   * @param {{x: number, y: number, width: number, height: number}} box @param {number} i @param {string} colour @param {boolean} [isGrounded]  on paper
+   */
+  label(box, i, colour, isGrounded = false) {
+    const { c, plan } = this;
+    const name = plan.label(i);
+    const isUpright = box.height > box.width && name.length * LETTER > box.width - 8;
+    const [along, across] = isUpright ? [box.height - 8, box.width] : [box.width - 8, box.height];
+    let text = nameText(name, Math.floor(along / LETTER));
+    const width = c.measureText(text).width;
+    if (width > along) text = nameText(name, Math.floor((text.length * along) / width) - 1);
+    if (text.length < 3 && text !== name) return;
+    const size = sizeText(plan.size[i]);
+    const isSized = across >= 30 && size.length * LETTER <= along;
+    c.save();
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    c.fillStyle = colour;
+    c.translate(box.x + box.width / 2, box.y + box.height / 2);
+    if (isUpright) c.rotate(-Math.PI / 2);
+    const wide = c.measureText(text).width;
+    if (isGrounded) this.ground(-wide / 2 - 3, isSized ? -15 : -8, wide + 6, isSized ? 30 : 16);
+    c.fillStyle = colour;
+    c.fillText(text, 0, isSized ? -7 : 0);
+    if (isSized) c.fillText(size, 0, 7);
+    c.restore();
+  }
+
+  /**
+   * An outline around the rectangles of a buffer, and a thin line through the times when it is not alive.
+   * @param {number} i @param {string} colour @param {number} width @param {number[]} [dash]
+   */
+  outline(i, colour, width, dash = []) {
+    const { c } = this;
+    const boxes = this.plan.held(i).map((held) => this.box(i, held)).filter((box) => box !== null);
+    c.strokeStyle = colour;
+    c.lineWidth = width;
+    c.setLineDash(dash);
+    boxes.forEach((box, k) => {
+      if (!box) return;
+      c.strokeRect(box.x, box.y, Math.max(1, box.width), Math.max(1, box.height));
+      const next = boxes[k + 1];
+      if (next) this.line(box.x + box.width, box.y + box.height / 2, next.x, next.y + next.height / 2, colour, [2, 2]);
+    });
+    c.setLineDash([]);
+  }
+}
