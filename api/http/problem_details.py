@@ -7,7 +7,9 @@ import logging
 import re
 import traceback
 from collections.abc import Mapping
+from functools import cache
 from http import HTTPStatus
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -22,8 +24,10 @@ from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.requests import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
+from memplan.capabilities.reading import ReadOptions
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, sentences, shown
-from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean
 from memplan.planner.errors.ways import ways
 
 MEDIA_TYPE = "application/problem+json"
@@ -106,9 +110,23 @@ def refusal(request: Request, error: Exception) -> Response | None:
     answer = error_answer(error)
     if answer is not None:
         reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
-        request.app.state.service.metrics.refused(reason)
-        _LOG.info("refused for %s: %s", reason, getattr(request.scope.get("route"), "path", None))
+        route = str(getattr(request.scope.get("route"), "path", None))
+        request.app.state.service.metrics.refused(reason, route, _asked(str(error)))
+        _LOG.info("refused for %s: %s", reason, route)
     return answer
+
+
+@cache
+def _names() -> frozenset[str]:
+    """Return the names of all fields and options: few, so that each may be counted, and none of a caller's own."""
+    own = (each.options.model_fields for each in CAPABILITIES.values())
+    return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
+
+
+def _asked(sentence: str) -> str:
+    """Return the field or option that a sentence is about, by its name; `other` where it is about none."""
+    path = sentence.partition(": ")[0]
+    return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _names()), "other")
 
 
 async def _on_purpose(request: Request, error: Exception) -> Response:

@@ -28,7 +28,7 @@ def _subject(problem: ScheduleProblem | OperationGraph) -> Subject:
 
 
 def _target_of(value: object) -> Target:
-    return Target.model_validate(object_in(value, "target", ProblemError))
+    return Target.model_validate(dory.machine_of(value) or object_in(value, "target", ProblemError))
 
 
 def _problem_of(value: object) -> ScheduleProblem | OperationGraph:
@@ -61,7 +61,7 @@ TARGET = Input(
     Target,
     _target_of,
     lambda target: target.model_dump(mode="json"),
-    "A file: a machine, as JSON, instead of that of the problem.",
+    "A file: a machine, as JSON (DORY's, too), instead of that of the problem.",
     from_file=lambda _reader, data, _name, _question: _target_of(memplan_json.parse(data)),
     required=False,
     named_by_flag=True,

@@ -13,7 +13,7 @@ from lab.schedule_tiles import differences, drawn_machine, greedy, walk
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.schedule.answer import ScheduleAnswer
-from memplan.capabilities.schedule.dory import graph_of, nodes_of
+from memplan.capabilities.schedule.dory import graph_of, machine_of, nodes_of
 from memplan.capabilities.schedule.model.network_run import run_step
 from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.refuted import schedule_refuted
@@ -214,3 +214,28 @@ def test_a_network_in_three_memories_has_a_place_for_all_in_the_second_one() -> 
 def test_what_is_no_layer_of_dory_is_refused(nodes: list[dict[str, Any]], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         graph_of(nodes_of(nodes) or [])
+
+
+GAP8: dict[str, Any] = {
+    "name": "PULP/GAP8",
+    "memory": {
+        "levels": 3,
+        "L1": {"dimension": 64000, "bandwidth": 32, "latency": 1},
+        "L2": {"dimension": 512000, "bandwidth": 8, "latency": 10},
+        "L3": {"dimension": 8000000, "bandwidth": 0.5, "latency": 100},
+    },
+    "peak MAC/cycle": {"8bits": 32, "float32": None},
+    "HW specific parameters": {"accelerator core0 stack": 3500, "accelerator core1-7 stack": 3400},
+    "double_buffering": 1,
+}
+
+
+def test_a_file_of_hardware_of_dory_is_a_target() -> None:
+    target = Target.model_validate(machine_of(GAP8))
+    assert [memory.capacity for memory in target.memories] == [64000 - 3500 - 7 * 3400, 512000, None]
+    assert [(link.bandwidth, link.latency) for link in target.links] == [(8, 10), (0.5, 100)]
+    assert (target.engine.rate, target.engine.copies) == (32, 1)
+    assert machine_of({"memories": []}) is None
+    unknown = GAP8 | {"memory": GAP8["memory"] | {"L3": {"dimension": 8000000, "bandwidth": None}}}
+    with pytest.raises(FormatError, match=r"memory\.L3\.bandwidth: must be bytes a cycle, as in 8, got null"):
+        machine_of(unknown)
