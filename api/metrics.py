@@ -66,8 +66,8 @@ class Metrics:
         self._gap = histogram("memplan_plan_gap", "How far plans are above their bounds.", buckets=_GAP_BUCKETS)
         says = "Problems looked up in the cache: hit, started_from (a cached plan), joined (a search that runs), miss."
         self._lookups = counter("memplan_cache_lookups", says, ("result",))
-        says = "Requests that were refused: the kind of error, the call, and the field or option that was asked for."
-        self._refusals = counter("memplan_refusals", says, ("reason", "route", "asked"))
+        says = "Requests that were refused: the kind of error, the call, and the field or option that it is about."
+        self._refusals = counter("memplan_refusals", says, ("reason", "route", "about"))
         self._misses = counter("memplan_deadline_misses", "Answers later than promised.")
         self._lost = counter("memplan_workers_lost", "Workers that died or were killed in a solve.")
         self._finished = counter("memplan_jobs_finished", "Jobs that ended here, by state.", ("state",))
@@ -96,9 +96,9 @@ class Metrics:
         self._lookups.labels(result).inc()
         LOOKUP.set("hit" if result == "hit" else "miss")
 
-    def refused(self, reason: str, route: str, asked: str) -> None:
+    def refused(self, reason: str, route: str, about: str) -> None:
         """Count a request that was refused: the name of its error, the path as the app declares it, and what of it."""
-        self._refusals.labels(reason, route, asked).inc()
+        self._refusals.labels(reason, route, about).inc()
 
     def missed_deadline(self) -> None:
         """Count an answer that came later than promised."""

@@ -111,7 +111,7 @@ def refusal(request: Request, error: Exception) -> Response | None:
     if answer is not None:
         reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
         route = str(getattr(request.scope.get("route"), "path", None))
-        request.app.state.service.metrics.refused(reason, route, _asked(str(error)))
+        request.app.state.service.metrics.refused(reason, route, _about(str(error)))
         _LOG.info("refused for %s: %s", reason, route)
     return answer
 
@@ -123,7 +123,7 @@ def _names() -> frozenset[str]:
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
 
 
-def _asked(sentence: str) -> str:
+def _about(sentence: str) -> str:
     """Return the field or option that a sentence is about, by its name; `other` where it is about none."""
     path = sentence.partition(": ")[0]
     return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _names()), "other")

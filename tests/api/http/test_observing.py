@@ -56,8 +56,8 @@ def test_refusals_are_counted_and_logged_by_reason(server: Running, caplog: pyte
         server.client.post("/v1/plan", content=b"{", headers={"content-type": "application/json"})
         server.client.post("/v1/plan", json={"buffers": [{"id": "secret"}]})
     after = samples(server.client.get("/metrics").text)
-    for reason, asked in (("format", "body"), ("problem", "size")):
-        key = ("memplan_refusals_total", asked, reason, "/v1/plan")
+    for reason, about in (("format", "body"), ("problem", "size")):
+        key = ("memplan_refusals_total", about, reason, "/v1/plan")
         assert after[key] == before.get(key, 0) + 1
         assert f"refused for {reason}: /v1/plan" in caplog.messages
     assert "secret" not in caplog.text
