@@ -24,6 +24,7 @@ SYSTEMS: Mapping[str, str] = {
     "iree": "memplan.systems.iree.system",
     "stablehlo": "memplan.systems.stablehlo.system",
     "tvm": "memplan.systems.tvm.system",
+    "dsa": "memplan.systems.dsa.system",
     "iopddl": "memplan.systems.iopddl.system",
     "mlir": "memplan.systems.mlir.system",
     "torch": "memplan.systems.torch.system",

@@ -1,0 +1,1 @@
+"""dsa-solver: problems of dynamic storage allocation, with the price of sharing bytes."""

@@ -1,0 +1,76 @@
+"""dsa-solver's problems: what each of its words becomes, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from memplan.planner.errors import InputError
+from memplan.planner.model.problem import Problem
+from memplan.systems.dsa.reader import read
+from memplan.systems.dsa.system import is_dsa
+from memplan.systems.imported import ModelOptions
+
+Data = dict[str, Any]
+TERMS = ["capacity_overflow", "reuse_cost"]
+
+
+def document(**changed: Any) -> Data:
+    spans = ((0, 4), (4, 6), (5, 9))
+    problem: Data = {
+        "pools": [{"id": 7, "name": "Mat", "capacity": 96, "reserved_ranges": [{"begin": 0, "end": 8}]}],
+        "buffers": [
+            {"id": k, "name": "x", "size": 32, "alignment": 8, "allowed_pools": [7]}
+            | {"live_intervals": [{"lower": low, "upper": high}]}
+            for k, (low, high) in enumerate(spans)
+        ],
+        "constraints": {},
+        "objective": {"terms": TERMS},
+    }
+    return {"instance": "kernel", "problem": problem | changed}
+
+
+def problem(**changed: Any) -> Problem:
+    data = json.dumps(document(**changed)).encode()
+    found = read(data, ModelOptions()).problem
+    return found() if callable(found) else found
+
+
+def test_pools_buffers_and_prices() -> None:
+    penalties = [{"first": 0, "second": 1, "cost": 2}, {"first": 0, "second": 2, "cost": 1}]
+    assert is_dsa(json.dumps(document()).encode())
+    assert not is_dsa(b'{"buffers": []}')
+    found = problem(cost_model={"reuse_penalties": penalties})
+    assert found.pools[0].reserved == ((0, 8),)
+    assert [(row.cost, row.pairs) for row in found.reuse] == [(1, ((0, 2),)), (2, ((0, 1),))]
+    assert (found.objective, found.name, found.buffers[2].intervals) == ("cost", "kernel", ((5, 9),))
+
+
+@pytest.mark.parametrize(
+    ("rule", "entries", "conflicts"),
+    [
+        ("separations", [{"first": 0, "second": 1}], {(0, 1)}),
+        ("temporal_exclusions", [{"first": 0, "second": 1}], {(1, 2)}),
+        ("pinned_allocations", [{"buffer": 0, "offset": 8, "exclusive_for_all_time": True}], {(0, 1), (0, 2)}),
+        ("colocations", [{"first": 0, "second": 1}], set()),
+    ],
+)
+def test_each_rule(rule: str, entries: list[Data], conflicts: set[tuple[int, int]]) -> None:
+    found = problem(constraints={rule: entries})
+    assert set(found.conflicts) == conflicts
+    assert found.objective == "fit"
+    assert (found.buffers[0].offset == 8) == (rule == "pinned_allocations")
+    assert (found.buffers[1].relative is not None) == (rule == "colocations")
+    assert (not found.buffers[1].intervals) == (rule == "temporal_exclusions")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"buffers": [{"id": 0}]}, {"pools": []}, {"objective": {"terms": ["bank_cost"]}}],
+    ids=["a buffer without a size", "no pools", "another objective"],
+)
+def test_what_cannot_be_read_is_refused(changed: Data) -> None:
+    with pytest.raises(InputError):
+        problem(**changed)
