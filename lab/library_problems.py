@@ -1,9 +1,9 @@
-"""Problems for the library: python -m lab.library_problems LIBRARY KIND SOURCE FILE... [--limit N] [--time-limit S].
+"""Problems for the library: python -m lab.library_problems LIBRARY KIND SOURCE FILE[:LIMIT]... [--time-limit S].
 
 Each file becomes a problem of the library, named after source and file, with its features; the best plan and the
 certificate that memplan finds are submitted as anybody's are. A problem that is there already, by its fingerprint, is
-left as it is. `python -m lab.library_problems LIBRARY --choose 120` writes the benchmark: of each kind a share, each
-next problem the one farthest by its features from those chosen.
+left as it is, unless it is to be tried `--again`. `python -m lab.library_problems LIBRARY --choose 120` writes the benchmark: of each kind a share, each
+next problem the one farthest by its features from those chosen. `--tables` writes the tables of its page anew.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
 
@@ -23,11 +23,11 @@ from memplan.api.library.submitting import Finder, submit
 from memplan.planner import __version__
 
 
-def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float) -> str:
+def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float, *, again: bool = False) -> str:
     """Add a problem to the library, and return what became of it in a line."""
     same = [each.name for each in _known(library, entry.kind) if each.fingerprint == entry.fingerprint]
-    if same and same != [entry.name]:
-        return f"{entry.name}: is {same[0]}"
+    if same and (same != [entry.name] or not again):
+        return f"{entry.name}: is there as {same[0]}"
     if not same:
         write_file(library.problem(entry), data)
         library.put(entry)
@@ -72,6 +72,12 @@ def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str
     )
 
 
+def limited(path: Path) -> tuple[Path, int | None]:
+    """Return the file and the limit that a word such as `a.csv:4096` says."""
+    name, is_limited, limit = str(path).rpartition(":")
+    return (Path(name), int(limit)) if is_limited else (path, None)
+
+
 def chosen(library: ProblemLibrary, count: int) -> list[str]:
     """Return the names of the benchmark: as many of each kind as there are, or a share."""
     groups: dict[str, list[Entry]] = defaultdict(list)
@@ -99,6 +105,39 @@ def _point(row: Entry) -> list[float]:
     return [*(math.log2(1 + value) for value in row.features.values()), *known]
 
 
+def with_tables(library: ProblemLibrary, text: str) -> str:
+    """Return the text of the page with its tables anew: a row a kind, and what is open, with the gaps."""
+    rows = [
+        "| kind | what is the least | problems | proved | of these nothing fits | claimed | open |",
+        "|" + "---|" * 7,
+    ]
+    for name, kind in KINDS.items():
+        found = _known(library, name)
+        counts = Counter(entry.status for entry in found)
+        unfit = sum(entry.is_infeasible for entry in found)
+        cells = (len(found), counts["proved"], unfit, counts["claimed"], counts["open"])
+        if found:
+            rows.append(f"| [`{name}`]({name}/README.md) | {kind.least} | " + " | ".join(map(str, cells)) + " |")
+    total, statuses = library.entries(), Counter(entry.status for entry in library.entries())
+    unfit = sum(entry.is_infeasible for entry in total)
+    rows.append(
+        f"| all | | {len(total)} | {statuses['proved']} | {unfit} | {statuses['claimed']} | {statuses['open']} |"
+    )
+    open_rows = ["| kind | open | smallest and largest gap |", "|---|---|---|"]
+    for name in KINDS:
+        gaps = sorted(entry.gap for entry in _known(library, name) if entry.status == "open" and entry.gap is not None)
+        count = sum(entry.status == "open" for entry in _known(library, name))
+        if count:
+            open_rows.append(
+                f"| `{name}` | {count} | " + (f"{gaps[0]:.1%}, {gaps[-1]:.1%}" if gaps else "no bound") + " |"
+            )
+    for mark, lines in (("table", rows), ("open", open_rows)):
+        end = "<!-- end -->" if mark == "table" else "<!-- end open -->"
+        begin, rest = text.split(f"<!-- {mark} -->")[0], text.split(end)[1]
+        text = f"{begin}<!-- {mark} -->\n" + "\n".join(lines) + f"\n{end}{rest}"
+    return text
+
+
 def main() -> None:
     """Run the program."""
     parser = argparse.ArgumentParser(description="Problems for the library.")
@@ -106,17 +145,22 @@ def main() -> None:
     parser.add_argument("kind", nargs="?", choices=WAYS)
     parser.add_argument("source", nargs="?")
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--limit", type=int)
     parser.add_argument("--origin")
     parser.add_argument("--time-limit", type=float, default=5.0)
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--choose", type=int)
+    parser.add_argument("--tables", action="store_true")
     given = parser.parse_args()
     library = ProblemLibrary(given.library)
     if given.choose:
         (given.library / f"{BENCHMARK}.txt").write_text("\n".join(chosen(library, given.choose)) + "\n")
+    if given.tables:
+        page = given.library / "README.md"
+        page.write_text(with_tables(library, page.read_text()))
     for path in given.files:
-        entry = new_entry(given.kind, given.source, path, given.limit, given.origin)
-        print(add(library, entry, path.read_bytes(), given.time_limit), flush=True)
+        path, limit = limited(path)
+        entry = new_entry(given.kind, given.source, path, limit, given.origin)
+        print(add(library, entry, path.read_bytes(), given.time_limit, again=given.again), flush=True)
 
 
 if __name__ == "__main__":

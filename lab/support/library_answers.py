@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from memplan.api.cli.main import main
 
 
 @dataclass(frozen=True)
@@ -104,17 +106,16 @@ def answer(kind: str, path: Path, limit: int | None, time_limit_s: float) -> Ans
     with tempfile.TemporaryDirectory() as folder:
         proof, plan = Path(folder, "plan.proof"), Path(folder, "plan.json")
         outputs = f" -o {plan}" + f" -o {proof}" * (kind in CERTIFIED)
-        line = [
-            str(Path(sys.executable).with_name("memplan")),
-            *words.replace("FILE", str(path)).split(),
-            *outputs.split(),
-        ]
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
-        text = plan.read_text() if plan.exists() else done.stdout
+        printed, said_too = io.TextIOWrapper(io.BytesIO()), io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(said_too):
+            main([*words.replace("FILE", str(path)).split(), *outputs.split()])
+            printed.flush()
+        told = said_too.getvalue()
+        text = plan.read_text() if plan.exists() else printed.buffer.getvalue().decode()
         fields = json.loads(text) if text.startswith("{") else {}
         said = proof.read_text() if proof.exists() else None
         command = f"memplan {words}" + " -o plan.json" + " -o plan.proof" * (said is not None)
         if not fields:
-            return Answer(f"{command}  # {done.stderr.strip()[-200:]}", proof=said)
-        found, value, bound = extract({**fields, "said": done.stderr, "is_table": path.suffix == ".csv"}, limit)
+            return Answer(f"{command}  # {told.strip()[-200:]}", proof=said)
+        found, value, bound = extract({**fields, "said": told, "is_table": path.suffix == ".csv"}, limit)
     return Answer(command, found, said, value, bound)

@@ -56,3 +56,14 @@ def test_peaks_of_real_models_are_the_recorded_ones(row: dict[str, dict[str, int
     problem = public_problems.problem(f"executorch/{row['file']}")
     plan = solve(problem, solver=f"reference:executorch-{planner}")
     assert plan.peak == row["peer_peaks"][f"executorch_{planner}"]
+
+
+def test_banks_are_filled_in_their_order_and_what_is_bound_to_one_comes_first() -> None:
+    rows = [lives("a", 8, 0, 2), lives("b", 8, 1, 3), lives("c", 4, 2, 4), lives("d", 6, 0, 4, pools=["fast"])]
+    problem = {"buffers": rows, "pools": [{"name": "fast", "size": 14}, {"name": "slow", "size": 8}]}
+    assert offsets(problem, "banked-greedy") == {"d": ("fast", 0), "b": ("fast", 6), "a": ("slow", 0), "c": ("slow", 0)}
+
+
+def test_with_one_bank_banked_greedy_is_greedy() -> None:
+    rows = [lives(str(k), 3 + 7 * k % 11, k % 5, k % 5 + 1 + k % 3) for k in range(20)]
+    assert offsets({"buffers": rows}, "banked-greedy") == offsets({"buffers": rows})
