@@ -2,8 +2,8 @@
 
 Each file becomes a problem of the library, named after source and file, with its features; the best plan and the
 certificate that memplan finds are submitted as anybody's are. A problem that is there already, by its fingerprint, is
-left as it is, unless it is to be tried `--again`. `python -m lab.library_problems LIBRARY --choose 120` writes the benchmark: of each kind a share, each
-next problem the one farthest by its features from those chosen. `--tables` writes the tables of its page anew.
+left as it is, unless it is to be tried `--again`. `--choose 120` writes the benchmark: of each kind a share, each next
+problem the one farthest by its features from those chosen. `--tables` writes the tables of the library's page anew.
 """
 
 from __future__ import annotations
