@@ -59,7 +59,8 @@ def _known(library: ProblemLibrary, kind: str) -> list[Entry]:
 def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str | None) -> Entry:
     """Return the entry of a file of which nothing is known."""
     data = path.read_bytes()
-    name = re.sub(r"[^a-z0-9_.-]+", "-", f"{source}-{path.stem}".lower())
+    stem = path.stem if path.stem.startswith(source) else f"{source}-{path.stem}"
+    name = re.sub(r"[^a-z0-9_.-]+", "-", stem.lower())
     return Entry(
         name=name if limit is None else f"{name}-{limit}",
         kind=kind,

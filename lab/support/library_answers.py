@@ -86,7 +86,7 @@ WAYS: dict[str, tuple[str, Extract]] = {
     "objects": ("plan FILE", _objects),
     "symbols": ("shapes FILE", _symbols),
     "order": ("order FILE", _order),
-    "recompute": ("order FILE --recompute --extra-cost PART", _recompute),
+    "recompute": ("order FILE --recompute --extra-cost 10%", _recompute),
     "cascade": ("cascade FILE --macs +LIMIT% --point -1", _cascade),
     "schedule": ("schedule FILE", _schedule),
 }
@@ -96,13 +96,8 @@ CERTIFIED = ("peak", "rules", "pools", "reuse", "fit", "order")
 def answer(kind: str, path: Path, limit: int | None, time_limit_s: float) -> Answer:
     """Run the command for a problem and return what it says."""
     words, extract = WAYS[kind]
-    part = (
-        limit and limit / sum(op.get("cost") or 0 for op in json.loads(path.read_text())["ops"])
-        if "PART" in words
-        else 0
-    )
     words = words if limit else words.replace(" --capacity LIMIT", "")
-    words = words.replace("LIMIT", str(limit)).replace("PART", str(part)) + f" --time-limit {time_limit_s:g}"
+    words = words.replace("LIMIT", str(limit)) + f" --time-limit {time_limit_s:g}"
     with tempfile.TemporaryDirectory() as folder:
         proof, plan = Path(folder, "plan.proof"), Path(folder, "plan.json")
         outputs = f" -o {plan}" + f" -o {proof}" * (kind in CERTIFIED)
