@@ -3,13 +3,13 @@ taken from a package."""
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from runpy import run_path
 from tempfile import mkdtemp
 from typing import Any
 
@@ -24,14 +24,18 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def dependencies(self) -> list[str]:
         """Return what compiling needs beside the project's own build requirements."""
-        has_compiler = os.environ.get("CXX") or any(map(shutil.which, ("c++", "g++", "clang++")))
-        return [] if has_compiler else [_COMPILER]
+        return [] if self._compiling()["installed_compiler"]() else [_COMPILER]
+
+    def _compiling(self) -> dict[str, Any]:
+        """Return what the program that compiles the core defines; it is run from its file, as nothing is installed."""
+        return run_path(str(Path(self.root, "solvers", "core", "build.py")))
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and add the libraries to what is built."""
         if self.target_name != "wheel":
             return
         package = Path(self.root, "memplan")
+        _make_links(package)
         sources = [package / "solvers" / "core", *package.glob("solvers/*/core"), *package.glob("capabilities/*/core")]
         if version != "editable":  # in a copy, which leaves the checkout as it is
             copied = Path(mkdtemp()) / "memplan"
@@ -44,6 +48,29 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             build_data["force_include"] |= {str(file): str("memplan" / file.relative_to(package)) for file in made}
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{_platform()}"
+
+
+def version() -> str:
+    """Return the version of the package, which is in a source archive in place of the link to it."""
+    root = Path(__file__).parent
+    found = next(root.glob("planner/__init__.py"), root / "memplan" / "planner" / "__init__.py")
+    return str(run_path(str(found))["__version__"])
+
+
+def _make_links(package: Path) -> None:
+    """Make links of the files that hold their targets in a checkout without links, as Git makes them on Windows."""
+    for file in package.iterdir():
+        target = package / file.read_text(encoding="utf-8") if file.is_file() and not file.suffix else None
+        if target is None or not target.is_dir():
+            continue
+        file.unlink()
+        if sys.platform == "win32":
+            # A junction needs no rights, as a link does.
+            import _winapi
+
+            _winapi.CreateJunction(str(target.resolve()), str(file))
+        else:
+            file.symlink_to(target.resolve())
 
 
 def _platform() -> str:

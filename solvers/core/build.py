@@ -93,14 +93,19 @@ def compile_library(sources: Sequence[Path], library: Path, flags: Sequence[str]
 
 def compiler_command() -> list[str]:
     """Return the command of a compiler of C++: what CXX says, one that is installed, or that of a package."""
-    if said := os.environ.get("CXX"):
-        return shlex.split(said)
-    for name in ("c++", "g++", "clang++"):
-        if place := shutil.which(name):
-            return [place]
+    if installed := installed_compiler():
+        return installed
     if find_spec("ziglang") is not None:
         return [sys.executable, "-m", "ziglang", "c++"]
     raise RuntimeError("no compiler of C++20: install g++ or clang++, or `pip install ziglang`, or name one in CXX")
+
+
+def installed_compiler() -> list[str] | None:
+    """Return the command that CXX says, or that of a compiler that is installed; None where there is none."""
+    if said := os.environ.get("CXX"):
+        return shlex.split(said)
+    places = (shutil.which(name) for name in ("c++", "g++", "clang++"))
+    return next(([place] for place in places if place), None)
 
 
 if __name__ == "__main__":

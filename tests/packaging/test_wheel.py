@@ -134,7 +134,7 @@ def left_out(folder: str, _: list[str]) -> set[str]:
     return {"__pycache__", *(["built"] if Path(folder).name == "core" else [])}
 
 
-def test_what_the_container_is_built_from_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_what_the_container_is_built_from_makes_the_same_wheel_without_links_too(wheel: Path, tmp_path: Path) -> None:
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     for name in (line.removeprefix("!") for line in lines if line.startswith("!")):
         if (ROOT / name).is_dir():  # COPY keeps links, which lead to folders that are copied as well
@@ -142,5 +142,10 @@ def test_what_the_container_is_built_from_makes_the_same_wheel(wheel: Path, tmp_
         else:
             (tmp_path / "context" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / "context" / name)
-    assert (tmp_path / "context" / "memplan" / "planner").is_symlink()
+    for name in LINKED:  # a checkout on Windows has files in their place, which say where they lead
+        link = tmp_path / "context" / "memplan" / name
+        assert link.is_symlink()
+        target = str(link.readlink())
+        link.unlink()
+        link.write_text(target, encoding="utf-8")
     assert content(build(tmp_path / "context", "wheel", tmp_path / "wheel")) == content(wheel)
