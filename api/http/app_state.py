@@ -25,7 +25,7 @@ from memplan.api.service.plan_service import PlanService
 from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
-from memplan.api.store.store import Store
+from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.workers import Workers
 from memplan.solvers.search.deadline import Deadline
@@ -34,10 +34,12 @@ T = TypeVar("T")
 MOST_STREAMS, WRITTEN_BYTES = 1000, 64 * 2**20
 """The most streams of a process, and the bytes of memory for proved plans as they were written, of all processes."""
 SMALL_BYTES = 32 * 2**10
-"""Reading a body up to this size takes less time than handing it to a thread; larger ones are read in threads, those
-above the second size one at a time, as a parser holds the interpreter.
+"""Reading a body up to this size takes less time than handing it to a thread; larger ones are read in threads, and
+compiled one at a time above the second size, as that holds the interpreter.
 """
 _LARGE_BYTES = 2**20
+_THREADS = 2
+"""The threads of a process for quick searches, and those for what is no search."""
 _NOTE_EVERY_S = 1.0
 _GRACE_S = 0.25
 """The time after its deadline in which what is read is still waited for; an answer is late after half a second."""
@@ -64,13 +66,14 @@ class Service:
         self.streams = Streams(MOST_STREAMS)
         self.written = WrittenPlans(WRITTEN_BYTES // settings.processes)
         # One key leaves a place to others.
-        self.queue = AdmissionQueue(settings.solves + 1, settings.waiting, of_key=settings.solves)
+        spare = int(self.gate.requires_keys)
+        self.queue = AdmissionQueue(settings.solves + spare, settings.waiting, of_key=settings.solves)
         self.readiness = Readiness(
             Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),
             Check(self._stores, "memplan: could not store"),
             Check(self._has_workers, "memplan: no worker is there"),
         )
-        self._threads, self._for_large = CapacityLimiter(max(2, settings.solves)), CapacityLimiter(1)
+        self._threads, self._for_large = CapacityLimiter(_THREADS), CapacityLimiter(1)
         self._callers: set[asyncio.Event] = set()
         self._enders: list[Callable[[], None]] = []
         self._is_stopping = False
@@ -83,14 +86,14 @@ class Service:
     async def open(self, stack: AsyncExitStack) -> None:
         """Open what the service stands on; the stack closes it. Raises OptionError and StoreError."""
         settings = self.settings
-        self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder)
+        self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
         pool = ChildPool(self.queue.places + settings.workers + 1, settings, self.metrics.lost_worker)
         self.workers = Workers(pool, self.queue.places)
         stack.push_async_callback(to_thread.run_sync, self.workers.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings.processes))
         self.working = WorkService(self.workers, self.queue)
-        self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, settings.solves)
+        self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, _THREADS)
         self.jobs = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
         await to_thread.run_sync(pool.warm)
         self._enders.append(self.jobs.following.stop)
@@ -130,14 +133,19 @@ class Service:
         """Do work on so many bytes that is no search: here if it is short, else in a thread."""
         if is_short and n_bytes <= SMALL_BYTES:
             return work()
-        limiter = self._threads if n_bytes <= _LARGE_BYTES else self._for_large
-        return await to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
+        return await to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
 
     async def run_by(self, deadline: Deadline, work: Callable[[], T], n_bytes: int, *, is_short: bool) -> T:
-        """Do work as `run` does; raises NotInTimeError soon after the deadline, and lets what comes later be lost."""
+        """Do work as `run` does, on much one after the other.
+
+        Raises NotInTimeError soon after the deadline, and lets what comes later be lost.
+        """
+        if is_short and n_bytes <= SMALL_BYTES:
+            return work()
+        limiter = self._threads if n_bytes <= _LARGE_BYTES else self._for_large
         try:
             async with asyncio.timeout(max(0.0, deadline.left_s) + _GRACE_S):
-                return await self.run(work, n_bytes, is_short=is_short)
+                return await to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
         except TimeoutError:
             raise NotInTimeError("body: could not be read within its time limit") from None
 

@@ -17,7 +17,7 @@ from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Lease
-from memplan.api.store.store import Store
+from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
 
 _POLL_S = 0.1
@@ -151,7 +151,7 @@ class JobWorkers:
 @contextmanager
 def working(settings: Settings) -> Iterator[JobWorkers]:
     """Open the store and run its jobs until the block ends; raises OptionError and StoreError."""
-    store, metrics = Store.open(settings.database_url, settings.data_folder), Metrics()
+    store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S), Metrics()
     pool = ChildPool(settings.workers + 1, settings, metrics.lost_worker)
     workers = JobWorkers(store, settings, metrics, pool)
     workers.start()

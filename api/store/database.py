@@ -16,7 +16,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from memplan.api.store.errors import StoreError
+from memplan.api.store.errors import StoreError, UnreachableError
 from memplan.planner.errors import OptionError
 
 FILE = "memplan.db"
@@ -28,6 +28,8 @@ _BUSY_S = 10
 """The seconds that a transaction waits for another process."""
 _LEAST_ROOM = 4 * 2**20
 """The bytes of a disk with less of which nothing may be accepted."""
+_NO_CONNECTION = (None, "57P03")
+"""The states of PostgreSQL's errors where nothing answers, or where it starts or stops."""
 _LOG = logging.getLogger("memplan")
 
 
@@ -79,7 +81,8 @@ def _told() -> Iterator[None]:
         yield
     except DBAPIError as error:
         # The statement and its values stay out: they hold content of callers.
-        raise StoreError(f"database: {str(error.orig).strip().splitlines()[0]}") from error
+        kind = UnreachableError if getattr(error.orig, "sqlstate", "") in _NO_CONNECTION else StoreError
+        raise kind(f"database: {str(error.orig).strip().splitlines()[0]}") from error
     except PoolTimeoutError:
         raise StoreError(f"database: all {CONNECTIONS} connections stayed taken for {_BUSY_S} s") from None
 
@@ -120,6 +123,8 @@ def _sqlite(url: URL) -> Engine:
 def _postgresql(url: URL) -> Engine:
     if importlib.util.find_spec("psycopg") is None:
         raise OptionError("database_url: PostgreSQL needs psycopg: pip install 'memplan[postgres]'")
+    from psycopg import OperationalError
+
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         pool_size=CONNECTIONS,
@@ -140,7 +145,10 @@ def _postgresql(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect", insert=True)  # before anything is read, which without an encoding is bytes
     def _check(connection: Any, _record: object) -> None:
-        if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding is None:  # the connection has ended meanwhile
+            raise OperationalError("the connection ended while it began")
+        if encoding != "UTF8":
             raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")
 
     return engine

@@ -3,6 +3,7 @@
 ```
 MemplanError
 ├── StoreError               the database does not answer, is full, or is one of another version
+│   └── UnreachableError     it takes no connections now: it starts, or its machine is away
 └── InputError
     └── RepeatedKeyError     an idempotency key that another request had
 ```
@@ -15,6 +16,10 @@ from memplan.planner.errors import InputError, MemplanError
 
 class StoreError(MemplanError):
     """The database failed; the transaction may or may not be done."""
+
+
+class UnreachableError(StoreError):
+    """The database takes no connections now: it starts, or its machine is away."""
 
 
 class RepeatedKeyError(InputError):

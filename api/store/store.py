@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -10,7 +12,7 @@ from anyio import CapacityLimiter, to_thread
 from sqlalchemy import insert, inspect, select, text, update
 
 from memplan.api.store.database import CONNECTIONS, Database
-from memplan.api.store.errors import StoreError
+from memplan.api.store.errors import StoreError, UnreachableError
 from memplan.api.store.schema import METADATA, VERSION, versions
 from memplan.api.store.tables.arrivals import Arrivals
 from memplan.api.store.tables.events import Events
@@ -20,6 +22,10 @@ from memplan.api.store.tables.leases import Leases
 from memplan.api.store.tables.plans import Plans
 
 T = TypeVar("T")
+PATIENCE_S = 30.0
+"""The seconds for which a server or a worker that starts asks for a database that starts, too."""
+_AGAIN_S = 0.5
+_LOG = logging.getLogger("memplan")
 _LOCK = 0x6D656D706C616E  # "memplan"
 
 
@@ -37,18 +43,27 @@ class Store:
         self.keys = Keys(database)
 
     @classmethod
-    def open(cls, url: str | None, data_folder: Path) -> Store:
+    def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0) -> Store:
         """Open the database that `url` names, or else the one in `data_folder`; make its tables if there are none.
 
-        Raises OptionError where there can be none, StoreError where it does not answer or is one of another version.
+        One that takes no connections is asked again for `patience_s`. Raises OptionError where there can be none,
+        StoreError where it does not answer or is one of another version.
         """
-        database = Database.open(url, data_folder)
-        try:
-            _make_tables(database)
-        except BaseException:
-            database.close()
-            raise
-        return cls(database)
+        database, give_up = Database.open(url, data_folder), time.monotonic() + patience_s
+        while True:
+            try:
+                _make_tables(database)
+            except UnreachableError as error:
+                if time.monotonic() >= give_up:
+                    database.close()
+                    raise
+                _LOG.warning("%s: it is asked again", error)
+                time.sleep(_AGAIN_S)
+            except BaseException:
+                database.close()
+                raise
+            else:
+                return cls(database)
 
     async def briefly(self, work: Callable[[], T]) -> T:
         """Do work with the store in a thread, so that the event loop goes on; raises what it raises."""

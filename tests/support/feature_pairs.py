@@ -142,6 +142,9 @@ class _Pairs:
     def add_relatives(self) -> None:
         """Lay some buffers above earlier ones that are tied to nothing yet; neither has a rule of its own but a pin."""
         free = [i for i, row in enumerate(self._rows) if row["size"] and "alias_of" not in row]
+        members: dict[int, list[int]] = {}
+        for i, group in enumerate(self._group):
+            members.setdefault(group, []).append(i)
         for to, i in zip(free[::2], free[1::2], strict=False):
             upper, lower = self._rows[i], self._rows[to]
             if "offset" not in upper and self._rng.random() < 2 * _CHANCE:
@@ -151,12 +154,15 @@ class _Pairs:
                 upper.pop("pools", None)
                 above = -(-lower["size"] // self._step) + int(self._rng.integers(0, 4))
                 upper["relative"] = {"to": to, "offset": above * self._step}
-                was = self._group[i]
-                self._group = [self._group[to] if group == was else group for group in self._group]
+                into = self._group[to]
+                moved = members.pop(self._group[i])
+                members[into] += moved
+                for k in moved:
+                    self._group[k] = into
 
     def draw(self) -> list[list[int]]:
         """Draw pairs of whole buffers of some bytes that are not tied to each other, each once in all."""
-        whole = [i for i, row in enumerate(self._rows) if "alias_of" not in row and row["size"]]
+        whole = np.array([i for i, row in enumerate(self._rows) if "alias_of" not in row and row["size"]], dtype=int)
         found = []
         for _ in range(len(whole) // 2):
             a, b = sorted(self._rng.choice(whole, 2, replace=False).tolist())

@@ -15,7 +15,7 @@ from memplan.api.http.serving.several import config, serve_by_several
 from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
-from memplan.api.store.store import Store
+from memplan.api.store.store import PATIENCE_S, Store
 from memplan.planner.errors import OptionError
 from memplan.solvers.processes.harden import keep_to_itself
 
@@ -80,7 +80,7 @@ def decided(settings: Settings, listener: socket.socket, without_keys: bool = Fa
 def _check_store(settings: Settings) -> None:
     """Raise OptionError where the store cannot be used, or where keys are required and there is none."""
     try:
-        store = Store.open(settings.database_url, settings.data_folder)
+        store = Store.open(settings.database_url, settings.data_folder, PATIENCE_S)
     except StoreError as error:
         raise OptionError(f"store: {error}") from error
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -198,7 +199,10 @@ def test_a_job_that_ends_while_the_database_is_away_is_written_when_it_is_back(t
             server.kill()
             pool.may_run.set()
             soon(lambda: pool.in_work == 0)
-            server.start()
+            with ThreadPoolExecutor(1) as starting:  # a worker that starts while its database does waits for it
+                late = starting.submit(Store.open, server.url(), tmp_path, 60.0)
+                server.start()
+                late.result().close()
             assert ended(store, job_id).state == "succeeded"
         assert kinds(store, job_id)[-1] == "finished"
 
