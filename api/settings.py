@@ -19,7 +19,7 @@ _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")
 _LEAST_SECRET = 32
 _LEAST_WORKER_BYTES = 384 * 2**20
 """The memory with which a worker starts, and has some left for a problem."""
-_SOLVES_OF_PROCESSOR = 4
+_SOLVES_OF_PROCESSOR = 2
 """A search takes its whole time limit: callers at the same time share the processors, and none waits for another's."""
 _OTHERS = ("SERVER", "KEY")
 _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")

@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import compile_path
 
 from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.requests import MediaTypeError, TooLargeError
@@ -153,7 +154,9 @@ async def _http(request: Request, error: Exception) -> Response:
     job_id = path.removeprefix(_JOBS)
     sentence = str(error.detail)
     if error.status_code == 405:
-        allowed = ", ".join(map(str.upper, known.get(path, ()))) or (error.headers or {}).get("Allow", "")
+        fitting = (calls for template, calls in known.items() if compile_path(template)[0].match(path))
+        allowed = ", ".join(sorted(method.upper() for calls in fitting for method in calls))
+        allowed = allowed or (error.headers or {}).get("Allow", "")
         sentence = f"method: must be {allowed} for {told}, got {request.method}"
     elif error.status_code == 404 and path.startswith(_JOBS) and "/" not in job_id:
         sentence = f"job: there is no {shown(job_id)}, or none that this key may see: it was forgotten, or never was"

@@ -165,7 +165,7 @@ def unknown_option(word: str, options: Collection[str]) -> str:
 def meant_value(location: Sequence[str | int], said: str) -> str:
     """Say what the field of a row is to be given, where nothing that is said of its value shows that."""
     field = next((step for step in reversed(location) if isinstance(step, str)), "")
-    if field not in _EXAMPLES or (field in ("name", "size") and len(location) < 3) or "did you mean" in said:
+    if field not in _EXAMPLES or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
         return ""
     return f" ({_EXAMPLES[field].partition('; left out')[0] if said == 'is required' else _EXAMPLES[field]})"
 

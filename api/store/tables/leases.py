@@ -30,7 +30,9 @@ from memplan.api.store.tables.jobs import COLUMNS, job_of
 from memplan.api.store.writing import put
 
 MOST_ATTEMPTS = 3
-"""The number of times that a job is begun anew after its worker ended."""
+"""The number of times that a job is begun anew after the child process that ran it ended, or had no answer."""
+MOST_LAPSES = 10
+"""The same after its worker itself ended, which is seldom the fault of a job, as jobs run in child processes."""
 _AT_ONCE = 500
 _JOBS = schema.jobs.c
 
@@ -131,8 +133,8 @@ class Leases:
             is_over = and_(_JOBS.state == "running", _JOBS.lease_until < _now(connection))
             if connection.execute(select(_JOBS.id).where(or_(late, is_over)).limit(1)).first() is None:
                 return [], []
-        too_often = _JOBS.attempts > MOST_ATTEMPTS
-        error = f"its worker ended while it ran, {MOST_ATTEMPTS + 1} times"
+        too_often = _JOBS.attempts > MOST_LAPSES
+        error = f"its worker ended while it ran, {MOST_LAPSES + 1} times"
         with self._database.writing() as connection:
             late_s = _now(connection) - _JOBS.deadline_at
             expired = _moved(connection, "queued", "expired", late, late_s=late_s)

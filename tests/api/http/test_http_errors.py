@@ -302,7 +302,7 @@ def test_a_method_that_a_path_does_not_have_is_told_with_those_it_has(server: Ru
     answer = server.client.get("/v1/plan")
     assert_problem(answer, 405, "method: must be POST for /v1/plan, got GET")
     assert answer.headers["allow"] == "POST"
-    assert_problem(server.client.delete("/v1/jobs"), 405, "method: must be POST, GET for /v1/jobs, got DELETE")
+    assert_problem(server.client.delete("/v1/jobs"), 405, "method: must be GET, POST for /v1/jobs, got DELETE")
 
 
 def test_a_problem_sent_where_operations_are_asked_for_is_told(server: Running) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from memplan.api.store.job import JobOutcome, WorkAnswer
 from memplan.api.store.store import Store
-from memplan.api.store.tables.leases import MOST_ATTEMPTS
+from memplan.api.store.tables.leases import MOST_LAPSES
 from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
 
 
@@ -124,7 +124,7 @@ def test_jobs_whose_lease_is_over_wait_again_and_others_go_on(store: Store) -> N
 
 def test_a_job_whose_worker_ends_again_and_again_fails(store: Store) -> None:
     job_id = add(store)
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MOST_LAPSES):
         claim(store, lease_s=-1.0)
         store.leases.tend()
         assert state(store, job_id) == "queued"
@@ -132,7 +132,7 @@ def test_a_job_whose_worker_ends_again_and_again_fails(store: Store) -> None:
     store.leases.tend()
     job = store.jobs.find(job_id)
     assert job is not None
-    assert (job.state, job.error) == ("failed", f"its worker ended while it ran, {MOST_ATTEMPTS + 1} times")
+    assert (job.state, job.error) == ("failed", f"its worker ended while it ran, {MOST_LAPSES + 1} times")
     assert store.events.after(job_id, 0)[-1].data["error"] == job.error
 
 
