@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from memplan.api.http.app_state import Service
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.api.requests import JSON
+from memplan.api.request_bodies import JSON
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.selection import NAMES, Selection
 from memplan.planner.errors import OptionError, shown

@@ -12,7 +12,7 @@ import anyio
 from starlette.requests import Request
 
 from memplan.api.refusals import FullError, TooSlowError
-from memplan.api.requests import BYTES, CSV, FORM, JSON, MediaTypeError, TooLargeError
+from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, MediaTypeError, TooLargeError
 from memplan.api.store.caller import Caller
 from memplan.planner.errors import shown
 

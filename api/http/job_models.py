@@ -12,7 +12,7 @@ from fastapi import Header, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from sse_starlette import ServerSentEvent
 
-from memplan.api.requests import PLAN
+from memplan.api.request_bodies import PLAN
 from memplan.api.store.job import Job
 from memplan.api.store.job_states import MEANINGS, State
 from memplan.api.store.tables.events import StoredEvent

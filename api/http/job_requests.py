@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from memplan.api.http.job_models import Terms
 from memplan.api.options import Options
-from memplan.api.requests import PLAN, ParsedRequest, check_time_limit, head_of, parse_request
+from memplan.api.request_bodies import PLAN
+from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request
 from memplan.api.settings import Settings
 from memplan.api.store.job import NewJob
 from memplan.api.store.tables.jobs import NAME_CHARACTERS

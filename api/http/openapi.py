@@ -15,7 +15,7 @@ from memplan.api.http.job_models import JobChange, Terms
 from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.api.requests import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, body_shape
+from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, body_shape
 from memplan.capabilities.bodies import request_model
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.registry import CAPABILITIES

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 
 from memplan.api.refusals import RefusalError, UnavailableError
-from memplan.api.requests import MediaTypeError, TooLargeError
+from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.capabilities.reading import ReadOptions

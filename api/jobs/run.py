@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from memplan.api.jobs.answering import do_job
 from memplan.api.logs import log_fault
 from memplan.api.refusals import UnavailableError
-from memplan.api.requests import PLAN
+from memplan.api.request_bodies import PLAN
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Claim, JobOutcome, WorkAnswer
 from memplan.api.store.store import Store

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memplan.api.requests import PLAN, ParsedRequest, parse_request
+from memplan.api.request_bodies import PLAN
+from memplan.api.requests import ParsedRequest, parse_request
 from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.forked import run_forked
 from memplan.capabilities.capability import Control

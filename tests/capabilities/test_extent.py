@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from memplan.api.requests import JSON, TooLargeError, head_of, parse_request
+from memplan.api.request_bodies import JSON, TooLargeError
+from memplan.api.requests import head_of, parse_request
 from memplan.capabilities.extent import Extent, extent_of
 from memplan.planner.errors import MemplanError, OperationsError, OptionError
 from memplan.planner.liveness.expansion import expanded_count

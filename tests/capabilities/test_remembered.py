@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.api.requests import JSON, head_of, parse_request
+from memplan.api.request_bodies import JSON
+from memplan.api.requests import head_of, parse_request
 from memplan.capabilities.capability import Control
 
 BUFFERS = [{"id": "a", "size": 400, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3}]

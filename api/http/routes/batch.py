@@ -26,7 +26,8 @@ from memplan.api.http.problem_details import error_answer, error_answers, log_fa
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.api.requests import JSON, PLAN, check_time_limit, head_of, parse_request, write_in
+from memplan.api.request_bodies import JSON, PLAN
+from memplan.api.requests import check_time_limit, head_of, parse_request, write_in
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.caller import Caller

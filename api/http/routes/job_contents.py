@@ -16,7 +16,8 @@ from memplan.api.http.job_models import PATH
 from memplan.api.http.openapi import PLAN_ANSWER, PROBLEM_ANSWER, REQUEST_ANSWER, RESULT_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.routes.jobs import job_of_caller
-from memplan.api.requests import JSON, PLAN, TEXT, parse_request, write_in
+from memplan.api.request_bodies import JSON, PLAN, TEXT
+from memplan.api.requests import parse_request, write_in
 from memplan.api.store.job import Job
 from memplan.api.store.job_states import OPEN
 from memplan.capabilities.capability import Capability

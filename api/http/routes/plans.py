@@ -14,7 +14,7 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
 from memplan.api.http.openapi import KNOWN_PLAN_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
-from memplan.api.requests import JSON, PLAN
+from memplan.api.request_bodies import JSON, PLAN
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
 from memplan.api.store.tables.jobs import HASH

@@ -22,17 +22,8 @@ from memplan.api.http.problem_details import error_answers
 from memplan.api.metrics import LOOKUP
 from memplan.api.options import Options
 from memplan.api.refusals import NotInTimeError
-from memplan.api.requests import (
-    JSON,
-    PLAN,
-    ParsedRequest,
-    check_time_limit,
-    head_of,
-    is_short,
-    most_bytes,
-    parse_request,
-    write_in,
-)
+from memplan.api.request_bodies import JSON, PLAN
+from memplan.api.requests import ParsedRequest, check_time_limit, head_of, is_short, most_bytes, parse_request, write_in
 from memplan.api.service.answering import answered
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest

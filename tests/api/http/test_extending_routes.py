@@ -18,7 +18,7 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
 from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.problem_details import error_answers
-from memplan.api.requests import JSON
+from memplan.api.request_bodies import JSON
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.formats import FORMATS
 from memplan.planner.instance.compile import compile_problem

@@ -226,6 +226,13 @@ def test_an_option_comes_once(server: Running, query: str, content: object, wher
     ("content", "sentences"),
     [
         ({}, ["problem: is required", "plan: is required"]),
+        (
+            PROBLEM,
+            [
+                *("problem: is required", "plan: is required"),
+                "buffers: is not a known field (did you mean problem.buffers?)",
+            ],
+        ),
         ({"problem": PROBLEM, "plan": 5}, ["plan: must be an object, got 5"]),
         ({"problem": PROBLEM, "plan": {"offsets": []}}, ["plan.offsets: is not a known field"]),
         (
@@ -303,12 +310,19 @@ def test_a_method_that_a_path_does_not_have_is_told_with_those_it_has(server: Ru
     assert_problem(answer, 405, "method: must be POST for /v1/plan, got GET")
     assert answer.headers["allow"] == "POST"
     assert_problem(server.client.delete("/v1/jobs"), 405, "method: must be GET, POST for /v1/jobs, got DELETE")
+    assert_problem(server.client.put("/v1/jobs/1"), 405, "method: must be DELETE, GET, PATCH for /v1/jobs/1, got PUT")
+
+
+def test_an_unknown_target_is_told_with_those_that_exist_and_nothing_else(server: Running) -> None:
+    said = server.client.post("/v1/convert?to=xyz", content=TABLE, headers=CSV).json()["detail"]
+    assert (said.startswith("to: must be 'json', 'csv', "), said.endswith('got "xyz"')) == (True, True), said
 
 
 def test_a_problem_sent_where_operations_are_asked_for_is_told(server: Running) -> None:
     for name in ("order", "cascade"):
-        answer = server.client.post(f"/v1/{name}", json=PROBLEM)
-        assert_problem(answer, 422, "graph: must not be a problem of buffers: /v1/plan takes one")
+        for body in (PROBLEM, {"problem": PROBLEM}):
+            answer = server.client.post(f"/v1/{name}", json=body)
+            assert_problem(answer, 422, "graph: must not be a problem of buffers: /v1/plan takes one")
 
 
 TABLE = b"id,lower,upper,size\na,0,1,8\n"
@@ -323,15 +337,15 @@ TABLE = b"id,lower,upper,size\na,0,1,8\n"
             "text/csv",
             "body: must be CSV, and looks like JSON: send it with content-type: application/json",
         ),
-        (
-            b"\x1c\0\0\0TFL3" + bytes(24),
-            "application/json",
-            "body: must be JSON, and looks like a file of tflite: send it with content-type: application/octet-stream",
-        ),
         (b"buffers:\n - 1", "application/json", "body: must be a file that is read here, got YAML; convert it to JSON"),
         (b"", "application/json", "body: must not be empty, as in `curl --json @FILE`"),
         (b"ok.json", "application/json", "body: must be what is in a file, got its name: write `--json @ok.json`"),
         (b'{"data": {"buffers": []}}', "application/json", "problem: is required"),
+        (
+            b"\x1c\0\0\0TFL3\xf0",
+            "application/json",
+            "body: must be JSON, and is no text: send a model with content-type: application/octet-stream",
+        ),
         (
             b'{"problem": {"problem": {"buffers": []}}}',
             "application/json",

@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 import memplan
 from lab.fuzz_importers import SEEDS, broken
 from memplan import verify
-from memplan.api.requests import BYTES as BYTES_TYPE
+from memplan.api.request_bodies import BYTES as BYTES_TYPE
 from memplan.api.settings import Settings
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem

@@ -12,7 +12,8 @@ from memplan.api.http.bodies import HeldBytes, HeldShare
 from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.refusals import FullError
-from memplan.api.requests import MOST_BUFFERS, TooLargeError, check_extent
+from memplan.api.request_bodies import TooLargeError
+from memplan.api.requests import MOST_BUFFERS, check_extent
 from memplan.api.settings import Settings
 from memplan.capabilities.extent import Extent
 from tests.support.server import Running, running

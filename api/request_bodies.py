@@ -1,0 +1,219 @@
+"""Bodies of requests, split: the inputs as JSON or as files, the options beside them, and the terms of a job.
+
+A body is JSON, the file that the first input is read from, or a form of several files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, get_args
+
+from memplan.api.options import NO_OPTIONS, Options
+from memplan.capabilities.bodies import read_object
+from memplan.capabilities.capability import Capability, CapabilityOptions
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.files import named
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, shown
+from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
+from memplan.planner.model.rows import WireValue
+from memplan.systems.reading import detect
+
+JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"
+FORM = "multipart/form-data"
+TABLES = frozenset(module.MEDIA_TYPE for module in FORMATS.values()) - {JSON}
+"""The media types of problems that are no JSON."""
+PLAN = "plan"
+_MOST_FIELDS = 64
+"""More fields than any body has."""
+_FILE_NAME = re.compile(rb"@?[\w./\\~-]+\.\w{1,12}\s*")
+_DISPOSITION = re.compile(rb'\b(name|filename)="([^"]*)"', re.IGNORECASE)
+
+
+class TooLargeError(InputError):
+    """The body, or what it is about, is larger than this server takes."""
+
+
+class MediaTypeError(InputError):
+    """The body's media type, its charset or its coding is not one that is read here."""
+
+
+@dataclass(frozen=True)
+class SentFile:
+    """The bytes of a file and its name, where it has one."""
+
+    data: bytes
+    name: str | None = None
+
+
+@dataclass
+class BodyParts:
+    """The parts of a body: fields of inputs as JSON has them, files of inputs, options, and the terms of a job."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, SentFile] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    terms: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class BodyShape:
+    """The shape of bodies of a capability, worked out once.
+
+    capability: the one that answers.
+    inputs, required: the names of its inputs, and of those that it cannot do without.
+    own: the fields that the first input has where it stands alone.
+    options: the model of its options.
+    unsaid: the options where nothing is said.
+    reading: the model of the options for reading files, None where there are none.
+    known: the names of all options.
+    """
+
+    capability: Capability[Any]
+    inputs: tuple[str, ...]
+    required: frozenset[str]
+    own: frozenset[str]
+    options: type[CapabilityOptions]
+    unsaid: CapabilityOptions
+    reading: type[WireValue] | None
+    known: frozenset[str]
+
+    def holds_first(self, name: str, value: object) -> bool:
+        """Return True for an object that should have been the first input, under a name that is not known."""
+        return isinstance(value, dict) and name not in self.own and not self.own.isdisjoint(value)
+
+    def meant(self, name: str, value: object) -> str:
+        """Say which field is most likely meant by one that is not known."""
+        if name in self.own:
+            return f" (did you mean {self.inputs[0]}.{name}?)"
+        if near := did_you_mean(name, [*self.inputs, "options"]):
+            return near
+        return f" (did you mean {self.inputs[0]}?)" if self.holds_first(name, value) else ""
+
+
+@cache
+def body_shape(kind: str) -> BodyShape:
+    """Return the shape of the bodies of a capability."""
+    capability, inputs = CAPABILITIES[kind], CAPABILITIES[kind].inputs
+    options = Options if kind == PLAN else capability.options
+    reading = next((each.reading for each in inputs if each.reading is not None), None)
+    models = get_args(inputs[0].wire) or (inputs[0].wire,)
+    return BodyShape(
+        capability,
+        tuple(each.name for each in inputs),
+        frozenset(each.name for each in inputs if each.required),
+        frozenset(name for model in models for name in getattr(model, "model_fields", ())),
+        options,
+        NO_OPTIONS if kind == PLAN else options(),
+        reading,
+        frozenset(options.model_fields) | (reading.model_fields.keys() if reading else set()),
+    )
+
+
+def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]) -> BodyParts:
+    """Split a body; raises InputError."""
+    first = shape.capability.inputs[0]
+    if media.startswith(FORM):
+        return _split_form(shape, media, body)
+    if media != JSON:
+        if media == CSV and memplan_json.recognises(body):
+            raise FormatError(f"body: must be CSV, and looks like JSON: send it with content-type: {JSON}")
+        return BodyParts(files={first.name: SentFile(body)})
+    content = _object(body)
+    if len(content) > _MOST_FIELDS and not first.takes_bytes:
+        raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
+    rest = content.keys() - {"options"}
+    is_alone = bool(rest) and rest.isdisjoint(shape.inputs) and len(shape.required) < 2
+    if is_alone and not any(shape.holds_first(name, content[name]) for name in rest - shape.own):
+        if first.takes_bytes:
+            return BodyParts(files={first.name: SentFile(body)})
+        if not {"buffers", PLAN, "problem"}.isdisjoint(rest - shape.own):
+            raise InputError(f"{first.name}: must not be a problem of buffers: /v1/{PLAN} takes one")
+        parts = _taken(shape, content, shape.own, terms)
+        parts.fields = {first.name: content}
+        return parts
+    parts = _taken(shape, content, shape.inputs, terms)
+    if unknown := [name for name in content if name not in shape.inputs][:MAX_SHOWN]:
+        raise InputError(
+            *lacking(shape.capability, content),
+            *(f"{path_of((name,))}: is not a known field{shape.meant(name, content[name])}" for name in unknown),
+        )
+    for name, value in content.items():
+        if isinstance(value, dict) and isinstance(value.get(name), dict):
+            raise InputError(f"{name}.{name}: must not lie in {name}: leave one of the two out")
+    parts.fields = content
+    return parts
+
+
+def _taken(shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]) -> BodyParts:
+    """Take the options and the terms out of the fields of a body, where they stand beside the inputs, too."""
+    options = content.pop("options", {})
+    if not isinstance(options, dict):
+        raise OptionError(f"options: must be an object, got {shown(options)}")
+    parts = BodyParts(options=dict(options))
+    for name in content.keys() & shape.known - set(kept):
+        check_once(name, parts.options, "options and beside the inputs")
+        parts.options[name] = content.pop(name)
+    parts.terms = {name: content.pop(name) for name in terms if name in content}
+    return parts
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """Parse a body that must be an object of JSON; raises FormatError, which says what else it seems to be."""
+    try:
+        return read_object(body)
+    except FormatError:
+        if not body.strip():
+            raise FormatError("body: must not be empty, as in `curl --json @FILE`") from None
+        if _FILE_NAME.fullmatch(body):
+            name = body.decode().strip().removeprefix("@")
+            raise FormatError(f"body: must be what is in a file, got its name: write `--json @{name}`") from None
+        if minimalloc_csv.recognises(body):
+            raise FormatError(f"body: must be JSON, and looks like CSV: send it with content-type: {CSV}") from None
+        with named("body"):
+            if (kind := detect(body)) is not None:
+                rule = f"must be JSON, and looks like a file of {kind}: send it with content-type: {BYTES}"
+                raise FormatError(rule) from None
+        raise
+
+
+def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
+    """Split a form, which has a file for each input, and options; raises InputError."""
+    boundary = re.search(r'boundary="?([^";,]+)', media)
+    if boundary is None:
+        raise MediaTypeError(f"content-type: must have the boundary of a form, got {shown(media)}")
+    parts, inputs = BodyParts(), shape.inputs
+    for part in (b"\r\n" + body).split(b"\r\n--" + boundary[1].encode())[1:-1]:
+        head, _, data = part.partition(b"\r\n\r\n")
+        said = {key.decode().lower(): value.decode(errors="replace") for key, value in _DISPOSITION.findall(head)}
+        name = inputs[0] if said.get("name") == "file" and "file" not in inputs else said.get("name", "")
+        check_once(name, parts.files | parts.options, "several parts of the form")
+        if name in inputs:
+            parts.files[name] = SentFile(data, said.get("filename"))
+        elif name == "options":
+            parts.options |= read_object(data)
+        else:
+            known = f"{', '.join(inputs)} or options"
+            raise InputError(f"form: must have parts named {known}, got {shown(name)}{did_you_mean(name, inputs)}")
+    return parts
+
+
+def check_once(name: str, known: Collection[str], where: str) -> None:
+    """Raise OptionError for a name that came before."""
+    if name in known:
+        raise OptionError(f"{path_of((name,))}: must be given once, got it in {where}")
+
+
+def lacking(capability: Capability[Any], given: Collection[str], *, has_files: bool = False) -> list[str]:
+    """Return a sentence for each input that must be given and is not."""
+    breaks = [
+        f"{each.name}: is required"
+        for each in capability.inputs
+        if each.required and each.name not in given and not (has_files and each.absent is not None)
+    ]
+    if capability.any_of and not set(given) & set(capability.any_of):
+        breaks.append(f"{' or '.join(capability.any_of)}: one of them is required, got neither")
+    return breaks
