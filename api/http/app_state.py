@@ -14,7 +14,8 @@ from fastapi import Request
 from memplan.api.http.auth import KeyGate, look_up
 from memplan.api.http.bodies import HeldBytes
 from memplan.api.http.middleware import Streams
-from memplan.api.jobs.lifecycle import JobParts, open_jobs
+from memplan.api.jobs.event_feed import Following
+from memplan.api.jobs.lifecycle import open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
@@ -55,7 +56,7 @@ class Service:
     cache: PlanCache
     solving: PlanService
     working: WorkService
-    jobs: JobParts
+    following: Following
     """These are there while the service is open."""
 
     def __init__(self, settings: Settings) -> None:
@@ -94,9 +95,9 @@ class Service:
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings.processes))
         self.working = WorkService(self.workers, self.queue)
         self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, _THREADS)
-        self.jobs = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
+        self.following = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
         await to_thread.run_sync(pool.warm)
-        self._enders.append(self.jobs.following.stop)
+        self._enders.append(self.following.stop)
         if self.metrics.is_one_of_several:
             noting = asyncio.create_task(self._note())
             stack.callback(noting.cancel)

@@ -1,4 +1,4 @@
-"""The parts of a server for jobs, opened and closed together."""
+"""What a server does about jobs while it is open: it tends them, runs them, and follows their events."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 
 from anyio import to_thread
 
 from memplan.api.jobs.event_feed import Following
-from memplan.api.jobs.submission import Intake
 from memplan.api.jobs.workers import JobWorkers
 from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
@@ -25,17 +23,9 @@ _TEND_S, _REMOVE_S = 0.5, 60.0
 _LOG = logging.getLogger("memplan")
 
 
-@dataclass(frozen=True)
-class JobParts:
-    """The intake of jobs, and the feed of their events."""
-
-    intake: Intake
-    following: Following
-
-
 @asynccontextmanager
-async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: ChildPool) -> AsyncIterator[JobParts]:
-    """Take jobs until the block ends, and run them in a pool, if there are `settings.workers`."""
+async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: ChildPool) -> AsyncIterator[Following]:
+    """Tend jobs and yield the feed of their events until the block ends; `settings.workers` run them in a pool."""
     following = Following(store)
     following.open()
     tending = asyncio.create_task(_tend_always(store, metrics, settings))
@@ -43,7 +33,7 @@ async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: Ch
     if workers is not None:
         workers.start()
     try:
-        yield JobParts(Intake(store), following)
+        yield following
     finally:
         tending.cancel()
         await asyncio.gather(tending, return_exceptions=True)

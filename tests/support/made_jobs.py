@@ -28,10 +28,7 @@ def add(store: Store, **said: Any) -> str:
 
 def kept(store: Store, job: NewJob) -> Job:
     """Return what the store made of a job; raises what it says of it."""
-    (admitted,) = store.arrivals.add_all([job])
-    if isinstance(admitted, Exception):
-        raise admitted
-    return admitted
+    return store.arrivals.add(job)
 
 
 def listed(store: Store, **wanted: Any) -> list[Job]:

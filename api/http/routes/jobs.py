@@ -72,7 +72,7 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
         "most_of_key": caller.max_jobs,
     }
     new = await service.run(partial(read_new_job, media, query, body, settings, said), len(body))
-    job = await service.jobs.intake.add(new)
+    job = await service.store.briefly(partial(service.store.arrivals.add, new))
     response.headers["Location"] = f"{PATH}/{job.id}"
     return job_answer(job)
 
@@ -162,7 +162,7 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
     job = await service.store.briefly(partial(service.store.jobs.ask_to_cancel, job_id))
     if job is None:
         raise HTTPException(404)
-    service.jobs.following.stir(job_id)
+    service.following.stir(job_id)
     return job_answer(job)
 
 
@@ -176,7 +176,7 @@ async def job_of_caller(request: Request, job_id: str) -> Job:
 
 
 async def _told(service: Service, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
-    async with aclosing(service.jobs.following.events(job_id, after)) as found:
+    async with aclosing(service.following.events(job_id, after)) as found:
         async for event in found:
             yield server_sent(event)
 
