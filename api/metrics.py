@@ -13,7 +13,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from memplan.api.store.job_states import STATES, State
+from memplan.api.store.job import STATES, State
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.deadline import Deadline
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from memplan.api.client.errors import AwayError, ServiceError
 from memplan.api.client.http_async import PATIENCE_S, AsyncClient
+from memplan.api.client.values import AwayError, ServiceError
 from memplan.api.options import Options
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.question import Question

@@ -13,8 +13,16 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from memplan.api.client.errors import AwayError, BusyError, RefusedError, ServiceError, WrongAnswerError
-from memplan.api.client.values import BatchResult, JobPage, RemoteEvent, RemoteJob
+from memplan.api.client.values import (
+    AwayError,
+    BatchResult,
+    BusyError,
+    RefusedError,
+    RemoteEvent,
+    RemoteJob,
+    ServiceError,
+    WrongAnswerError,
+)
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
@@ -140,12 +148,12 @@ class AsyncClient:
         """Yield jobs, newest first: `state`, `name` and `problem_hash` say which."""
         params = {name: str(value) for name, value in filters.items()}
         while True:
-            page = await self._send(JobPage.model_validate_json, "GET", _JOBS, params=params)
-            for job in page.jobs:
-                yield job
-            if page.next is None or not page.jobs:
+            page = await self._send(parse, "GET", _JOBS, params=params)
+            for job in page["jobs"]:
+                yield RemoteJob.model_validate(job)
+            if page["next"] is None:
                 return
-            params["after"] = page.jobs[-1].id
+            params["after"] = page["jobs"][-1]["id"]
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
         """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none."""

@@ -1,4 +1,4 @@
-"""Jobs, events and results of batches, as the service writes them."""
+"""Jobs, events, results of batches, and errors, as the service writes them; all errors are ServiceErrors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,37 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from memplan.api.client.errors import RefusedError
-from memplan.api.store.job_states import OPEN, State
+from memplan.api.store.job import OPEN, State
+from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import Plan
+
+
+class ServiceError(MemplanError):
+    """The service gave no answer to a request."""
+
+
+class RefusedError(ServiceError):
+    """The service refuses a request, a key or a problem; `sentences` say why, one each."""
+
+    def __init__(self, status: int, *sentences: str) -> None:
+        super().__init__("\n".join(sentences))
+        self.status, self.sentences = status, sentences
+
+
+class BusyError(RefusedError):
+    """The service is busy, or a part of it is away; it may answer after `retry_after_s`."""
+
+    def __init__(self, status: int, *sentences: str, retry_after_s: float) -> None:
+        super().__init__(status, *sentences)
+        self.retry_after_s = retry_after_s
+
+
+class AwayError(ServiceError):
+    """There is no answer, or not in time."""
+
+
+class WrongAnswerError(ServiceError):
+    """The answer does not fit the request, such as a plan that breaks a rule."""
 
 
 class RemoteJob(BaseModel):
@@ -33,13 +61,6 @@ class RemoteJob(BaseModel):
     def is_over(self) -> bool:
         """True if the job has ended."""
         return self.state not in OPEN
-
-
-class JobPage(BaseModel):
-    """Some jobs, and where the others are."""
-
-    jobs: list[RemoteJob]
-    next: str | None
 
 
 @dataclass(frozen=True)

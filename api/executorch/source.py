@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memplan.api.client.errors import AwayError, RefusedError
 from memplan.api.client.http import Client
 from memplan.api.client.http_async import PATIENCE_S
+from memplan.api.client.values import AwayError, RefusedError
 from memplan.api.options import Options
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import Plan

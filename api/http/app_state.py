@@ -20,10 +20,10 @@ from memplan.api.metrics import Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
 from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.answering import WorkService
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.cache.written_plans import WrittenPlans
 from memplan.api.service.plan_service import PlanService
-from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.store import PATIENCE_S, Store

@@ -13,8 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from sse_starlette import ServerSentEvent
 
 from memplan.api.request_bodies import PLAN
-from memplan.api.store.job import Job
-from memplan.api.store.job_states import MEANINGS, State
+from memplan.api.store.job import MEANINGS, Job, State
 from memplan.api.store.tables.events import StoredEvent
 from memplan.api.store.tables.jobs import NAME_CHARACTERS, JobQuery, matching
 from memplan.capabilities.capability import Answer, Seconds

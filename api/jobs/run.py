@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 from memplan.api.jobs.answering import do_job
 from memplan.api.logs import log_fault
-from memplan.api.refusals import UnavailableError
+from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import PLAN
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Claim, JobOutcome, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from memplan.api.workers.pool import ChildPool
-from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task
+from memplan.api.workers.task import LostWorkersError, Task
 from memplan.planner.errors import MAX_SHOWN, InputError, MemplanError
 from memplan.solvers.search.deadline import NEVER
 
@@ -64,7 +64,7 @@ class JobRun:
             return self._leave(_STOPPED) if self._stopping.is_set() else JobOutcome("cancelled")
         except InputError as error:
             return JobOutcome("failed", error="\n".join(error.sentences[:MAX_SHOWN]))
-        except (NoAnswerError, LostWorkersError) as error:
+        except (NotInTimeError, LostWorkersError) as error:
             if job.attempts > MOST_ATTEMPTS:
                 return JobOutcome("failed", error=str(error))
             return self._leave(str(error), counts=True)

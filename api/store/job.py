@@ -1,4 +1,4 @@
-"""Jobs as the store keeps them."""
+"""Jobs as the store keeps them: each waits, runs, and ends in one of the other states."""
 
 from __future__ import annotations
 
@@ -7,9 +7,23 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal, get_args
 
-from memplan.api.store.job_states import State
+State = Literal["queued", "running", "succeeded", "cancelled", "failed", "expired"]
+STATES: tuple[State, ...] = get_args(State)
+
+MEANINGS: Mapping[State, str] = {
+    "queued": "It waits for its turn.",
+    "running": "It is being solved; the best plan so far can be fetched.",
+    "succeeded": "It has its answer: a plan, or what is known of why nothing fits.",
+    "cancelled": "It was cancelled; the best plan until then, if there was one, is kept.",
+    "failed": "It could not be solved, for the reason that its error gives; the best plan so far, if any, is kept.",
+    "expired": "Its deadline passed while it waited; the best plan so far, if any, is kept.",
+}
+
+OPEN: tuple[State, ...] = ("queued", "running")
+ENDED: tuple[State, ...] = tuple(state for state in STATES if state not in OPEN)
+"""The states after which none follows. One that runs and loses its worker waits again."""
 
 
 def new_id() -> str:

@@ -15,8 +15,8 @@ from typing import NoReturn
 
 from pydantic_core import from_json, to_json
 
+from memplan.api.refusals import NotInTimeError
 from memplan.api.store.job import WorkAnswer
-from memplan.api.workers.task import NoAnswerError
 from memplan.planner.errors import FormatError, InputError, ReaderFaultError
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file
@@ -30,7 +30,7 @@ _PART = 1 << 16
 def run_forked(work: Callable[[], WorkAnswer], control: Control, count: int, what: str) -> WorkAnswer:
     """Return the answer of work that reads `count` bytes of a file, done in a fork that is killed at its limits.
 
-    Raises FormatError, also at its limit of memory, ReaderFaultError, and NoAnswerError where it is cancelled.
+    Raises FormatError, also at its limit of memory, ReaderFaultError, and NotInTimeError where it is cancelled.
     """
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
@@ -44,7 +44,7 @@ def run_forked(work: Callable[[], WorkAnswer], control: Control, count: int, wha
                     break
                 parts.append(part)
             elif control.cancelled.is_set():
-                raise NoAnswerError(f"{what}: no answer came within its time limit")
+                raise NotInTimeError(f"{what}: no answer came within its time limit")
             elif memory_in_use(pid) > most:
                 raise FormatError(f"file: must be read with {most} bytes of memory, and needs more")
     except BaseException:

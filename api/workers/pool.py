@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from memplan.api.refusals import UnavailableError
+from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.child import LOG_FORMAT
-from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, TooMuchMemoryError
+from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
 from memplan.planner import errors
 from memplan.solvers.processes.child import ChildProcess
 
@@ -79,7 +79,7 @@ class ChildPool:
         """Have a child do a task, and return its answer; raises what it raises, here in the calling thread.
 
         `report` gets what is new several times a second, with the best result so far, where there is a new one. Raises
-        NoAnswerError where there is no answer in time, UnavailableError where there is none when it is cancelled,
+        NotInTimeError where there is no answer in time, UnavailableError where there is none when it is cancelled,
         TooMuchMemoryError, and LostWorkersError where the child ended.
         """
         cancelled = cancelled or threading.Event()
@@ -112,7 +112,7 @@ class ChildPool:
                 self._replace()
                 left_s = task.deadline.left_s + task.grace_s
                 if left_s <= 0:
-                    raise NoAnswerError(f"{task.what}: no answer came within its time limit")
+                    raise NotInTimeError(f"{task.what}: no answer came within its time limit")
                 if cancelled.is_set():
                     break
                 self._changed.wait(min(left_s, 0.1))
@@ -223,7 +223,7 @@ class _Call:
         if self._cancelled.is_set():
             return UnavailableError(f"{what}: was cancelled before there was an answer")
         if self._child.stopped_by == "over":
-            return NoAnswerError(f"{what}: no answer came within its time limit")
+            return NotInTimeError(f"{what}: no answer came within its time limit")
         return LostWorkersError(f"memplan: a worker ended with status {status}")
 
 

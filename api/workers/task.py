@@ -15,10 +15,6 @@ class LostWorkersError(MemplanError):
     """A child ended in the middle of its task, and so did those that had the task before."""
 
 
-class NoAnswerError(MemplanError):
-    """A task had no answer in its time, which leaves nothing to say."""
-
-
 class TooMuchMemoryError(InputError):
     """A request takes more memory than a child process has."""
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from memplan.api.refusals import UnavailableError
+from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.workers.plan_search import PlanSearch, best_known, search
 from memplan.api.workers.pool import ChildPool
-from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, TooMuchMemoryError
+from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
 from memplan.planner.model.plan import StopReason
 from memplan.solvers.search.result import SolveResult
 
@@ -55,7 +55,7 @@ class Workers:
                 found: SolveResult = await self.run(
                     Task(search, what, "plan", deadline, grace_s=_GRACE_S + carry_s), cancelled, hear
                 )
-            except (NoAnswerError, UnavailableError):
+            except (NotInTimeError, UnavailableError):
                 break
             except TooMuchMemoryError:
                 if start is None:

@@ -18,8 +18,7 @@ from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.routes.jobs import job_of_caller
 from memplan.api.request_bodies import JSON, PLAN, TEXT
 from memplan.api.requests import parse_request, write_in
-from memplan.api.store.job import Job
-from memplan.api.store.job_states import OPEN
+from memplan.api.store.job import OPEN, Job
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.formats import memplan_json

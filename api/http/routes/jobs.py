@@ -34,8 +34,7 @@ from memplan.api.http.problem_details import error_answers
 from memplan.api.refusals import ConflictError
 from memplan.api.requests import most_bytes
 from memplan.api.store.caller import Caller
-from memplan.api.store.job import Job
-from memplan.api.store.job_states import OPEN
+from memplan.api.store.job import OPEN, Job
 from memplan.api.store.tables.jobs import JOB_ID
 from memplan.capabilities.bodies import read_object
 

@@ -68,10 +68,6 @@ class _Call:
         asked = self.asked
         if asked.is_plain_plan:
             return await self._plan(plan_format)
-        if asked.extent.n_rows * _ROW_S > self.deadline.left_s + 0.25:
-            rows = f"{asked.extent.n_rows} rows and pairs cannot be read and compiled"
-            limit_s = f"{asked.options.time_limit_s:g} s"
-            raise NotInTimeError(f"{asked.kind}: no answer comes within its time limit: {rows} within {limit_s}")
         if not asked.is_foreign and asked.capability.is_brief(asked.extent, asked.options):
             control = Control(self.deadline)
             work = partial(answered, asked, control)

@@ -11,7 +11,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from memplan.api.http.limits.descriptors import most_connections
+from memplan.api.http.serving.several import most_connections
 
 HEAD_S = 15.0
 """Half of the time that the head of a request may take at most."""

@@ -10,8 +10,7 @@ import time
 from contextlib import suppress
 from ipaddress import ip_address
 
-from memplan.api.http.limits.descriptors import take_all_descriptors
-from memplan.api.http.serving.several import config, serve_by_several
+from memplan.api.http.serving.several import config, serve_by_several, take_all_descriptors
 from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError

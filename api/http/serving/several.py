@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import signal
 import socket
 import tempfile
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from memplan.api.http.limits.descriptors import most_connections
 from memplan.api.settings import PREFIX, Settings, read_settings
 from memplan.planner.errors import OptionError
 from memplan.solvers.processes.harden import keep_to_itself
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
+_OTHER_DESCRIPTORS, _LEAST_CONNECTIONS = 128, 16
+"""The descriptors for files, workers and the database, and the connections that there are in any case."""
 _LAST_ANSWERS_S, _START_S = 5, 120
 _ACCEPTED_AT_ONCE = 128
 _ARENAS = "2"
@@ -32,6 +34,18 @@ _IDLE_S = 75
 """The seconds that a connection stays open between requests: more than a proxy before it waits."""
 _SHARED = ("waiting", "solves")
 """The settings of which each of several processes has a part, so that together it is as much."""
+
+
+def take_all_descriptors() -> None:
+    """Let this process, and those that it starts, have as many descriptors as the system allows it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def most_connections() -> int:
+    """Return how many connections leave enough descriptors for all else."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2**31 if most == resource.RLIM_INFINITY else max(_LEAST_CONNECTIONS, most - _OTHER_DESCRIPTORS, most // 2)
 
 
 def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.Config:

@@ -8,8 +8,7 @@ from memplan.api.refusals import FullError
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.errors import RepeatedKeyError
-from memplan.api.store.job import Job, NewJob
-from memplan.api.store.job_states import OPEN
+from memplan.api.store.job import OPEN, Job, NewJob
 from memplan.api.store.tables.events import tell
 from memplan.api.store.tables.jobs import COLUMNS, job_of
 from memplan.api.store.writing import insert_new

@@ -15,8 +15,7 @@ from sqlalchemy import Select, Text, delete, func, select, type_coerce, update
 from memplan.api.store import schema
 from memplan.api.store.caller import Caller
 from memplan.api.store.database import Database
-from memplan.api.store.job import Job
-from memplan.api.store.job_states import ENDED, MEANINGS, State
+from memplan.api.store.job import ENDED, MEANINGS, Job, State
 from memplan.api.store.tables.events import tell
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import shown

@@ -23,8 +23,7 @@ from sqlalchemy import (
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
-from memplan.api.store.job import Claim, Job, JobOutcome, Lease, WorkAnswer
-from memplan.api.store.job_states import ENDED, MEANINGS, State
+from memplan.api.store.job import ENDED, MEANINGS, Claim, Job, JobOutcome, Lease, State, WorkAnswer
 from memplan.api.store.tables.events import Kind, tell
 from memplan.api.store.tables.jobs import COLUMNS, job_of
 from memplan.api.store.writing import put

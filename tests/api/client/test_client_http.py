@@ -13,9 +13,9 @@ from contextlib import contextmanager
 import pytest
 from pydantic_core import to_json
 
-from memplan.api.client.errors import AwayError, BusyError, RefusedError, WrongAnswerError
 from memplan.api.client.http import Client
 from memplan.api.client.http_async import AsyncClient, refusal_of
+from memplan.api.client.values import AwayError, BusyError, RefusedError, WrongAnswerError
 from memplan.api.options import Options
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError

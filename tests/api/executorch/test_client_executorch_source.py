@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from memplan.api.client.errors import RefusedError, WrongAnswerError
+from memplan.api.client.values import RefusedError, WrongAnswerError
 from memplan.api.executorch.source import NoPlanError, NothingFitsError, ServiceAwayError, Source
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import parse_buffers

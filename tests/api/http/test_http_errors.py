@@ -344,7 +344,7 @@ TABLE = b"id,lower,upper,size\na,0,1,8\n"
         (
             b"\x1c\0\0\0TFL3\xf0",
             "application/json",
-            "body: must be JSON, and is no text: send a model with content-type: application/octet-stream",
+            "body: must be JSON, and looks like a file of tflite: send it with content-type: application/octet-stream",
         ),
         (
             b'{"problem": {"problem": {"buffers": []}}}',

@@ -12,7 +12,7 @@ import pytest
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
-from memplan.api.store.job_states import MEANINGS
+from memplan.api.store.job import MEANINGS
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from memplan.api.refusals import NotInTimeError
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_ATTEMPTS
-from memplan.api.workers.task import LostWorkersError, NoAnswerError
+from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.verify.verifier import verify
@@ -151,7 +152,7 @@ def test_what_cannot_be_solved_fails_with_a_sentence(
     assert (found.state, found.error) == ("failed", sentence)
 
 
-@pytest.mark.parametrize("error", [NoAnswerError("plan: no answer came"), LostWorkersError("plan: no answer came")])
+@pytest.mark.parametrize("error", [NotInTimeError("plan: no answer came"), LostWorkersError("plan: no answer came")])
 def test_a_job_without_an_answer_waits_again_with_more_patience_before_it_fails(
     store: Store, ready: Pool, error: Exception
 ) -> None:

@@ -12,8 +12,7 @@ import pytest
 
 from memplan.api.refusals import FullError
 from memplan.api.store.errors import RepeatedKeyError
-from memplan.api.store.job import new_id
-from memplan.api.store.job_states import STATES
+from memplan.api.store.job import STATES, new_id
 from memplan.api.store.store import Store
 from tests.support.made_jobs import add, claim, kept, listed, new, told
 

@@ -10,10 +10,10 @@ from typing import Any
 import psutil
 import pytest
 
-from memplan.api.refusals import UnavailableError
+from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.pool import ChildPool
-from memplan.api.workers.task import LostWorkersError, NoAnswerError, Task, TooMuchMemoryError, WorkFailedError
+from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError, WorkFailedError
 from memplan.planner.errors import FormatError, MemplanError, OptionError, ReaderFaultError
 from memplan.solvers.search.deadline import NEVER, Deadline
 from tests.support import works
@@ -69,7 +69,7 @@ def test_an_error_comes_from_the_child_which_lives_on(
 def test_a_task_that_looks_at_no_clock_ends_with_its_child_and_the_next_one_has_another(pool: ChildPool) -> None:
     assert pool.run(task(works.forked, "reads")).content == b"read"
     began = time.monotonic()
-    with pytest.raises(NoAnswerError, match="order: no answer came within its time limit"):
+    with pytest.raises(NotInTimeError, match="order: no answer came within its time limit"):
         pool.run(task(works.for_ever, within_s=0.3))
     assert 0.5 <= time.monotonic() - began < 5
     assert pool.run(Task(works.noted_for_ever, (), "order", NEVER, limit_s=3.0)) == "noted"

@@ -1,1 +1,0 @@
-"""Limits of what one request, and one caller, may ask of a server."""
