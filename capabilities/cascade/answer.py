@@ -173,15 +173,16 @@ class CascadePoint(PointFigures):
 class CascadeAnswer(Answer):
     """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions.
 
-    `without_rolling` is the least peak, and what it costs, of cascades whose steps make all again that they read.
+    `layers_macs` and `layers_traffic` are those of the operations one after the other, None where time was over before
+    they were counted: then there are no points, and neither operations nor tensors are listed. `without_rolling` is the least peak, and what it costs, of cascades whose steps make all again that they read.
     `first` is the number of the first point, where `point` chose one of them. `layers` is the plan without cascades.
     """
 
     name: str | None
     conventions: CascadeConventions
     layers_peak: int
-    layers_macs: int
-    layers_traffic: int
+    layers_macs: int | None
+    layers_traffic: int | None
     tensors: tuple[CascadeTensor, ...]
     operations: tuple[CascadeOperation, ...]
     points: tuple[CascadePoint, ...]

@@ -37,10 +37,11 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     said = found.conventions
     sliding = ", sliding" if said.sliding else ""
     yield f"input {said.input}, output {said.output}{sliding}, alignment {said.alignment}; weights not counted"
-    yield f"layer by layer  {found.layers_peak:>14,} bytes  {found.layers_macs:>16,} MACs"
+    macs = "" if found.layers_macs is None else f"  {found.layers_macs:>16,} MACs"
+    yield f"layer by layer  {found.layers_peak:>14,} bytes{macs}"
     for k, point in enumerate(found.points, found.first):
         yield from _point_lines(found, k, point)
-    if not found.points:
+    if not found.points and found.layers_macs is not None:
         yield "no cascade is within the bounds" if found.operations else "the graph has no operations"
     if found.without_rolling is not None:
         plain = found.without_rolling

@@ -28,9 +28,12 @@ from memplan.capabilities.cascade.search.search import RegionSearch, strides_of
 from memplan.capabilities.cascade.search.tables import barriers_of, with_barriers
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import peak_of
 
 _ANSWER_S = 0.5
 """The seconds of the time limit that are kept for the plans of the last points, and for the answer."""
+_MANY_OPERATIONS = 2_000
+"""The operations of a graph whose access maps take so long that there may be no time for more."""
 _NOTED_PART = 20
 """Answers are noted at most every so many times as long as noting the last one took."""
 _SEARCH_SHARE = 0.6
@@ -49,6 +52,8 @@ class CascadeCall:
 
     def __init__(self, graph: OperationGraph | AccessGraph, options: CascadeOptions, running: Control) -> None:
         self.options, self.running, self.began = options, running, time.monotonic()
+        if isinstance(graph, OperationGraph) and len(graph.ops) > _MANY_OPERATIONS and running.note is not None:
+            running.note(self._in_order_as_given(graph))
         self.within = running.within(max(running.left_s / 2, running.left_s - _ANSWER_S))
         searching = self.within.within(_SEARCH_SHARE * self.within.left_s) if options.check else self.within
         after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
@@ -63,6 +68,25 @@ class CascadeCall:
         self.layers = self._planned_layers()
         self.planning = Planning(self.graph, options, lambda: searching.is_over, self._hear)
         self.noted_until = 0.0
+
+    def _in_order_as_given(self, graph: OperationGraph) -> CascadeAnswer:
+        """Return the answer that nothing was looked at, with the peak of the operations as they come."""
+        options = self.options
+        return CascadeAnswer(
+            name=graph.name or None,
+            conventions=_conventions(options),
+            layers_peak=peak_of(graph, range(len(graph.ops))),
+            layers_macs=None,
+            layers_traffic=None,
+            tensors=(),
+            operations=(),
+            points=(),
+            without_rolling=None,
+            barriers=(),
+            exhausted=Exhausted(False, LONGEST, strides=(), skipped_strides=0, evaluated=0, cut_short=LOOKED_AT),
+            wall_time_s=round(time.monotonic() - self.began, 6),
+            layers=None,
+        )
 
     def run(self) -> CascadeAnswer:
         """Return the answer; raises InvalidPlanError for a point that the check by value rejects."""
@@ -107,11 +131,7 @@ class CascadeCall:
         effort = self._effort(unchecked=len(wanted) - len(checked))
         return CascadeAnswer(
             name=graph.name or None,
-            conventions=CascadeConventions.of(
-                options,
-                sliding=options.is_sliding,
-                pools=tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None,
-            ),
+            conventions=_conventions(options),
             layers_peak=self.layers.peak,
             layers_macs=graph.macs,
             layers_traffic=self.layers.traffic,
@@ -169,6 +189,11 @@ class CascadeCall:
             unchecked=unchecked,
             cut_short=tuple(planning.cut_short),
         )
+
+
+def _conventions(options: CascadeOptions) -> CascadeConventions:
+    pools = tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None
+    return CascadeConventions.of(options, sliding=options.is_sliding, pools=pools)
 
 
 def _refuse_unexecutable(graph: AccessGraph) -> None:

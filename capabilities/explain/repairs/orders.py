@@ -115,7 +115,8 @@ class _Orders:
             problem = self._sized(point.problem)
             plan = self._fitting(problem, point.plan)
             if plan is not None:
-                more = max(0, point.macs - result.layers_macs), max(0, point.traffic - result.layers_traffic)
+                before = result.layers_macs or 0, result.layers_traffic or 0
+                more = max(0, point.macs - before[0]), max(0, point.traffic - before[1])
                 yield _repair("cascade", None, ends, (*more, point.estimate), problem, plan)
 
     def _bytes_of(self, operation: int) -> int:

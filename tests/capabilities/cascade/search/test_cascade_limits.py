@@ -44,6 +44,18 @@ def test_answers_are_noted_layer_by_layer_and_then_with_the_points_so_far() -> N
     assert found.points[-1].peak < first.layers_peak
 
 
+def test_a_graph_of_many_operations_is_answered_by_the_peak_of_its_order_before_it_is_looked_at() -> None:
+    noted: list[CascadeAnswer] = []
+    chain = [{"in": [k], "out": [k + 1]} for k in range(2_001)]
+    graph = graph_from({"size": [k % 7 + 1 for k in range(2_002)], "ops": chain})
+    cascade(graph, CascadeOptions(time_limit_s=1e-6), Control(note=noted.append))
+    first = noted[0]
+    assert (first.layers_peak, first.layers_macs, first.points) == (13, None, ())
+    assert first.exhausted.cut_short == LOOKED_AT
+    assert [line.split(" ")[0] for line in lines(first)] == ["input", "layer", "time", "looked"]
+    assert noted[1].points[0].peak == noted[1].layers_peak >= 13
+
+
 def test_regions_across_the_highest_peak_are_looked_for_first() -> None:
     net = Network()
     x = net.input(16, 16, 2)
