@@ -174,8 +174,9 @@ class CascadeAnswer(Answer):
     """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions.
 
     `layers_macs` and `layers_traffic` are those of the operations one after the other, None where time was over before
-    they were counted: then there are no points, and neither operations nor tensors are listed. `without_rolling` is the least peak, and what it costs, of cascades whose steps make all again that they read.
-    `first` is the number of the first point, where `point` chose one of them. `layers` is the plan without cascades.
+    they were counted: then there are no points, and neither operations nor tensors are listed. `without_rolling` is the
+    least peak, and what it costs, of cascades whose steps make all again that they read. `first` is the number of the
+    first point, where `point` chose one of them. `layers` is the plan without cascades.
     """
 
     name: str | None
