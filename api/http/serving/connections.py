@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -11,8 +12,8 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from memplan.api.http.serving.several import most_connections
-
+_OTHER_DESCRIPTORS, _LEAST_CONNECTIONS = 128, 16
+"""The descriptors for files, workers and the database, and the connections that there are in any case."""
 HEAD_S = 15.0
 """Half of the time that the head of a request may take at most."""
 _FIRST_S = 0.01
@@ -20,6 +21,12 @@ _FIRST_S = 0.01
 _NEXT = count()
 _NUMBERS: WeakKeyDictionary[object, int] = WeakKeyDictionary()
 """The number of each connection in the order in which they came."""
+
+
+def most_connections() -> int:
+    """Return how many connections leave enough descriptors for all else."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2**31 if most == resource.RLIM_INFINITY else max(_LEAST_CONNECTIONS, most - _OTHER_DESCRIPTORS, most // 2)
 
 
 def protocol(

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
-_OTHER_DESCRIPTORS, _LEAST_CONNECTIONS = 128, 16
-"""The descriptors for files, workers and the database, and the connections that there are in any case."""
 _LAST_ANSWERS_S, _START_S = 5, 120
 _ACCEPTED_AT_ONCE = 128
 _ARENAS = "2"
@@ -42,17 +40,11 @@ def take_all_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def most_connections() -> int:
-    """Return how many connections leave enough descriptors for all else."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 2**31 if most == resource.RLIM_INFINITY else max(_LEAST_CONNECTIONS, most - _OTHER_DESCRIPTORS, most // 2)
-
-
 def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.Config:
     """Return the settings of uvicorn for an app, or for the function that makes it, by its name."""
     import uvicorn
 
-    from memplan.api.http.serving.connections import protocol
+    from memplan.api.http.serving.connections import most_connections, protocol
 
     return uvicorn.Config(
         app,
