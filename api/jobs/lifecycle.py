@@ -1,4 +1,4 @@
-"""What a server does about jobs while it is open: it tends them, runs them, and follows their events."""
+"""Jobs of a server while it is open: they are tended, run, and their events followed."""
 
 from __future__ import annotations
 
