@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.sizes import parse_size, with_capacities
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.model.problem import Pool, Problem, with_profile
+from memplan.planner.model.problem import Pool, Problem, with_fields, with_profile
 from memplan.planner.model.rows import WireValue, as_tuple
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         given.add((pool, new))
         ranges[pool] += [new] * (new not in ranges[pool])  # it may be one that the file has already
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
-    return _changed(problem, pools=pools)
+    return with_fields(problem, pools=pools)
 
 
 def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
@@ -213,8 +213,4 @@ def _rows(problem: Problem) -> list[Row]:
 
 
 def _with_rows(problem: Problem, rows: Any) -> Problem:
-    return _changed(problem, buffers=list(rows))
-
-
-def _changed(problem: Problem, **fields: Any) -> Problem:
-    return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
+    return with_fields(problem, buffers=list(rows))

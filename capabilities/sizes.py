@@ -9,7 +9,7 @@ from typing import Any
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import meant_number
-from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, with_fields
 
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50, "EiB": 2**60}
@@ -83,8 +83,7 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
         raise OptionError(f"capacity: must name a pool of the problem ({', '.join(known)}), got {shown(unknown[0])}")
     else:
         pools = [pool.model_dump(exclude_unset=True) | given.get(pool.name, {}) for pool in problem.pools]
-    fields = {name: getattr(problem, name) for name in problem.model_fields_set}
-    return Problem.model_validate(fields | {"pools": pools})
+    return with_fields(problem, pools=pools)
 
 
 def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from memplan.capabilities.capability import Answer, Capability, Control, Seconds
 from memplan.capabilities.foreign import ForeignOptions
 from memplan.capabilities.inputs import FILE
 from memplan.capabilities.order.reordering import reorder_program
-from memplan.capabilities.verify.better import beside_best
+from memplan.capabilities.verify.better import BesideBest, beside_best
 from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError
 from memplan.planner.instance.compile import compile_problem
@@ -45,23 +45,10 @@ class OwnPlan(Answer):
     message: str | None = None
 
 
-class OwnAudit(Answer):
-    """The audit of that plan, where its offsets are known: what it breaks, and how little would mend it.
-
-    `above_line` counts the buffers that end above the best peak, `fewest_moves` those that must leave their places to
-    reach it; none less than `at_least` do. `not_tried` is the reason why nothing looked for the fewest.
-    """
+class OwnAudit(BesideBest):
+    """That plan beside the best one, where its offsets are known, and whether it is valid."""
 
     valid: bool
-    peak: int | None
-    best: int | None
-    too_much_bytes: int | None
-    gap: float | None
-    above_line: int
-    fewest_moves: int | None
-    at_least: int | None
-    proved: bool
-    not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
 
 
 class OurPlan(Answer):
@@ -204,16 +191,7 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
 def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
     running = time.next()
     found = beside_best(problem, plan, time_limit_s=running.left_s, control=running.searching())
-    moves = found.fewest_moves
-    return OwnAudit.of(
-        found,
-        valid=not verify(problem, plan),
-        above_line=sum(len(pool.above_line) for pool in found.pools),
-        fewest_moves=None if moves is None else moves.count,
-        at_least=None if moves is None else moves.at_least,
-        proved=moves is not None and moves.proved,
-        not_tried=None if moves is None else moves.not_tried,
-    )
+    return OwnAudit.of(found, valid=not verify(problem, plan), plan=None)
 
 
 def lines(comparison: ModelComparison) -> Iterator[str]:
@@ -230,10 +208,12 @@ def lines(comparison: ModelComparison) -> Iterator[str]:
     percent = "" if comparison.saved_percent is None else f"{comparison.saved_percent:.1f} %"
     rows.append(("saved", comparison.saved, percent))
     audited = comparison.own_audit
-    if audited is not None and audited.fewest_moves:
-        rule = "no fewer do" if audited.proved else f"at least {audited.at_least:,} must"
+    moves = None if audited is None else audited.fewest_moves
+    if audited is not None and moves is not None and moves.count:
+        rule = "no fewer do" if moves.proved else f"at least {moves.at_least:,} must"
         valid = "" if audited.valid else "its own plan is not valid; "
-        rows.append(("moves to the best", audited.fewest_moves, f"{valid}{audited.above_line:,} end above it; {rule}"))
+        above = sum(len(pool.above_line) for pool in audited.pools)
+        rows.append(("moves to the best", moves.count, f"{valid}{above:,} end above it; {rule}"))
     reordered = comparison.memplan_reordered
     if reordered is not None:
         moved = f"{reordered.status}; the order saves {comparison.saved_by_order or 0:,}"
@@ -243,8 +223,8 @@ def lines(comparison: ModelComparison) -> Iterator[str]:
     digits = max(map(len, counts))
     for (name, _, note), count in zip(rows, counts, strict=True):
         yield f"{name:<{width}}  {count:>{digits}}  {note}".rstrip()
-    if audited is not None and audited.not_tried is not None:
-        yield f"not tried: {audited.not_tried}"
+    if moves is not None and moves.not_tried is not None:
+        yield f"not tried: {moves.not_tried}"
     for warning in comparison.warnings:
         yield f"warning: {warning}"
 

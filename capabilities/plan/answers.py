@@ -15,7 +15,7 @@ from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import counted, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Heaps, Plan
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.verify.verifier import verify
 
 
@@ -38,18 +38,13 @@ def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
         return problem
     alignment = problem.pools[0].alignment
     pools = [{"name": pool.name, "size": pool.size, "alignment": alignment} for pool in plan.pools]
-    return changed_problem(problem, buffers=rows_without_pool(problem), pools=pools)
+    return with_fields(problem, buffers=rows_without_pool(problem), pools=pools)
 
 
 def rows_without_pool(problem: Problem) -> list[dict[str, Any]]:
     """Return the buffers without the name of the one pool that they may be in."""
     table = problem.buffers
     return [{k: v for k, v in table.fields(i).items() if k != "pools"} for i in range(len(table))]
-
-
-def changed_problem(problem: Problem, **fields: Any) -> Problem:
-    """Return a problem with other fields."""
-    return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
 
 
 def write_plan(plan: Plan) -> bytes:

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from memplan.capabilities.plan.answers import changed_problem, problem_in_heaps, rows_without_pool
+from memplan.capabilities.plan.answers import problem_in_heaps, rows_without_pool
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import InvalidPlanError, OptionError, ProblemError, shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Heaps, Plan, PoolUse, with_problem
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
@@ -121,7 +121,7 @@ def _behind_walls(problem: Problem, size: int, accept: str, control: Control) ->
     """Return the heap and the offset of each buffer in a plan of one pool with walls."""
     rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
-    plan = _part(changed_problem(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
+    plan = _part(with_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
     return {each.id: divmod(each.offset, size) for each in plan.placements} if plan.placements else None
 
 
@@ -135,7 +135,7 @@ def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> 
         for i, row in enumerate(rows_without_pool(problem))
     ]
     pool = {"size": size, "alignment": problem.pools[0].alignment}
-    return changed_problem(problem, buffers=rows, pools=[pool | {"name": f"heap {k + 1}"} for k in range(count)])
+    return with_fields(problem, buffers=rows, pools=[pool | {"name": f"heap {k + 1}"} for k in range(count)])
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:

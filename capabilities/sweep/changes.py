@@ -12,7 +12,7 @@ from memplan.capabilities.question import Input
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.entries import entries_among
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.model.rows import Buffer, Id, Name, WireValue, as_tuple
 
 MOST_COMBINATIONS = 10_000
@@ -58,13 +58,8 @@ def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
             gone.add(change.buffer)
         elif change.buffer is not None:
             rows[change.buffer] |= change.fields or {}
-    fields = {name: getattr(problem, name) for name in Problem.model_fields}
-    fields |= {
-        "buffers": [Buffer.model_validate(row) for name, row in rows.items() if name not in gone],
-        "pools": list(pools.values()),
-        **entries_among(problem, rows.keys() - gone),
-    }
-    return Problem.model_validate(fields)
+    kept = [Buffer.model_validate(row) for name, row in rows.items() if name not in gone]
+    return with_fields(problem, buffers=kept, pools=[*pools.values()], **entries_among(problem, rows.keys() - gone))
 
 
 def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -42,19 +42,19 @@ class Problem(ProblemFields):
         """
         given = capacity if isinstance(capacity, Mapping) else {self.pools[0].name: capacity}
         if self.pools == (Pool(),) and given and self.pools[0].name not in given:
-            return self._with_pools({"name": name, "size": size} for name, size in given.items())
+            return with_fields(self, pools=[{"name": name, "size": size} for name, size in given.items()])
         if unknown := [name for name in given if name not in self.pool_index]:
             known = ", ".join(self.pool_index)
             raise ProblemError(f"capacity: must name a pool of the problem ({known}), got {shown(unknown[0])}")
         if given is not capacity and len(self.pools) > 1:
             raise ProblemError("capacity: must name its pools, as in {'sram': 65536}, where there are several")
-        return self._with_pools(
-            pool.model_dump(exclude_unset=True) | ({"size": given[pool.name]} if pool.name in given else {})
-            for pool in self.pools
+        return with_fields(
+            self,
+            pools=[
+                pool.model_dump(exclude_unset=True) | ({"size": given[pool.name]} if pool.name in given else {})
+                for pool in self.pools
+            ],
         )
-
-    def _with_pools(self, pools: Iterable[Mapping[str, Any]]) -> Problem:
-        return Problem(**{name: getattr(self, name) for name in self.model_fields_set} | {"pools": [*pools]})
 
     @model_validator(mode="before")
     @classmethod
@@ -151,6 +151,11 @@ def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
     return "balanced" if profile is None and problem.objective == "peak" else profile
 
 
+def with_fields(problem: Problem, **fields: Any) -> Problem:
+    """Return the problem with other fields, which is checked anew; raises ProblemError."""
+    return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
+
+
 def with_profile(problem: Problem, profile: Profile | None) -> Problem:
     """Return the problem with the objective of a profile: `peak` for `size`, `cost` for the others; as it is for None.
 
@@ -176,6 +181,7 @@ __all__ = [
     "Problem",
     "Profile",
     "ReuseCost",
+    "with_fields",
     "with_profile",
     "profile_of",
 ]

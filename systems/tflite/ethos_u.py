@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from memplan.planner.model.buffer_table import BufferTable
-from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.problem import Pool, Problem, with_fields
 from memplan.planner.model.rows import Buffer, Relative
 from memplan.systems.imported import Imported, plan_of
 from memplan.systems.tflite.model import Model, Operator
@@ -41,12 +41,12 @@ def with_regions(model: Model, imported: Imported) -> Imported:
     apart = frozenset(f"main/{model.tensors[k].id}" for k in fast)
     problem = imported.problem
     rows = _tied([*problem.buffers], [f"main/{model.tensors[k].id}" for k in scratch], places, apart)
-    fields = {name: getattr(problem, name) for name in Problem.model_fields}
+    pools = problem.pools
     if apart:
-        pools = {False: POOLS[:1], True: POOLS[1:]}
-        rows = [row if row.alias_of else row.model_copy(update={"pools": pools[row.id in apart]}) for row in rows]
-        fields["pools"] = tuple(Pool(name=name) for name in POOLS)
-    larger = Problem.model_validate(fields | {"buffers": BufferTable.from_rows(rows)})
+        of = {False: POOLS[:1], True: POOLS[1:]}
+        rows = [row if row.alias_of else row.model_copy(update={"pools": of[row.id in apart]}) for row in rows]
+        pools = tuple(Pool(name=name) for name in POOLS)
+    larger = with_fields(problem, buffers=BufferTable.from_rows(rows), pools=pools)
     return replace(imported, source=larger, **_own(imported, larger))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import MAX_LISTED, Finding
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.planner.symbols.space import SymbolRange
@@ -96,8 +96,7 @@ def _with_scratch(model: Model, imported: Imported, options: ModelOptions) -> Im
         start = min(first for first, _ in problem.buffers.intervals(result))
         size = -(-scratch.size // alignment) * alignment
         rows.append(Buffer(id=scratch.id, size=size, start=start, end=start + 1, alignment=alignment))
-    fields = {name: getattr(problem, name) for name in Problem.model_fields}
-    larger = Problem.model_validate(fields | {"buffers": BufferTable.from_rows((*problem.buffers, *rows))})
+    larger = with_fields(problem, buffers=BufferTable.from_rows((*problem.buffers, *rows)))
     return replace(imported, source=larger, **_own_with_scratch(model, imported, larger))
 
 
