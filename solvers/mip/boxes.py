@@ -15,7 +15,7 @@ from math import gcd
 from memplan.planner.bounds.cliques import heavy_clique
 from memplan.planner.instance.instance import ON_OFFSETS, Instance
 from memplan.solvers.formulation.offset_ranges import Span, spans
-from memplan.solvers.formulation.pair_rules import kept_clear
+from memplan.solvers.formulation.pair_rules import kept_clear, pairs_of
 from memplan.solvers.formulation.sharing import Sharing
 from memplan.solvers.formulation.subinstance import identical
 
@@ -34,13 +34,20 @@ class Grid:
 
     @classmethod
     def of(cls, instance: Instance) -> Grid:
-        """Return the coarsest grid that all buffers of the instance keep to, wherever they lie."""
+        """Return the coarsest grid that all buffers, pages and banks of the instance keep to, wherever they lie."""
         granule, shift = 0, []
-        for q in range(len(instance.pools)):
+        for q, pool in enumerate(instance.pools):
             mine = instance.allowed[q]
             lowest = instance.lowest[q, mine].tolist()
             shift.append(min(lowest, default=0))
             granule = gcd(granule, *instance.alignment[q, mine].tolist(), *(value - shift[q] for value in lowest))
+            borders = [
+                (pool.bank, pool.bank_shift),
+                *zip(instance.page[q, mine].tolist(), instance.page_shift[q, mine].tolist(), strict=True),
+            ]
+            granule = gcd(
+                granule, *(value for length, start in borders if length for value in (length, start + shift[q]))
+            )
         return cls(granule or 1, tuple(value % (granule or 1) for value in shift))
 
     def ceil(self, q: int, offset: int) -> int:
@@ -149,19 +156,42 @@ class Boxes:
         return {(a, b) for a, b in found if not self.sharing.are_views(a, b)}
 
     @cached_property
+    def bank_partners(self) -> set[tuple[int, int]]:
+        """The pairs (a, b), a < b, of buffers that must touch no common bank."""
+        return set(pairs_of(self.instance.bank_first, self.instance.bank_with))
+
+    @cached_property
     def kept_clear(self) -> dict[tuple[int, int], int]:
         """The bytes that pairs (a, b), a < b, keep free between them, whatever their lifetimes."""
         return kept_clear(self.instance)
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (a, b), a < b, one of which lies below the other in some pool."""
-        found = self.conflicts | {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
-        return sorted(pair for pair in found if self.common(*pair))
+        """The pairs (a, b), a < b, one of which lies below the other in some pool, or they share an offset."""
+        found = self.conflicts | self.bank_partners
+        found |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
+        return sorted(pair for pair in found if self.ordered_in(*pair))
 
     def common(self, a: int, b: int) -> list[int]:
         """Return the pools that both boxes may lie in."""
         return [q for q in self.all[a].span if q in self.all[b].span]
+
+    def ordered_in(self, a: int, b: int) -> list[int]:
+        """Return the pools that both boxes of a pair may lie in, but not with bytes in common."""
+        if (a, b) in self.conflicts or b >= self.n:
+            return self.common(a, b)
+        return self.banked(a, b)
+
+    def banked(self, a: int, b: int) -> list[int]:
+        """Return the pools with banks that both boxes may lie in."""
+        return [q for q in self.common(a, b) if self.instance.pools[q].bank]
+
+    def shared_in(self, a: int, b: int) -> list[int]:
+        """Return the pools in which two buffers may share an offset."""
+        if b >= self.n or b not in self.sharing.partners[a] or (a, b) in self.kept_clear:
+            return []
+        must_part = self.banked(a, b) if (a, b) in self.bank_partners else []
+        return [q for q in self.common(a, b) if q not in must_part]
 
     def may_lie_below(self, a: int, b: int) -> bool:
         """Return True if box `a` may lie in one pool with box `b`, and below it."""
@@ -187,7 +217,7 @@ class Boxes:
         or reserved, no offset is shifted and no extent wasted, and no constraint is about addresses or about ends.
         Exchanging twins could undo the choice, so neither has one.
         """
-        # Turned over, distances would be others.
+        # Turned over, pages, banks and distances would be others.
         if self.instance.features & ON_OFFSETS:
             return None
         buffers = self.all[: self.n]

@@ -31,8 +31,8 @@ _PLAN_WORK = 50_000
 def write_model(problem: Problem, suffix: str) -> bytes:
     """Return the integer program of a problem as a file of the kind `suffix`: ".lp" or ".mps".
 
-    All numbers are exact, in the unit that the head of the file names. Raises OptionError for another suffix, for a
-    problem with rules that the program does not state, and for more than MAX_ROWS rows.
+    All numbers are exact, in the unit that the head of the file names. Raises OptionError for another suffix, and for a
+    problem whose program would have more than MAX_ROWS rows.
     """
     if suffix not in (".lp", ".mps"):
         raise OptionError(f"suffix: must be .lp or .mps, got {shown(suffix)}")

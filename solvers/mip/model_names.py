@@ -21,14 +21,23 @@ WORDS = {
         "(4) of two buffers in conflict one lies below the other; where the binary is 0, the big-M lifts the row",
     ),
     "home": ("b", "every buffer lies in one pool"),
-    "order": ("bb", "of two orders at most one holds"),
-    "together": ("qbb", "two in conflict, in the same pool, have an order"),
+    "order": ("bb", "of two orders at most one holds, and none where they share an offset"),
+    "together": ("qbb", "two in conflict, in the same pool, have an order, or share an offset"),
     "lowest": ("b", "a buffer lies at or above the lowest offset of the pool that it chooses"),
     "highest": ("b", "a buffer lies at or below the highest offset of the pool that it chooses"),
     "aligned": ("b", "an offset is the first aligned one plus a number of steps"),
     "counted": ("qb", "steps are counted in the pool that the buffer chooses"),
     "colocation": ("qb", "what must lie in one pool with a buffer goes where it goes"),
     "rigid": ("b", "a buffer keeps its distance from the one it is relative to, or from the lowest of those so joined"),
+    "start": ("bb", "two that share an offset start together"),
+    "beside": ("qbb", "two that share an offset lie in one pool"),
+    "paged": ("qb", "pages are counted in the pool that the buffer chooses"),
+    "page_start": ("b", "a buffer starts inside a page"),
+    "page_end": ("b", "a buffer ends inside the page that it starts in"),
+    "bank": ("qb", "the first bank that a buffer touches"),
+    "past": ("qb", "the bank after the last one that a buffer touches"),
+    "parted": ("qbb", "where two are parted, the banks of the lower one end before those of the upper one begin"),
+    "banks": ("qbb", "two that should touch no common bank are parted, or are paid"),
     "held": ("tb", "what lies below a buffer, of what it conflicts with, holds it up"),
     "pushed": ("tqb", "what lies above a buffer, of what it conflicts with, pushes the peak up"),
     "share": ("tq", "what conflicts pairwise fits below the peak of its pool"),
@@ -40,12 +49,13 @@ WORDS = {
     "offset": ("b", ""),
     "in": ("qb", ""),
     "multiple": ("qb", ""),
+    "shared": ("bb", ""),
+    "page": ("qb", ""),
     "paid": ("nbb", ""),
 }
 """Words of keys: what a key's numbers are, and what rows of this word say ("" for columns), in the order of files.
 
-The numbers are pools (q), boxes (b) or sets of buffers in conflict (t);
-those that no name shows are n.
+The numbers are pools (q), boxes (b) or sets of buffers in conflict (t); those that no name shows are n.
 """
 
 
@@ -80,10 +90,10 @@ class ModelNames:
     def _part(self, kind: str, number: int) -> list[str]:
         if kind == "b":
             return [self._boxes[number]]
-        if kind == "n":
-            return []
         if kind == "t":
             return [f"set{number}"]
+        if kind == "n":
+            return []
         return [self._pools[number]] if len(self._pools) > 1 else []
 
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memplan.planner.errors import OptionError
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.mip import HONOURED
 from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.constraints import CONSTRAINTS, two_that_meet_pay_their_price
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
 
 MAX_CROWD_ENTRIES = 100_000
@@ -36,9 +35,7 @@ class MipQuestion:
 
 
 def draft(boxes: Boxes, question: MipQuestion) -> Draft:
-    """Write the program of the question, in whole units; raises OptionError for rules that it does not state."""
-    if unstated := sorted(boxes.instance.features - HONOURED):
-        raise OptionError(f"model: the program may have no {' or '.join(unstated)}, which it does not state")
+    """Write the program of the question, in whole units."""
     program = Draft()
     _offsets_are_not_negative(program, boxes)
     _every_pool_has_a_peak(program, boxes, question)
@@ -49,14 +46,14 @@ def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     _of_two_in_conflict_one_lies_below_the_other(program, boxes)
     _a_buffer_lies_inside_its_pool(program, boxes)
     _an_offset_is_a_multiple_of_the_alignment(program, boxes)
-    _colocated_buffers_lie_in_one_pool(program, boxes)
-    _a_rigid_group_keeps_its_distances(program, boxes)
+    for constraint in CONSTRAINTS:
+        constraint(program, boxes)
     _a_crowd_stands_between_the_floor_and_the_peak(program, boxes, question)
     _a_crowd_shares_out_its_pools(program, boxes, question)
     _twins_keep_their_order(program, boxes)
     _a_mirror_image_is_left_out(program, boxes)
     if question.cost is not None:
-        _two_that_share_bytes_pay_their_price(program, boxes)
+        two_that_meet_pay_their_price(program, boxes)
         _the_cost_is_that_of_the_chosen_pools(program, boxes, *question.cost)
     program.objective = program.at[question.minimise]
     return program
@@ -101,21 +98,23 @@ def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
 
 
 def _two_in_conflict_have_an_order(program: Draft, boxes: Boxes) -> None:
-    """Decide by a binary which lies below, or by two where they may be apart: both are 0 where they are.
+    """Decide by a binary which lies below, or by two where they may be apart, or share: both are 0 where they do.
 
     Where neither order is possible one is fixed all the same: its row then makes the program infeasible.
     """
     for a, b in boxes.pairs:
-        first, second = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a)
-        if len(boxes.all[a].span) == len(boxes.all[b].span) == 1:
+        first, second, shared = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a), boxes.shared_in(a, b)
+        if len(boxes.all[a].span) == len(boxes.all[b].span) == 1 and not shared:
             program.column(("below", a, b), int(not second), int(first or not second), is_whole=True)
             continue
         ways = [
             (Term(program.column(("below", a, b), 0, int(first), is_whole=True)), 1),
             (Term(program.column(("below", b, a), 0, int(second), is_whole=True)), 1),
         ]
+        if shared:
+            ways.append((Term(program.column(("shared", a, b), 0, 1, is_whole=True)), 1))
         program.row_of(("order", a, b), ways, at_most=1)
-        for q in boxes.common(a, b):
+        for q in boxes.ordered_in(a, b):
             both = [(program.lies_in(q, a), -1), (program.lies_in(q, b), -1)]
             program.row_of(("together", q, a, b), [*ways, *both], at_least=-1)
 
@@ -164,24 +163,6 @@ def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> N
             if chosen is not ONE:
                 program.row(("counted", q, b), [(chosen.column, most), (count, -1)], at_least=0)
         program.row_of(("aligned", b), sides, at_least=0, at_most=0)
-
-
-def _colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
-    """Let each buffer lie where the first of its colocation group does; both may use the same pools."""
-    for b, colocation in enumerate(boxes.instance.colocation.tolist()):
-        for q in boxes.all[b].span if colocation != b else ():
-            if ("in", q, b) in program.at:
-                sides = [(program.at["in", q, b], 1), (program.at["in", q, colocation], -1)]
-                program.row(("colocation", q, b), sides, at_least=0, at_most=0)
-
-
-def _a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
-    """Tie the offset of each member to that of its group's anchor."""
-    for b, anchor in enumerate(boxes.instance.anchor.tolist()):
-        if anchor != b:
-            distance = int(boxes.instance.distance[b])
-            sides = [(program.at["offset", b], 1), (program.at["offset", anchor], -1)]
-            program.row(("rigid", b), sides, at_least=distance, at_most=distance)
 
 
 def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
@@ -259,22 +240,6 @@ def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
     pair = boxes.mirror()
     if pair is not None:
         program.fix(("below", *pair), 1)
-
-
-def _two_that_share_bytes_pay_their_price(program: Draft, boxes: Boxes) -> None:
-    """Let one of each priced pair end before the other begins, where both lie in one pool, or else be paid."""
-    for k, (a, b) in enumerate(boxes.instance.priced.rows.tolist()):
-        paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))
-        ways = [(paid, 1)]
-        for low, high in ((a, b), (b, a)):
-            apart = Term(program.column(("apart", low, high), 0, 1, is_whole=True))
-            sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
-            big_m = boxes.all[low].highest + boxes.all[low].size - boxes.all[high].lowest
-            program.row_if(apart, big_m, ("apart", low, high), sides, 0)
-            ways.append((apart, 1))
-        for q in boxes.common(a, b):
-            both = [(program.lies_in(q, a), -1), (program.lies_in(q, b), -1)]
-            program.row_of(("priced", q, a, b), [*ways, *both], at_least=-1)
 
 
 def _the_cost_is_that_of_the_chosen_pools(program: Draft, boxes: Boxes, least: int, most: int) -> None:

@@ -52,11 +52,14 @@ def count_rows(instance: Instance) -> int:
 
 
 def _rows_of_ties(instance: Instance) -> int:
-    """Return the most rows that fixed distances, common pools and prices of pairs can have."""
+    """Return the most rows that the constraints between buffers, on pages, on banks and with prices can have."""
     p = len(instance.pools)
+    n_shares, n_partners, n_priced = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.priced)
     tied = int((instance.anchor != np.arange(len(instance))).sum())
-    priced = len(instance.priced) * (2 + p)
-    return tied + priced + int((instance.colocation != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
+    moving = int((instance.colocation != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
+    paged = int((instance.page > 0).any(axis=0).sum())
+    parted = n_shares * (4 + 2 * p) + n_partners * (1 + 7 * p) + n_partners * 3 + n_priced * (2 + 7 * p)
+    return tied + moving + paged * (2 + p) + parted
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:

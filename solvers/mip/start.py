@@ -75,9 +75,21 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
             return float(pool[b] == q)
         case ("below", int(a), int(b)):
             return float(_is_below(boxes, pool, offset, a, b))
+        case ("shared", int(a), int(b)):
+            return float(pool[a] == pool[b] and offset[a] == offset[b])
         case ("multiple", int(q), int(b)):
             low, _ = boxes.all[b].span[q]
             return float((offset[b] - low) // boxes.all[b].step[q]) if pool[b] == q else 0.0
+        case ("page", int(q), int(b)):
+            shift, page = int(boxes.instance.page_shift[q, b]), int(boxes.instance.page[q, b])
+            return float((offset[b] + shift) // page) if pool[b] == q else 0.0
+        case ("bank", int(q), int(b)):
+            return float(_banks(boxes, offset, q, b)[0]) if pool[b] == q else 0.0
+        case ("past", int(q), int(b)):
+            return float(_banks(boxes, offset, q, b)[1]) if pool[b] == q else float(program.upper[at])
+        case ("parted", int(q), int(a), int(b)):
+            is_parted = pool[a] == pool[b] == q and _banks(boxes, offset, q, a)[1] <= _banks(boxes, offset, q, b)[0]
+            return float(is_parted)
         case ("apart", int(a), int(b)):
             return float(_offset(boxes, offset, a) + boxes.all[a].size <= _offset(boxes, offset, b))
         case ("paid", int(k), int(_), int(_)):
@@ -87,15 +99,22 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
     raise AssertionError(program.keys[at])
 
 
-def _paid(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
-    """Return the priced pairs, by number, that share bytes."""
-    return list(np.flatnonzero(meeting(boxes.instance, column(pool), column(offset))).tolist())
-
-
 def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:
     """Return True if box `a` ends where `b` starts, or below, in one pool; two that share bytes do neither."""
     end = _offset(boxes, offset, a) + boxes.all[a].size
     return _pool(boxes, pool, a) == _pool(boxes, pool, b) and end <= _offset(boxes, offset, b)
+
+
+def _banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
+    """Return the first bank that a buffer touches in a pool with banks, and the one past its last."""
+    pool, low = boxes.instance.pools[q], offset[b]
+    last = low + boxes.all[b].size - 1
+    return (low + pool.bank_shift) // pool.bank, (last + pool.bank_shift) // pool.bank + 1
+
+
+def _paid(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
+    """Return the priced pairs, by number, that share bytes, or a bank where that is what costs."""
+    return list(np.flatnonzero(meeting(boxes.instance, column(pool), column(offset))).tolist())
 
 
 def _pool(boxes: Boxes, pool: list[int], b: int) -> int:

@@ -12,7 +12,6 @@ from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import imported, is_installed, require
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.planner.systems import reference_planners
-from memplan.solvers.mip import HONOURED
 from memplan.solvers.search.incumbent import Search
 
 Solver = Callable[[Instance, Search], None]
@@ -21,7 +20,7 @@ Solver = Callable[[Instance, Search], None]
 EVERYTHING = frozenset(PLAIN)
 """The features of a solver whose row names no others."""
 PACKED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together", "clearances"})
-"""The constraint kinds that packers honour, and the model of CP-SAT states: its answers go through packers."""
+"""The constraint kinds that packers honour, and the models of engines state: their answers go through packers."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,9 @@ class SolverRow:
         return cast(Solver, imported(self.where))
 
 
-def _engine(
-    name: str, summary: str, module: str, package: str, at_most: int, can: frozenset[str] = HONOURED
-) -> SolverRow:
+def _engine(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
     """Return the row of another system's engine: it is given a model, in a process of its own, and proves."""
-    where = f"memplan.solvers.{module}:solve"
+    where, can = f"memplan.solvers.{module}:solve", EVERYTHING | PACKED
     return SolverRow(name, summary, where, can, (package,), is_isolated=True, proves=True, at_most=at_most)
 
 
@@ -142,12 +139,7 @@ SOLVERS = (
         must_have=frozenset({"cost"}),
     ),
     _engine(
-        "cp-sat",
-        "constraint programming: one NoOverlap per live set (OR-Tools)",
-        "cp_sat.goals",
-        "ortools",
-        5_000,
-        EVERYTHING | PACKED,
+        "cp-sat", "constraint programming: one NoOverlap per live set (OR-Tools)", "cp_sat.goals", "ortools", 5_000
     ),
     _engine("highs", "the integer program, solved by HiGHS", "mip.highs", "highspy", 400),
     _engine("cbc", "the integer program, solved by CBC through PuLP", "mip.cbc", "pulp", 400),

@@ -8,7 +8,7 @@ from tests.support import public_problems
 from tests.support.engine_batch import Answer, Job, ask
 from tests.support.oracle import best_score, check
 from tests.support.small_problems import small_problems
-from tests.support.tied_problems import STATED, priced_tied_problem, tied_problem
+from tests.support.tied_problems import priced_tied_problem, tied_problem
 
 
 def check_that_it_agrees_with_brute_force(engine: str, count: int) -> None:
@@ -17,8 +17,8 @@ def check_that_it_agrees_with_brute_force(engine: str, count: int) -> None:
 
 
 def check_that_it_keeps_every_constraint(engine: str, count: int) -> None:
-    """Ask the same of problems that mix the constraints that the integer program states."""
-    problems = [tied_problem(seed, most=5, rules=STATED) for seed in range(700, 700 + count)]
+    """Ask the same of problems that mix the constraints."""
+    problems = [tied_problem(seed, most=5) for seed in range(700, 700 + count)]
     check_against_brute_force(engine, problems)
 
 
@@ -38,7 +38,7 @@ def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
 
 def check_that_it_counts_what_pairs_cost(engine: str, count: int) -> None:
     """Ask for problems of all kinds whose pairs have prices: the least cost is found and proved."""
-    problems = [priced_tied_problem(seed, rules=STATED) for seed in range(count)]
+    problems = [priced_tied_problem(seed) for seed in range(count)]
     for problem, answer in zip(problems, ask(engine, [Job(problem) for problem in problems]), strict=True):
         wanted = best_score(problem)
         named = problem.model_dump_json(exclude_defaults=True)

@@ -10,19 +10,16 @@ from memplan.planner.model.problem import Problem
 
 RULES = ("relative", "alias", "page", "remainder", "forbidden", "pin", "alignment", "conflicts", "may_share", "bank")
 ALL = (*RULES, "weights", "together", "holes", "reserved")
-STATED = frozenset(ALL) - {"page", "may_share", "bank", "weights"}
-"""The rules that the integer program states."""
-Rules = frozenset[str] | set[str]
 
 
-def tied_problem(seed: int, most: int = 6, rules: Rules = frozenset(ALL)) -> Problem:
+def tied_problem(seed: int, most: int = 6) -> Problem:
     """Return a problem of two to `most` buffers in one or two pools; each rule is asked with a chance of 4 in 10."""
-    return draw_tied_problem(random.Random(seed), most, f"seed {seed}", rules)
+    return draw_tied_problem(random.Random(seed), most, f"seed {seed}")
 
 
-def priced_tied_problem(seed: int, most: int = 5, rules: Rules = frozenset(ALL)) -> Problem:
+def priced_tied_problem(seed: int, most: int = 5) -> Problem:
     """Return such a problem with a price on pairs that share bytes, which alone counts with that of pools."""
-    rng, problem = random.Random(seed), tied_problem(seed, most, rules)
+    rng, problem = random.Random(seed), tied_problem(seed, most)
     data = problem.model_dump(mode="json", exclude_defaults=True) | {"objective": "cost", "reuse": []}
     for _ in range(rng.randint(2, 4)):
         pairs = [rng.sample(range(len(problem.buffers)), 2) for _ in range(rng.randint(1, most))]
@@ -32,9 +29,9 @@ def priced_tied_problem(seed: int, most: int = 5, rules: Rules = frozenset(ALL))
     return Problem.model_validate(data)
 
 
-def draw_tied_problem(rng: random.Random, most: int, name: str | None = None, rules: Rules = frozenset(ALL)) -> Problem:
+def draw_tied_problem(rng: random.Random, most: int, name: str | None = None) -> Problem:
     """Draw such a problem."""
-    asked = {rule for rule in ALL if rng.random() < 0.4} & rules
+    asked = {rule for rule in ALL if rng.random() < 0.4}
     names = rng.choice((["one"], ["fast", "slow"], ["fast", "slow"]))
     data: dict[str, Any] = {
         "name": name,
@@ -66,7 +63,7 @@ def _is_sound(data: dict[str, Any]) -> bool:
     return True
 
 
-def _pool(rng: random.Random, name: str, asked: Rules, is_last: bool) -> dict[str, Any]:
+def _pool(rng: random.Random, name: str, asked: set[str], is_last: bool) -> dict[str, Any]:
     pool: dict[str, Any] = {"name": name, "cost": rng.choice((0, 1, 2.5))}
     if not is_last or rng.random() < 0.4:
         pool["size"] = rng.randint(4, 22)
@@ -79,7 +76,7 @@ def _pool(rng: random.Random, name: str, asked: Rules, is_last: bool) -> dict[st
     return pool
 
 
-def _buffer(rng: random.Random, k: int, asked: Rules) -> dict[str, Any]:
+def _buffer(rng: random.Random, k: int, asked: set[str]) -> dict[str, Any]:
     start = rng.randint(0, 4)
     row: dict[str, Any] = {"id": k, "size": rng.choice((0, 1, 2, 2, 3, 3, 4, 5, 6))}
     if "conflicts" in asked and rng.random() < 0.2:
@@ -89,7 +86,7 @@ def _buffer(rng: random.Random, k: int, asked: Rules) -> dict[str, Any]:
     return row | {"start": start, "end": start + rng.randint(1, 4)}
 
 
-def _rules(rng: random.Random, k: int, asked: Rules, names: list[str]) -> list[dict[str, Any]]:
+def _rules(rng: random.Random, k: int, asked: set[str], names: list[str]) -> list[dict[str, Any]]:
     """Return what one buffer is asked, each as fields of it; k buffers come before it."""
     other, modulus = rng.randrange(max(1, k)), rng.choice((2, 3, 4, 6))
     drawn: dict[str, tuple[float, dict[str, Any]]] = {
@@ -104,7 +101,7 @@ def _rules(rng: random.Random, k: int, asked: Rules, names: list[str]) -> list[d
     return [fields for rule, (chance, fields) in drawn.items() if rule in asked and rng.random() < chance]
 
 
-def _entries(rng: random.Random, n: int, asked: Rules) -> list[tuple[str, Any]]:
+def _entries(rng: random.Random, n: int, asked: set[str]) -> list[tuple[str, Any]]:
     """Return what pairs and sets of buffers are asked, as (field of the problem, entry)."""
     found: list[tuple[str, Any]] = []
     for name in ("conflicts", "may_share"):

@@ -20,7 +20,7 @@ from memplan.solvers.packing.place import drop
 from memplan.solvers.search.result import Assignment
 from tests.support.depth import DEPTH, seeds
 from tests.support.small_problems import small_problems
-from tests.support.tied_problems import STATED, tied_problem
+from tests.support.tied_problems import tied_problem
 
 
 def buffers(*rows: tuple[int, int, int], **fields: object) -> Problem:
@@ -64,8 +64,7 @@ def random_plan(instance: Instance, rng: random.Random) -> Assignment | None:
     return None if offset is None else Assignment(pool, offset, score(instance, pool, offset), "random")
 
 
-TIED = [tied_problem(seed, rules=STATED) for seed in seeds(40, 300)]
-MIXED = [*small_problems(seed=11, count=50 * DEPTH, most=6), *TIED]
+MIXED = [*small_problems(seed=11, count=50 * DEPTH, most=6), *(tied_problem(seed) for seed in seeds(40, 300))]
 
 
 @pytest.mark.drawn
@@ -129,3 +128,26 @@ def test_the_rows_are_at_most_those_foretold() -> None:
         instance = compile_problem(problem)
         _, program = asked(instance)
         assert len(program.rows) <= count_rows(instance)
+
+
+def test_the_grid_holds_the_borders_of_banks_and_pages() -> None:
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "alignment": 4} for k in range(2)]
+    for fields, granule in (({}, 4), ({"bank_size": 6}, 2), ({"bank_size": 8}, 4)):
+        pools = [{"base_address": 4, **fields}, {"name": "odd", "size": 5}]
+        bank = [{"buffers": [0, 1]}] if fields else []
+        instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "bank": bank}))
+        assert Boxes(instance, (64, 64)).grid.granule * instance.unit == granule
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"may_share": [["a", "b"]]},
+        {"bank": [{"buffers": ["a", "b"]}], "pools": [{"bank_size": 8}]},
+        {"bank": [{"buffers": ["a", "b"], "weight": 1}], "pools": [{"bank_size": 8}], "objective": "cost"},
+    ],
+)
+def test_where_addresses_or_starts_matter_a_mirror_image_is_another_plan(fields: dict[str, object]) -> None:
+    rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
+    assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() is not None
+    assert Boxes(compile_problem(buffers(*rows, **fields)), (14,)).mirror() is None

@@ -13,7 +13,7 @@ from memplan.solvers.mip.model_file import write_model
 from tests.support.depth import seeds
 from tests.support.oracle import best_score
 from tests.support.small_problems import small_problems
-from tests.support.tied_problems import STATED, tied_problem
+from tests.support.tied_problems import tied_problem
 
 READ_BY_HIGHS = """
 import highspy, json, sys
@@ -86,7 +86,7 @@ def test_names_that_run_together_stay_apart() -> None:
 @pytest.mark.drawn
 @pytest.mark.parametrize("reader", [READ_BY_HIGHS, READ_BY_CBC], ids=["highs", "cbc"])
 def test_an_engine_reads_the_files_and_finds_the_optimum(reader: str, tmp_path: Path) -> None:
-    problems = [*small_problems(seed=17, count=40), *(tied_problem(seed, rules=STATED) for seed in seeds(25))]
+    problems = [*small_problems(seed=17, count=40), *(tied_problem(seed) for seed in seeds(25))]
     files, wanted = [], []
     for k, problem in enumerate(problems):
         best = best_score(problem)
@@ -128,12 +128,6 @@ def test_a_problem_without_buffers_still_makes_a_file() -> None:
 def test_too_large_a_model_is_refused_with_its_number_of_rows() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]
     with pytest.raises(OptionError, match="at most 200000 rows, got up to 252001"):
-        write_model(Problem.model_validate({"buffers": rows}), ".lp")
-
-
-def test_rules_that_the_program_does_not_state_are_refused() -> None:
-    rows = [{"id": k, "size": 4, "start": 0, "end": 1, "no_cross": 8} for k in range(2)]
-    with pytest.raises(OptionError, match="model: the program may have no pages, which it does not state"):
         write_model(Problem.model_validate({"buffers": rows}), ".lp")
 
 

@@ -1,0 +1,137 @@
+"""Rows of the constraint kinds: one function a kind, named as the sentence that it enforces."""
+
+from __future__ import annotations
+
+from memplan.solvers.mip.boxes import Boxes, up
+from memplan.solvers.mip.draft import ONE, Draft, Term
+
+
+def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
+    """Let each buffer lie where the first of its colocation group does; both may use the same pools."""
+    for b, colocation in enumerate(boxes.instance.colocation.tolist()):
+        for q in boxes.all[b].span if colocation != b else ():
+            if ("in", q, b) in program.at:
+                sides = [(program.at["in", q, b], 1), (program.at["in", q, colocation], -1)]
+                program.row(("colocation", q, b), sides, at_least=0, at_most=0)
+
+
+def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
+    """Tie the offset of each member to that of its group's anchor."""
+    for b, anchor in enumerate(boxes.instance.anchor.tolist()):
+        if anchor != b:
+            distance = int(boxes.instance.distance[b])
+            sides = [(program.at["offset", b], 1), (program.at["offset", anchor], -1)]
+            program.row(("rigid", b), sides, at_least=distance, at_most=distance)
+
+
+def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
+    """Let neither of two that share an offset lie above the other, nor in another pool."""
+    for a, b in boxes.pairs:
+        if ("shared", a, b) not in program.at:
+            continue
+        share = Term(program.at["shared", a, b])
+        for low, high in ((a, b), (b, a)):
+            sides = [(Term(program.at["offset", high]), 1), (Term(program.at["offset", low]), -1)]
+            # The least that lets the row say nothing: a larger one weakens the relaxation.
+            big_m = boxes.all[low].highest - boxes.all[high].lowest
+            program.row_if(share, big_m, ("start", low, high), sides, 0)
+        for q in boxes.all[a].span if len(boxes.all[a].span) + len(boxes.all[b].span) > 2 else ():
+            others = [(program.lies_in(q, b), 1)] if q in boxes.shared_in(a, b) else []
+            program.row_if(share, 1, ("beside", q, a, b), [(program.lies_in(q, a), -1), *others], 0)
+
+
+def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
+    """Count the pages below each buffer: it starts at or above the next one's start and ends at or below its end."""
+    for b, box in enumerate(boxes.all[: boxes.n]):
+        pages = {q: int(boxes.instance.page[q, b]) for q in box.span}
+        if not any(pages.values()):
+            continue
+        start: list[tuple[Term, int]] = [(Term(program.at["offset", b]), 1)]
+        past: list[tuple[Term, int]] = []
+        for q, (_, high) in box.span.items():
+            here, page, shift = program.lies_in(q, b), pages[q], int(boxes.instance.page_shift[q, b])
+            if page == 0:
+                past.append((here, -high))
+                continue
+            most = (high + shift) // page
+            count = Term(program.column(("page", q, b), 0, most, is_whole=True))
+            if here is not ONE:
+                program.row_of(("paged", q, b), [(here, most), (count, -1)], at_least=0)
+            start += [(here, shift), (count, -page)]
+            past.append((here, box.size - page))
+        program.row_of(("page_start", b), start, at_least=0)
+        program.row_of(("page_end", b), [*start, *past], at_most=0)
+
+
+def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
+    """Of two partners in a pool with banks, let the lower one's last bank end where the other's first begins."""
+    for a, b in sorted(boxes.bank_partners):
+        for q in boxes.banked(a, b):
+            for low, high in ((a, b), (b, a)):
+                _part(program, boxes, q, low, high, program.below(low, high))
+
+
+def two_that_meet_pay_their_price(program: Draft, boxes: Boxes) -> None:
+    """Let one of each priced pair, or its banks, end before the other begins, where both lie in one pool; or pay."""
+    priced = boxes.instance.priced
+    for k, ((a, b), by_bank) in enumerate(zip(priced.rows.tolist(), priced.by_bank.tolist(), strict=True)):
+        paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))
+        apart = [] if by_bank else [_apart(program, boxes, *pair) for pair in ((a, b), (b, a))]
+        for q in boxes.banked(a, b) if by_bank else boxes.common(a, b):
+            ways = [(paid, 1), *((way, 1) for way in apart)]
+            for low, high in ((a, b), (b, a)) if by_bank else ():
+                parted = Term(program.column(("parted", q, low, high), 0, 1, is_whole=True))
+                _part(program, boxes, q, low, high, parted)
+                ways.append((parted, 1))
+            both = [(program.lies_in(q, a), -1), (program.lies_in(q, b), -1)]
+            program.row_of(("banks" if by_bank else "priced", q, a, b), [*ways, *both], at_least=-1)
+
+
+def _apart(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
+    """Return a term that is 1 only where one buffer ends before another begins."""
+    apart = Term(program.column(("apart", low, high), 0, 1, is_whole=True))
+    sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
+    big_m = boxes.all[low].highest + boxes.all[low].size - boxes.all[high].lowest
+    program.row_if(apart, big_m, ("apart", low, high), sides, 0)
+    return apart
+
+
+def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term) -> None:
+    """Put a border of banks between two buffers where a term is 1 and the lower of them lies in pool `q`."""
+    first, past = _first_bank(program, boxes, q, high), _past_bank(program, boxes, q, low)
+    big_m = program.upper[past.column] - program.lower[first.column]
+    sides, here = [(first, 1), (past, -1)], program.lies_in(q, low)
+    if here is not ONE:
+        sides.append((here, -big_m))
+    program.row_if(is_so, big_m, ("parted", q, low, high), sides, 0 if here is ONE else -big_m)
+
+
+def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
+    """Return a number of a bank that starts at or below the start of a buffer, if it lies in the pool."""
+    if ("bank", q, b) not in program.at:
+        box, pool = boxes.all[b], boxes.instance.pools[q]
+        first = program.column(("bank", q, b), 0, (box.span[q][1] + pool.bank_shift) // pool.bank, is_whole=True)
+        sides = [(program.at["offset", b], 1), (first, -pool.bank)]
+        program.row(("bank", q, b), sides, at_least=-pool.bank_shift)
+    return Term(program.at["bank", q, b])
+
+
+def _past_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
+    """Return a number of a bank that starts at or above the end of a buffer, if it lies in the pool."""
+    if ("past", q, b) not in program.at:
+        box, pool = boxes.all[b], boxes.instance.pools[q]
+        most = up(box.highest + box.size + pool.bank_shift, pool.bank) // pool.bank
+        past = program.column(("past", q, b), 0, most, is_whole=True)
+        sides = [(past, pool.bank), (program.at["end", b], -1)]
+        program.row(("past", q, b), sides, at_least=pool.bank_shift)
+    return Term(program.at["past", q, b])
+
+
+CONSTRAINTS = (
+    colocated_buffers_lie_in_one_pool,
+    a_rigid_group_keeps_its_distances,
+    partners_that_share_start_together,
+    no_page_is_crossed,
+    bank_partners_touch_no_common_bank,
+)
+"""The kinds whose rows every program has; prices of pairs are part of the cost."""
