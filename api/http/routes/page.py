@@ -18,7 +18,14 @@ from memplan.api.reports.page.file_page import STATIC, file_page
 
 router = APIRouter(include_in_schema=False)
 
-_TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html", "txt": "text/plain", "csv": "text/csv"}
+_TYPES = {
+    "js": "text/javascript",
+    "css": "text/css",
+    "html": "text/html",
+    "txt": "text/plain",
+    "csv": "text/csv",
+    "svg": "image/svg+xml",
+}
 _POLICY = "; ".join(
     (
         "default-src 'none'",

@@ -280,7 +280,7 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     opened.page.select_option("[data-option=to] select", "tflite")
     opened.page.click("dialog .primary")
     said(opened, "done in")
-    assert "TFLite Micro's arena" in lines(opened)
+    assert "TFLite Micro's whole arena takes" in lines(opened)
     for kind, line in (("check", "bytes"), ("verify", "valid")):
         question(opened, kind)
         said(opened, "done in")
@@ -299,6 +299,99 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     assert "n (b=64)" in opened.page.inner_text(".chart")
     question(opened, "shapes", limits=True, within="100000")
     opened.page.wait_for_selector(".points button:has-text('b=1, n=')")
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def test_files_of_every_question_open_its_form(opened: Tab) -> None:
+    for name, kind in (
+        ("graphs/synth_intree100_s0.json", "order"),
+        ("networks/two_convolutions.json", "order"),
+        ("schedules/attention.json", "schedule"),
+        ("schedules/gap8_like.json", "schedule"),
+        ("symbolic/bert_4l.json", "shapes"),
+    ):
+        give(opened, name, (EXAMPLES / name).read_bytes())
+        opened.page.wait_for_selector(f"dialog .menu [aria-pressed=true] b:text-is('{kind}')")
+        if name == "schedules/attention.json":
+            opened.page.click("dialog .primary")
+            opened.page.wait_for_selector(".schedule .slot")
+        else:
+            opened.page.click("dialog >> text=Close")
+    for name in ("operations.json", "two_memories.json", "cmake/memory.json"):
+        give(opened, name, (EXAMPLES / name).read_bytes())
+        badge(opened, "valid: checked")
+    give(opened, "index.json", (EXAMPLES / "graphs" / "index.json").read_bytes())
+    assert "must be" in alarm(opened)
+
+
+def test_a_wrong_file_is_sent_once(opened: Tab) -> None:
+    sent: list[str] = []
+    opened.page.on("request", lambda request: sent.append(request.method) if "convert" in request.url else None)
+    give(opened, "notes.txt", b"what is this")
+    assert "file: must be of a known format" in alarm(opened)
+    assert sent == ["POST"]
+
+
+def test_levers_answer_for_a_buffer_and_open_their_plans(opened: Tab) -> None:
+    opened.page.keyboard.press("Tab")
+    opened.page.click("text=Try an example")
+    badge(opened, "valid: checked")
+    assert opened.page.evaluate("document.activeElement.className") == "over"  # keys go on where the picture is
+    for button, rows in (("halve each", ["halve 110", "955.5 KiB"]), ("alignment", ["alignment 64", "1.436 MiB"])):
+        opened.page.click(f".levers button:text-is('{button}')")
+        row = opened.page.locator(".levers tbody tr", has_text=rows[0])
+        row.wait_for()
+        assert rows[1] in row.inner_text()
+    opened.page.fill(".levers input", "1.44 MiB")
+    opened.page.press(".levers input", "Enter")
+    opened.page.locator(".levers tbody tr", has_text="the same").wait_for()
+    opened.page.click(".levers button:text-is('open')")
+    opened.page.wait_for_function("() => document.title.includes('capacity 1.44 MiB')")
+    badge(opened, "valid: checked")
+
+
+def test_a_page_is_saved_with_its_plan_and_film_and_opens_alone(opened: Tab, browser: Any, tmp_path: Path) -> None:
+    opened.page.click("text=Try an example")
+    badge(opened, "valid: checked")
+    with opened.page.expect_download() as download:
+        opened.page.click("text=Save page")
+    (tmp_path / "saved.html").write_bytes(Path(download.value.path()).read_bytes())
+    with tab(browser) as alone:
+        alone.page.goto((tmp_path / "saved.html").as_uri())
+        alone.page.wait_for_selector(".picture canvas")
+        assert alone.page.inner_text(".badge") == "valid: checked"
+        assert alone.page.title() == "mobilenet_v2.csv"
+        if alone.page.locator(".tabs button").count():
+            alone.page.click(".tabs button:has-text('film')")
+            alone.page.wait_for_selector(".film svg path.peak")
+        assert (alone.errors, alone.policy_breaks) == ([], [])
+
+
+def test_answers_are_tables_whose_plans_open(opened: Tab) -> None:
+    question(opened, "explain", repairs="2")
+    opened.page.click(".outcome button:text-is('open') >> nth=0")
+    badge(opened, "valid: checked")
+    give(opened, "small.json", json.dumps(SMALL).encode())
+    badge(opened, "valid: checked")
+    question(opened, "explain", what_if=True, shrunk_to="0.5")
+    opened.page.wait_for_selector(".outcome th:text-is('gain if shrunk')")
+    give(opened, "again.json", json.dumps(SMALL).encode())
+    badge(opened, "valid: checked")
+    question(opened, "sweep")
+    opened.page.wait_for_selector("circle.point.optimal")
+    badge(opened, "valid: checked")
+
+
+def test_old_entries_are_let_go_and_asked_for_again(opened: Tab) -> None:
+    script = """async () => { const { EMPTY, next } = await import("/static/live/state.js"); let state = EMPTY;
+      for (let k = 0; k < 9; k++) {
+        const entry = { name: `n${k}`, problem: {}, plan: {}, job: k % 2 ? `j${k}` : null };
+        state = next(state, { kind: "opened", entry });
+      }
+      return state.entries.map(({ problem }) => problem !== null); }"""
+    assert opened.page.evaluate(script) == [True, False, True, True, True, True, True, True, True]
 
 
 def test_orders_and_cascades_open_as_pictures(opened: Tab) -> None:

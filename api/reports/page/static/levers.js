@@ -9,15 +9,17 @@ import { nameText, percentText, sizeText } from "./text.js";
 
 const ALIGNMENTS = [1, 16, 64];
 const EACH_S = 3;
+/** The buffers that are changed one after the other where none is selected. */
+const TRIED = 8;
 
 /**
- * The levers for a buffer, or for the largest of those that decide the peak (-1).
+ * The levers for a buffer, or for each of the largest that decide the peak (-1).
  * @param {PlanModel} plan @param {number} selected @param {import("./panel.js").Actions} actions
  */
 export function leversOf(plan, selected, actions) {
   const { sweep, open, ask } = actions;
-  const i = plan.root[selected >= 0 ? selected : plan.verdict.deciding.reduce((best, one) => (best < 0 || plan.size[one] > plan.size[best] ? one : best), -1)];
-  if (!sweep || i === undefined || i < 0) return null;
+  const tried = (selected >= 0 ? [plan.root[selected]] : [...new Set(plan.verdict.deciding)].sort((a, b) => plan.size[b] - plan.size[a])).slice(0, TRIED);
+  if (!sweep || !tried.length) return null;
   const answer = h("div", { class: "answer", "aria-live": "polite" });
   const before = plan.pools.reduce((sum, _, q) => sum + plan.top(q), 0);
   const run = (/** @type {string} */ word, /** @type {any} */ more) => async () => {
@@ -26,19 +28,23 @@ export function leversOf(plan, selected, actions) {
       fill(answer, h("p", { class: "alarm" }, nameText(error.message, 300)));
       return { points: null };
     });
-    if (points) fill(answer, table(["change", "peak", "", ""], points.map((/** @type {any} */ point) => rowOf(point, before, more, word, open))));
+    const peak = (/** @type {any} */ point) => Number(point.peak ?? Infinity);
+    const sorted = more.changes ? [...points ?? []].sort((a, b) => peak(a) - peak(b)) : points;
+    if (points) fill(answer, table(["change", "peak", "", ""], sorted.map((/** @type {any} */ point) => rowOf(point, before, more, word, open))));
   };
   const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {any} */ more) =>
     h("button", { type: "button", title, onclick: run(text, more) }, text);
   const field = /** @type {HTMLInputElement} */ (h("input", { type: "text", size: "9", placeholder: sizeText(before / 2),
     "aria-label": "capacity to plan with" }));
-  const name = plan.ids[i];
-  const half = Math.floor(plan.size[i] / 2);
+  const [i] = tried;
+  const each = tried.length > 1 ? " each" : "";
   const pool = plan.pools[Math.max(0, plan.pool[i])].name;
   return h("div", { class: "levers" }, h("h2", {}, "What would change the peak?"),
-    h("p", { class: "quiet" }, `of ${plan.name(i, 60)}, which has ${sizeText(plan.size[i])}`),
-    h("p", {}, button("halve", `plan with ${sizeText(half)} for it`, { changes: [[{ buffer: name, fields: { size: half } }]] }), " ",
-      button("drop", "plan without it", { changes: [[{ buffer: name }]] }), " ",
+    h("p", { class: "quiet" }, each ? `of the ${tried.length} largest buffers that decide it, or of one that is selected`
+      : `of ${plan.name(i, 60)}, which has ${sizeText(plan.size[i])}`),
+    h("p", {}, button(`halve${each}`, "plan with half of its bytes",
+      { changes: [tried.map((one) => ({ buffer: plan.ids[one], fields: { size: Math.floor(plan.size[one] / 2) } }))] }), " ",
+      button(`drop${each}`, "plan without it", { changes: [tried.map((one) => ({ buffer: plan.ids[one] }))] }), " ",
       button("alignment", `plan with alignments of ${ALIGNMENTS.join(", ")} bytes at least`, { options: { alignments: ALIGNMENTS } }), " ",
       ask && h("button", { type: "button", title: "another order of operations", onclick: () => ask("order") }, "order …")),
     h("form", { onsubmit: (/** @type {Event} */ event) => {
@@ -53,11 +59,12 @@ export function leversOf(plan, selected, actions) {
 
 /** @param {any} point @param {number} before @param {any} more @param {string} word @param {((more: any) => void) | undefined} open */
 function rowOf(point, before, more, word, open) {
-  const said = point.alignment ? `alignment ${point.alignment}` : word;
+  const [one] = point.changes ?? [];
+  const said = point.alignment ? `alignment ${point.alignment}` : one ? `${word.split(" ")[0]} ${nameText(one.buffer, 30)}` : word;
   if (point.peak === null) return [said, point.status === "infeasible" ? "does not fit" : "no plan found in time", "", ""];
   const peak = Number(point.peak);
   const change = peak === before ? "the same" : `${peak < before ? "−" : "+"}${sizeText(Math.abs(peak - before))}, ${percentText((peak - before) / before)}`;
   const proof = point.status === "optimal" ? "least" : "found";
   return [said, sizeText(peak), `${change} (${proof})`, open
-    ? h("button", { type: "button", onclick: () => open({ ...more, alignment: point.alignment, said }) }, "open") : ""];
+    ? h("button", { type: "button", onclick: () => open({ ...more, changes: one ? [[one]] : [], alignment: point.alignment, said }) }, "open") : ""];
 }

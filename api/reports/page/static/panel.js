@@ -65,7 +65,8 @@ export class Panel {
         : h("p", { class: "quiet" }, "What would make it fit: memplan explain --repairs 3, with this problem.")),
       !found && !isBad && h("p", { class: "quiet" }, "Point at a buffer for its facts; click it to see why it is where it is. ? lists all keys."),
       verdict.claims.size > 0 && h("details", {}, h("summary", {}, "What was checked of the plan's claims"),
-        h("ul", {}, ...verdict.checked.map((line) => h("li", {}, line)))));
+        h("ul", {}, ...verdict.checked.map((line) => h("li", {}, line))),
+        this.actions.ask && h("button", { type: "button", onclick: () => this.actions.ask?.("certify") }, "Make a certificate that others can check …")));
   }
 
   /** The hits of a search, as a list. @param {import("./search.js").Search} search */

@@ -36,6 +36,10 @@ POOLS = Problem(
 )
 LONE = Problem(buffers=[Buffer(id=k, size=100 + k, start=k, end=k + 3) for k in range(4)], pools=[Pool(size=1000)])
 TIMELESS = Problem(buffers=[Buffer(id=f"t{k}", size=64) for k in range(4)], conflicts=(("t0", "t1"), ("t1", "t2")))
+MIXED = Problem(
+    buffers=[Buffer(id=k, size=10, alignment=2) for k in range(4)] + [Buffer(id="big", size=2**61 + 2, start=0, end=1)],
+    conflicts=((0, 1), (1, 2)),
+)
 SHARED = Problem(
     buffers=[Buffer(id="x", size=8192, start=0, end=4), Buffer(id="y", size=10240, start=0, end=4)],
     may_share=(("x", "y"),),
@@ -129,6 +133,8 @@ CASES = [
         "new Set(memplan.view.plan.lives.start).size",
         lambda columns: columns == 4,
     ),
+    Case("some without times", MIXED, solve, text(".side"), lambda s: "4 buffers have no times" in s),
+    Case("large numbers are exact", MIXED, solve, text(".facts"), lambda s: f"{2**61 + 2:,} B" in s),
     Case("shared bytes count once", SHARED, solve, "memplan.view.plan.fullest(0).bytes", lambda most: most == 10240),
     Case("no sum of them is told", SHARED, solve, SAID, lambda s: "18 KiB" not in s),
     Case("they are marked", SHARED, solve, "memplan.view.picture.shared.length", lambda count: count == 2),

@@ -129,21 +129,3 @@ def test_the_picture_has_each_buffer_where_the_plan_has_it(tmp_path: Path) -> No
         across = slice(int(width * (2 * k + 0.2) / 8), int(width * (2 * k + 1.8) / 8))
         top = drawn[:, across].argmax(axis=0)
         assert np.abs(height - top - height * size / (400 * 1.06)).max() <= 2
-
-
-@pytest.mark.slow
-def test_buffers_without_times_are_in_no_sum_of_live_bytes_and_large_numbers_are_exact(tmp_path: Path) -> None:
-    problem = Problem(
-        buffers=[Buffer(id=k, size=10, alignment=2) for k in range(4)]
-        + [Buffer(id="big", size=2**61 + 2, start=0, end=1)],
-        conflicts=((0, 1), (1, 2)),
-    )
-    path = tmp_path / "pairs.html"
-    path.write_bytes(plan_page(problem, solve(problem)))
-    with chromium() as browser, tab(browser) as found:
-        found.page.goto(path.as_uri())
-        wait_until(found, "!!(window.memplan && memplan.ready)")
-        assert "4 buffers have no times" in found.page.inner_text("[aria-label='buffers alive at a time']")
-        assert "2,305,843,009,213,693,954 B" in found.page.inner_text(".facts")
-        assert found.page.evaluate("memplan.view.plan.fullest(0).bytes") == pytest.approx(2**61)
-        assert found.errors == []

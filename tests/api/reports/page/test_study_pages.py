@@ -192,7 +192,7 @@ def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
     drop(shown, "other.json", json.dumps({"problem": NEW.model_dump(mode="json"), "plan": None}))
     shown.page.wait_for_function("() => memplan.view.plan.ids.includes('new')")
     drop(shown, "<b>notes", "hello")
-    assert "<b>notes: is not JSON" in shown.page.inner_text("p[role=alert]")
+    assert "<b>notes: is no JSON" in shown.page.inner_text("p[role=alert]")
 
 
 def test_the_page_of_a_difference_needs_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
