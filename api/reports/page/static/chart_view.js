@@ -8,6 +8,8 @@ import { axes, niceScale, svg, valueText } from "./svg.js";
 import { nameText } from "./text.js";
 
 const HEIGHT = 220;
+/** The height where no point opens anything below. */
+const ALONE = 460;
 const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
 
 /** Open the curve of a peak over one symbol, with the bound. @param {HTMLElement} element @param {any} curve @param {(name: string) => string} style */
@@ -55,7 +57,8 @@ export function openChart(element, view, style, { opened, fetched } = {}) {
       }, (error) => fill(stage, h("p", { class: "alarm welcome" }, nameText(error.message, 400))));
     } else fill(stage, h("p", { class: "quiet welcome" }, point.y === null ? "Nothing fits here." : "The plan of this point is not in this file."));
   };
-  fill(element, h("div", { class: "charted" }, picture, listed), tabs, stage);
+  const charted = h("div", { class: isAlone(view) ? "charted alone" : "charted" }, picture, listed);
+  fill(element, charted, tabs, stage);
   const draw = () => fill(picture, /** @type {any} */ (drawn(view, picture.clientWidth || 700, choose, chosen)));
   fill(listed, tableOf(view, choose));
   new ResizeObserver(draw).observe(picture);
@@ -64,6 +67,11 @@ export function openChart(element, view, style, { opened, fetched } = {}) {
     : view.points.findLastIndex((/** @type {any} */ point) => point.view || (fetched && point.y !== null));
   if (first >= 0) choose(first);
   return { choose };
+}
+
+/** True for a chart whose points open no plans. @param {any} view */
+function isAlone({ points, isPlanned }) {
+  return !isPlanned && points.every((/** @type {any} */ point) => !point.view);
 }
 
 /** The point with a plan that is farthest to the left of those that cost the least: what is had for nothing. @param {any[]} points */
@@ -77,22 +85,23 @@ function freePoint(points) {
 function drawn(view, width, choose, chosen) {
   const known = view.points.filter((/** @type {any} */ point) => point.y !== null);
   const { base } = view;
+  const height = isAlone(view) ? ALONE : HEIGHT;
   const x = niceScale([...view.points.map((/** @type {any} */ point) => point.x), ...(base ? [base.x] : [])], MARGIN.left, width - MARGIN.right);
-  const y = niceScale([...known.flatMap((/** @type {any} */ point) => [point.y, point.bound ?? point.y]), ...(base ? [base.y] : [])], HEIGHT - MARGIN.bottom,
+  const y = niceScale([...known.flatMap((/** @type {any} */ point) => [point.y, point.bound ?? point.y]), ...(base ? [base.y] : [])], height - MARGIN.bottom,
     MARGIN.top);
-  const root = svg("svg", { width, height: HEIGHT, role: "group", "aria-label": nameText(view.title, 120) });
-  root.append(axes(x, y, view.x, view.y, width, HEIGHT));
+  const root = svg("svg", { width, height, role: "group", "aria-label": nameText(view.title, 120) });
+  root.append(axes(x, y, view.x, view.y, width, height));
   const line = (/** @type {any[]} */ points, /** @type {string} */ field) =>
     points.map((point, k) => `${k ? (view.isStairs ? `V${y(point[field]).toFixed(1)}L` : "L") : "M"}${x(point.x).toFixed(1)},${y(point[field]).toFixed(1)}`)
       .join("");
   if (base) {
-    root.append(svg("line", { x1: x(base.x), x2: x(base.x), y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, class: "base" }),
+    root.append(svg("line", { x1: x(base.x), x2: x(base.x), y1: MARGIN.top, y2: height - MARGIN.bottom, class: "base" }),
       svg("text", { x: x(base.x) - 5, y: MARGIN.top + 10, "text-anchor": "end", class: "name" }, `${base.name}: ${valueText(base.x, view.x.unit)}`));
   }
   root.append(svg("path", { d: line(known.filter((/** @type {any} */ point) => point.bound !== null), "bound"), class: "bound" }),
     svg("path", { d: line(known, "y"), class: "peak" }));
   view.points.forEach((/** @type {any} */ point, /** @type {number} */ k) => {
-    const at = point.y === null ? HEIGHT - MARGIN.bottom : y(point.y);
+    const at = point.y === null ? height - MARGIN.bottom : y(point.y);
     const text = `${nameText(point.label, 80)}: ${valueText(point.x, view.x.unit)}, ${point.y === null ? "nothing fits"
       : valueText(point.y, view.y.unit)}, ${point.status}`;
     const press = (/** @type {KeyboardEvent} */ event) => {

@@ -153,7 +153,9 @@ export class Overlay extends Pencil {
     c.fillStyle = theme.soft;
     const room = Math.max(90, c.measureText(plan.timeText(Math.min(lanes.time(right), plan.lastTime))).width + 20);
     const seen = /** @type {[number, number]} */ ([Math.max(0, lanes.time(left)), Math.min(plan.lastTime, lanes.time(right))]);
-    const known = roundTicks(seen, Math.max(2, this.width / room)).filter((time) => Number.isInteger(time));
+    const origin = plan.times ? 0 : Number(plan.origin);
+    const round = roundTicks([seen[0] + origin, seen[1] + origin], Math.max(2, this.width / room));
+    const known = round.filter((time) => Number.isInteger(time)).map((time) => time - origin);
     const apart = known.length > 1 ? this.px(lanes.x(known[1])) - this.px(lanes.x(known[0])) : this.width;
     for (const time of known) {
       const x = this.px(lanes.x(time));

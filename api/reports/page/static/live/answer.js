@@ -28,7 +28,7 @@ export function plannedIn({ answer, request, plan: known }) {
   const plan = [value, value.plan, value.better?.plan, value.again?.plan, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one)
     ?? null;
   const problem = value.planned?.problem ?? value.problem ?? request?.problem ?? null;
-  return { problem: problem?.buffers ? problem : null, plan: plan ?? request?.plan ?? known };
+  return { problem: problem?.buffers && !problem.symbols ? problem : null, plan: plan ?? request?.plan ?? known };
 }
 
 /**
@@ -147,7 +147,8 @@ function pointsOf(kind, value, { request, name }) {
     ({ x: point[chart.x], y: point[chart.y] ?? null, bound: null, label: chart.label(point, k), status: point.status ?? "",
     stripes: stripesOf(value, point), view: point.planned ? { ...planView(point.planned.problem, point.planned.plan, chart.label(point, k),
       stepsOf(request?.graph, point)), isPending: true } : null }));
-  return { view: { title: name, x, y, points, base, opens: base ? "free" : null }, planned: all.map((/** @type {any} */ { planned }) => planned) };
+  return { view: { title: name, x, y, points, base, opens: base ? "free" : null, isPlanned: kind === "sweep" },
+    planned: all.map((/** @type {any} */ { planned }) => planned) };
 }
 
 /** The view of an order, as `order_page` packs it. @param {any} graph @param {any} value @param {string} title */

@@ -134,6 +134,7 @@ function Welcome({ session }) {
       <input type="file" multiple hidden aria-label="Files" ref=${chooser} onChange=${(/** @type {any} */ event) => session.take([...event.target.files])} />
       <button type="button" class="primary" onClick=${() => chooser.current?.click()}>Open a file…</button>${" "}
       <button type="button" onClick=${() => session.example()}>Try an example</button>
+      <div class="sample" role="img" aria-label="A plan: buffers as rectangles, offsets over program order"></div>
       <p class="quiet">TFLite, ONNX, ExecuTorch, HLO, IREE and TVM files, dumps of PyTorch and XLA, graphs, schedules,
         and JSON or CSV of buffers. Problems and plans are read in this tab; other files by this service.</p></div>
     ${jobs.length > 0 && html`<div class="recent"><h2>Last jobs</h2><ul>${jobs.map((job) => html`<li><button type="button"

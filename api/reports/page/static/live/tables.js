@@ -34,7 +34,8 @@ export function tablesOf(value, actions, title = "", depth = 0) {
   const said = entries.filter(([key]) => SENTENCES.has(key)).map(([, text]) => h("p", { class: "said" }, sentenceText(String(text))));
   const plain = entries.filter(([key, one]) => !SENTENCES.has(key) && isPlain(one));
   const terms = plain.length ? [h("dl", { class: "terms" }, ...plain
-    .flatMap(([key, one]) => [h("dt", {}, wordsOf(key)), h("dd", {}, cellOf(isTimed && key === "lower_bound" ? "bound_of_time" : key, one, actions))]))] : [];
+    .map(([key, one]) => h("div", {}, h("dt", {}, wordsOf(key)),
+      h("dd", {}, cellOf(isTimed && key === "lower_bound" ? "bound_of_time" : key, one, actions)))))] : [];
   const rest = entries.filter(([key, one]) => !SENTENCES.has(key) && !isPlain(one)).flatMap(([key, one]) =>
     (Array.isArray(one) ? rowsOf(one, actions, key) : tablesOf(one, actions, key, depth + 1)));
   const found = [...said, ...terms, ...rest];
