@@ -138,6 +138,18 @@ SOLVERS = (
         at_most=4_000,
         must_have=frozenset({"cost"}),
     ),
+    SolverRow(
+        "price-bounds",
+        "cuts from cliques for very many pairs with a price, by HiGHS",
+        "memplan.solvers.prices.bounds:solve",
+        can=EVERYTHING | {"banks", "bank-weights", "reuse", "clearances"},
+        needs=("highspy",),
+        is_isolated=True,
+        is_trusted=True,
+        proves=True,
+        at_most=4_000,
+        must_have=frozenset({"cost"}),
+    ),
     _engine(
         "cp-sat", "constraint programming: one NoOverlap per live set (OR-Tools)", "cp_sat.goals", "ortools", 5_000
     ),

@@ -26,6 +26,8 @@ _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics
 """The quick orders where the exact search follows, which is better at what they are far from."""
 _PRICES_FIRST = replace(registry.BY_NAME["prices"], where="memplan.solvers.prices.search:begin")
 """The quick part of the search for prices, which then is the only one but for engines."""
+_MANY_PRICES = 600
+"""Of more pairs with a price than this, bounds are searched for beside plans."""
 _FIRST_PLAN = registry.SolverRow("first-plan", "", "memplan.solvers.portfolio.stages:first_plan")
 FIRST_PLAN_WORK, _FIRST_PLAN_SHARE = 50_000, 0.5
 """The work of the other solvers before an engine that is named, some 50 ms, and the most of the time for each."""
@@ -52,7 +54,9 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
     prices = registry.BY_NAME["prices"]
     if len(instance.priced) and _suits(prices, instance) and _is_of_pieces(instance):
         engines = [registry.BY_NAME[name] for name in PORTFOLIO[-1]]
-        return [[_PRICES_FIRST], [prices], [row for row in engines if _suits(row, instance)]]
+        side = [registry.BY_NAME["price-bounds"]] if len(instance.priced) > _MANY_PRICES else []
+        longer = [prices, *(row for row in side if _suits(row, instance))]
+        return [[_PRICES_FIRST], longer, [row for row in engines if _suits(row, instance)]]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     is_exact_next = _suits(registry.BY_NAME["exact"], instance)
     # The exact search needs no engine after it, as it goes on until its time is over.

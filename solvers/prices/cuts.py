@@ -8,7 +8,7 @@ so it is with both sides divided and rounded up. Such rows, each times a multipl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,8 +107,13 @@ class CutRows:
         return CutBound(max(0, -(-total // _SCALE)), tuple((cut, times) for cut, _, times in chosen))
 
 
-def cut_bounds(piece: Piece, seed: int, flag: I64, rounds: int) -> Iterator[CutBound]:
-    """Yield better and better bounds; ends where several searches in turn find no new row."""
+def cut_bounds(
+    piece: Piece, seed: int, flag: I64, rounds: int, program: Callable[[CutRows], tuple[F64, F64]] | None = None
+) -> Iterator[CutBound]:
+    """Yield better and better bounds; ends where several searches in turn find no new row.
+
+    The `program` solves that of the rows found so far; left out, the simplex method of the core does.
+    """
     rows, dry = CutRows(piece), 0
     meets, found = np.zeros(len(rows.price)), np.zeros(_ROOM, dtype=np.int64)
     best = CutBound(0)
@@ -128,7 +133,7 @@ def cut_bounds(piece: Piece, seed: int, flag: I64, rounds: int) -> Iterator[CutB
         if dry > 3 or flag[0] or not rows.rows:
             return
         if is_new:
-            level, meets = rows.solve(flag)
+            level, meets = rows.solve(flag) if program is None else program(rows)
             meets = np.clip(meets, 0.0, 1.0)
             proof = rows.proof(level)
             if proof.bound > best.bound:
