@@ -11,8 +11,8 @@ from pathlib import Path
 
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
-names = ("read", "problem", "claims", "costs")
-reading, problems, claims, costs = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
+names = ("read", "problem", "claims", "costs", "prices")
+reading, problems, claims, costs, prices = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
 Refused, Problem, reach, INF, number = reading.Refused, problems.Problem, problems.reach, problems.INF, claims.number
 INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
 
@@ -133,6 +133,8 @@ def check(text, lines, given=None, interval=None):
     if head != ["memplan-lemmas/1"] or sizes[0] != "sizes" or (given and [size for size, _ in given] != mine):
         raise Refused("it is of another format, or about pools of other sizes")
     problem = Problem(text, given or [(size, None) for size in mine], interval, bool(given))
+    if said[0] == "price":
+        return shown(problem, check_price(problem, lines, *said[1:]), sizes, given, text)
     expectations, sentence = claims.claimed(problem.ends, said[0], said[1:])
     lines.reverse()
     for expected, least in expectations:
@@ -144,8 +146,31 @@ def check(text, lines, given=None, interval=None):
         claim.close(*line[1:])
     if lines:
         raise Refused("there are lines after the last claim")
+    return shown(problem, sentence, sizes, given, text)
+
+
+def check_price(problem, lines, least):
+    """Check the price of sharing bytes that no plan is below, by cliques; return the sentence."""
+    (word, scale), *rows = lines
+    if word != "scale" or number(scale) < 1 or rows[:1] != [["part"]]:
+        raise ValueError("a price without a scale, or without a part")
+    parts = []
+    for word, *rest in rows:
+        if word == "part" and not rest:
+            parts.append([])
+        elif word == "clique":
+            parts[-1].append([number(each) for each in rest])
+        else:
+            raise ValueError("a line that is none of a price", word, *rest)
+    if prices.proved(problem, number(scale), parts) < number(least):
+        raise Refused("the cliques do not add up to the price")
+    return f"no plan pays less than {least} for bytes that are shared"
+
+
+def shown(problem, sentence, sizes, given, text):
+    """Return what is proved, with what it is about."""
     digest = hashlib.sha256(text.encode()).hexdigest()
-    bases = [base for _, base in given] if given else [None] * len(mine)
+    bases = [base for _, base in given] if given else [None] * (len(sizes) - 1)
     of = ", ".join(size if base is None else f"{size}@{base}" for size, base in zip(sizes[1:], bases))
     return f"proved: {sentence}, in pools of {of} bytes, problem sha256 {digest} with {problem.interval} lifetimes"
 

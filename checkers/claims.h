@@ -41,6 +41,7 @@ static void check_claims(char *kind, char *rest) {
   if (is_profile) say(" (profile "), say(kind), say(")");
   if (!is_bare && unsaid < top) say(", nor is there one at that cost that "), say_peaks(used);
 }
+#include "prices.h"
 static void read_pool(char *text, Pool *p) { /* SIZE[@ADDRESS] */
   char *base = strchr(text, '@');
   if (base) *base++ = 0, p->base = number(base, 19);
@@ -84,7 +85,8 @@ int main(int count, char **given) {
     if (is_solid(i) && B[i].pin != FAR) pinned = grown(pinned, pins, sizeof(int)), pinned[pins++] = i;
   }
   if (!(w = word(&claim))) stop(2, "a claim was expected");
-  check_claims(w, claim);
+  if (!strcmp(w, "price")) check_price(claim);
+  else check_claims(w, claim);
   if (*at_line) stop(3, "lines after the last claim");
   printf("proved: %s, in pools of %s bytes, problem sha256 %s with %s lifetimes\n", sentence, said, hex,
          is_closed ? "closed" : "half-open");

@@ -40,6 +40,15 @@ static void read_json(char *text, int interval) { /* interval: -1 as the file sa
       for (int m = 0; m < some->count; m++) row_of(&some->item[m]);
     }
   }
+  x = get(&data, "reuse");
+  for (int k = 0; x && k < x->count; k++) {
+    const Node *use = fields(&x->item[k], " pairs=P cost=a ", "pairs", "cost"), *two = get(use, "pairs");
+    for (int m = 0; m < two->count; m++) {
+      int a = B[row_of(&two->item[m].item[0])].root, b = B[row_of(&two->item[m].item[1])].root;
+      priced = grown(priced, prices_read, sizeof *priced), priced[prices_read].first = a, priced[prices_read].second = b;
+      priced[prices_read++].cost = value(use, "cost", 0);
+    }
+  }
   free(inside), free(tied), free(end), free(step), free(above), free(far);
 }
 static void read_csv(char *text, int interval) { /* a head with the names of columns, then a row a buffer */

@@ -26,7 +26,8 @@ class Problem:
         self.pools = [pool | {"base_address": base} for pool, base in zip(mine, bases)]
         names = [pool.get("name", "default") if "pools" in data else q for q, pool in enumerate(mine)]
         number, n = {name: q for q, name in enumerate(names)}, range(len(rows))
-        index, self.interval = {rows[i]["id"]: i for i in n}, data["interval"]
+        self.index = index = {rows[i]["id"]: i for i in n}
+        self.interval, self.reuse = data["interval"], data.get("reuse", ())
         self.ends, self.rows = [LIMIT - 1 if size is None else size for size in sizes], rows
         self.size, self.page = [row["size"] for row in rows], [row.get("no_cross") or INF for row in rows]
         self.root, self.group = [row["root"][0] for row in rows], [row["group"] for row in rows]

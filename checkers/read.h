@@ -17,12 +17,14 @@ static Buffer *B;
 static Pool P[POOLS];
 static W *traffic; /* of each row */
 static int n, pools, is_closed, pair_count[2];
+static struct { int first, second; W cost; } *priced; /* pairs of `reuse`, as roots */
+static int prices_read;
 static uint64_t *pair[2]; /* buffers that conflict by name, and those that may share: sorted */
 /* A letter a kind of value, ? where it may be null. */
 static const char ROW[] = " id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? "
   "alias_of=i? alias_offset=b? relative=o? no_cross=a? offset_mod=o? forbid_pools=n ";
 static const char POOL[] = " name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? device=i? ";
-static const char PROBLEM[] = " format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l together=l "
+static const char PROBLEM[] = " format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l reuse=l together=l "
   "pools=l? objective=w ";
 
 static int is_decimal(const Node *x) { /* a number that is not negative, of at most 40 characters */
@@ -73,6 +75,7 @@ static int is_right(char kind, const char *name, const Node *x) {
     case 'S': return *x->text == '"';
   }
   return *name == 'f' ? is_text(x, "\"memplan/1") : *name == 'i' ? is_text(x, "\"half-open") || is_text(x, "\"closed")
+    : *x->text == '[' ? x->count == 2 && is_text(&x->item[0], "\"peak") && is_text(&x->item[1], "\"cost")
     : is_text(x, "\"peak") || is_text(x, "\"fit") || is_text(x, "\"cost");
 }
 static const Node *fields(const Node *x, const char *spec, const char *needed, const char *needed_too) {

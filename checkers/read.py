@@ -6,9 +6,11 @@ from fractions import Fraction
 
 Refused = type("Refused", (Exception,), {})
 MOST, SHIFTS = 2**62, {"half-open": 0, "closed": 1}
-WORDS = {"format": ("memplan/1",), "interval": (*SHIFTS,), "objective": ("peak", "fit", "cost")}
+WORDS = {"format": ("memplan/1",), "interval": (*SHIFTS,), "objective": ("peak", "fit", "cost", ["peak", "cost"])}
 # A letter a kind of value, ? where it may be null.
-PROBLEM = "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l together=l pools=l? objective=w"
+PROBLEM = (
+    "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l reuse=l together=l pools=l? objective=w"
+)
 POOL = "name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? device=i?"
 BUFFER = """id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? alias_of=i?
     alias_offset=b? relative=o? no_cross=a? offset_mod=o? forbid_pools=n"""
@@ -120,6 +122,8 @@ def read_json(text, interval):
     index, names = {row["id"]: i for i, row in enumerate(rows)}, {pool.get("name", "default") for pool in data["pools"]}
     need(len(index) == len(rows) and len(names) == len(data["pools"]), "an id or a name twice")
     uses = [fields(use, "buffers=I weight=c?", "buffers")["buffers"] for use in data.get("bank", ())]
+    data["reuse"] = [fields(row, "pairs=P cost=a", "pairs", "cost") for row in data.get("reuse", ())]
+    uses += [pair for row in data["reuse"] for pair in row["pairs"]]
     named = [*data.get("conflicts", ()), *data.get("may_share", ()), *data.get("together", ()), *uses]
     need(all(map(KINDS["I"], named)) and all(name in index for some in named for name in some), "an id of no buffer")
     need(all(first != second for first, second in data.get("may_share", ())), "a pair of one buffer")

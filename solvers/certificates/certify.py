@@ -77,6 +77,8 @@ def certify(
         what = "weighted sums of pools" if plan.weighted is not None else "a bound on slowdown"
         return Certificate("none", reason=f"certificates do not say {what}")
     kind, control = kind_of(problem, plan), Control.of(time_limit_s, cancelled=cancelled)
+    if kind == "cost" and problem.reuse:
+        return _of_price(problem, plan, control)
     wanted = priced(problem, kind)
     instance = compile_problem(wanted)
     prices = None if kind in ("infeasible", "used") else _prices(wanted, instance, plan)
@@ -100,6 +102,20 @@ def certify(
     return replace(found, left_open=open_goals) if found.kind != "none" else found
 
 
+def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
+    """Return the certificate of the price of shared bytes: by cliques, piece by piece."""
+    # Imported here: few problems have prices of pairs.
+    from memplan.solvers.prices.proofs import price_lines
+
+    instance = compile_problem(problem)
+    if any(pool.cost for pool in problem.pools) or "bank-weights" in instance.features:
+        return Certificate("none", reason=f"{NEEDED}: costs beside those of reuse")
+    found = price_lines(instance, int(plan.cost or 0), control)
+    if found is None:
+        return Certificate("none", reason="no cliques were found that bring the bound up to the cost")
+    return _checked(problem, instance, f"price {int(plan.cost or 0)}", [], found)
+
+
 def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
     """Return the prices and the cost of a plan, or the reason why certificates cannot say it."""
     if len(instance) > MOST_BUFFERS or not instance.is_small_numbered:
@@ -117,9 +133,11 @@ def _pools_text(problem: Problem, last: int) -> str:
     return ", ".join(f"pool {shown(pool.name)}" for pool in problem.pools[: last + 1])
 
 
-def _checked(problem: Problem, instance: Instance, said: str, claims: Sequence[ClaimText]) -> Certificate:
+def _checked(
+    problem: Problem, instance: Instance, said: str, claims: Sequence[ClaimText], more: Sequence[str] = ()
+) -> Certificate:
     """Return the certificate of some claims, if the checker takes it."""
-    text = "\n".join([*_head(problem), said, *(line for claim in claims for line in claim.write())]) + "\n"
+    text = "\n".join([*_head(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
     ids = problem.buffers.ids
     lemmas = sum(claim.lemmas for claim in claims)
     buffers = tuple(ids[i] for i in sorted({i for claim in claims for i in claim.buffers}))
@@ -131,7 +149,11 @@ def _checked(problem: Problem, instance: Instance, said: str, claims: Sequence[C
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")
     return Certificate(
-        "lemmas" if lemmas else "multipliers" if said.split()[0] in ("cost", "speed", "balanced") else "live-set",
+        "lemmas"
+        if lemmas
+        else "multipliers"
+        if said.split()[0] in ("price", "cost", "speed", "balanced")
+        else "live-set",
         text,
         lemmas,
         buffers,

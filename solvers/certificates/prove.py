@@ -27,7 +27,7 @@ _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
 NEEDED = "the proof needs rules that certificates leave out"
 COARSE = "no multipliers were found that bring the bound up to the cost"
-_LEFT_OUT = CONSTRAINTS.keys() - {"pages", "bank-weights", "together"} | {"ranges"}
+_LEFT_OUT = CONSTRAINTS.keys() - {"pages", "bank-weights", "reuse", "together"} | {"ranges"}
 """The features that certificates leave out; what an instance says of `together` is about several pools."""
 MOST_BUFFERS = 4_000
 """The most buffers of a lemma search: it lists the pairs that conflict."""

@@ -13,6 +13,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.core.tables import F64
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.prices.cuts import MOST_PAIRS, CutRows, cut_bounds
+from memplan.solvers.prices.pieces import suits
 from memplan.solvers.prices.search import hard_pieces
 from memplan.solvers.search.incumbent import Search
 
@@ -22,6 +23,8 @@ _ROUNDS = 10_000
 
 def solve(instance: Instance, search: Search) -> None:
     """Offer better and better bounds on the cost of the pieces that the simplex of the core does not take."""
+    if len(instance.priced) <= MOST_PAIRS or not suits(instance):
+        return
     costs = Costs.of(instance)
     proved = 0
     for piece in hard_pieces(instance):

@@ -85,7 +85,8 @@ class _PriceSearch:
     def of(cls, instance: Instance, search: Search) -> Self | None:
         """Return the search of an instance, None where that is not for it."""
         costs = Costs.of(instance)
-        if sum(costs.clash) >= _MOST_PRICE or not suits(instance):
+        is_priced = instance.objective == "cost" and len(instance.priced) > 0
+        if not is_priced or sum(costs.clash) >= _MOST_PRICE or not suits(instance):
             return None
         return cls(instance, search, costs, pools_of(instance, costs.clash))
 

@@ -22,7 +22,7 @@ enum Outcome : i64 { kNoneBelow = -1, kStopped = -2 };
 
 class Search {
  public:
-  Search(const Piece &piece, const Dolls &run, Arena &arena)
+  Search(const PieceTable &piece, const Dolls &run, Arena &arena)
       : piece_(piece), run_(run), n_(piece.size.size), places_(run.place.size) {
     const i64 cells = n_ * places_;
     rank_ = arena.array<i64>(n_), here_ = arena.array<i64>(n_), best_ = arena.array<i64>(n_);
@@ -132,7 +132,7 @@ class Search {
     return true;
   }
 
-  const Piece &piece_;
+  const PieceTable &piece_;
   const Dolls &run_;
   const i64 n_, places_;
   Array<i64> rank_, here_, best_, doll_, least_, pay_, banned_, from_, past_, choice_;
@@ -143,7 +143,7 @@ class Search {
 }  // namespace
 }  // namespace memplan::prices
 
-MEMPLAN_KERNEL memplan_open_dolls(const memplan::prices::Piece *piece, const memplan::prices::Dolls *run) {
+MEMPLAN_KERNEL memplan_open_dolls(const memplan::prices::PieceTable *piece, const memplan::prices::Dolls *run) {
   memplan::Allocator allocator;
   memplan::Arena arena(allocator);
   memplan::prices::Search search(*piece, *run, arena);

@@ -5,7 +5,7 @@
 namespace memplan::prices {
 
 // See `PieceTable` in piece.py. Entries of buffer v are first[v] up to first[v + 1].
-struct Piece {
+struct PieceTable {
   Array<i64> size;
   Array<i64> lowest;
   Array<i64> highest;
@@ -29,7 +29,7 @@ struct Span {
 };
 
 // The starts of buffer v, half-open, at which it meets the other buffer of entry k, which lies at `at`.
-inline Span meeting(const Piece &piece, i64 v, i64 k, i64 at) {
+inline Span meeting(const PieceTable &piece, i64 v, i64 k, i64 at) {
   i64 low = at - piece.gap[k], high = at + piece.size[piece.other[k]] + piece.gap[k];
   if (const i64 grid = piece.grid[k]; grid > 1) {
     low = floor_div(low + piece.shift, grid) * grid - piece.shift;

@@ -37,7 +37,7 @@ struct Undo {
 
 class Walker {
  public:
-  Walker(const Piece &piece, const Walk &run, Arena &arena)
+  Walker(const PieceTable &piece, const Walk &run, Arena &arena)
       : piece_(piece), run_(run), n_(piece.size.size), random_(run.numbers[kRandom]) {
     i64 most = 0, starts = 0;
     for (i64 v = 0; v < n_; ++v) {
@@ -235,7 +235,7 @@ class Walker {
     }
   }
 
-  const Piece &piece_;
+  const PieceTable &piece_;
   const Walk &run_;
   const i64 n_;
   i64 random_;
@@ -250,7 +250,7 @@ class Walker {
 }  // namespace
 }  // namespace memplan::prices
 
-MEMPLAN_KERNEL memplan_walk(const memplan::prices::Piece *piece, const memplan::prices::Walk *run) {
+MEMPLAN_KERNEL memplan_walk(const memplan::prices::PieceTable *piece, const memplan::prices::Walk *run) {
   memplan::Allocator allocator;
   memplan::Arena arena(allocator);
   memplan::prices::Walker walker(*piece, *run, arena);

@@ -1,0 +1,40 @@
+"""Certificates of prices: the cliques and multipliers of all pieces, as the lines that checkers read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.prices.cuts import MOST_PAIRS, CutBound, cut_bounds
+from memplan.solvers.prices.pieces import Piece, suits
+from memplan.solvers.prices.search import hard_pieces
+from memplan.solvers.search.control import Control
+
+_ROUNDS = 400
+
+
+def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
+    """Return the lines that prove a price, the sum over the pieces; None where cliques do not reach it in time."""
+    if not suits(instance):
+        return None
+    step = int(Costs.of(instance).step)
+    lines, proved = [f"scale {CutBound(0).scale}"], 0
+    for piece in hard_pieces(instance):
+        if len(piece.pairs) > MOST_PAIRS:
+            return None
+        found = CutBound(0)
+        for better in cut_bounds(piece, 0, np.zeros(1, dtype=np.int64), _ROUNDS):
+            found = better
+            if control.cancelled.is_set() or control.left_s <= 0:
+                break
+        # Prices of a piece are in steps: each clique counts as often.
+        proved += step * found.bound
+        lines.append("part")
+        lines += [_line(instance, piece, cut.members, cut.divisor, step * times) for cut, times in found.multipliers]
+    return lines if proved >= price else None
+
+
+def _line(instance: Instance, piece: Piece, members: tuple[int, ...], divisor: int, times: int) -> str:
+    rows = sorted(instance.source[piece.members[list(members)]].tolist())
+    return " ".join(map(str, ("clique", times, divisor * piece.unit * instance.unit, *rows)))

@@ -1,0 +1,66 @@
+"""Certificates of the price of shared bytes: what the checkers in Python and in C take, and what both refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memplan import solve
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.certify import certify
+from tests.support.checkers import both
+
+ROWS = [{"id": k, "size": 8 + 8 * (k % 2), "start": k, "end": k + 1} for k in range(6)]
+PROBLEM = Problem.model_validate(
+    {
+        "buffers": ROWS,
+        "reuse": [{"pairs": [[i, j] for j in range(6) for i in range(j)], "cost": 2}],
+        "pools": [{"name": "ub", "size": 40, "reserved": [[0, 8]]}],
+        "objective": "cost",
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    plan = solve(PROBLEM, time_limit_s=20)
+    assert (plan.status, plan.cost) == ("optimal", 8)
+    found = certify(PROBLEM, plan)
+    assert found.kind == "multipliers", found.reason
+    return found.text
+
+
+def dearer(text: str) -> str:
+    return text.replace("price 8", "price 9")
+
+
+def of_one_part_twice(text: str) -> str:
+    return text + text[text.index("part") :]
+
+
+def with_a_buffer_less(text: str) -> str:
+    return "\n".join(line.rsplit(" ", 1)[0] if line.startswith("clique") else line for line in text.split("\n"))
+
+
+def unscaled(text: str) -> str:
+    return text.replace("scale 1048576", "scale 0")
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [(str, 0), (dearer, 3), (of_one_part_twice, 2), (with_a_buffer_less, 2), (unscaled, 2)],
+)
+def test_both_checkers_say_the_same(
+    change: Callable[[str], str], status: int, text: str, program: str, tmp_path: Path
+) -> None:
+    problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
+    problem.write_bytes(write_problem(PROBLEM))
+    proof.write_text(change(text))
+    said = both(program, [problem, proof])
+    assert [each for each, _ in said] == [status, status], said
+    if status == 0:
+        assert said[0] == said[1]
+        assert "no plan pays less than 8" in said[0][1]
