@@ -371,6 +371,7 @@ def test_a_page_is_saved_with_its_plan_and_film_and_opens_alone(opened: Tab, bro
 
 def test_answers_are_tables_whose_plans_open(opened: Tab) -> None:
     question(opened, "explain", repairs="2")
+    opened.page.wait_for_selector(".outcome button:text-is('open')", timeout=60_000)
     opened.page.click(".outcome button:text-is('open') >> nth=0")
     badge(opened, "valid: checked")
     give(opened, "small.json", json.dumps(SMALL).encode())

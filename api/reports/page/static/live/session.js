@@ -1,7 +1,7 @@
 // @ts-check
 // What the page over a service does: opens files, plans, follows jobs, compares, and goes back. It tells the state what happened.
 
-import { parsed, planView } from "../from_json.js";
+import { planView } from "../from_json.js";
 import { addressed } from "../link.js";
 import { readAbout } from "../sizes.js";
 import { nameText, sizeText } from "../text.js";
@@ -346,11 +346,6 @@ export class Session {
       frames: await Promise.all(entry.frames.map(async ({ at, peak, bound, plan }) =>
       ({ at, peak, bound, view: plan ? await this.judgedView(entry.problem, plan, `after ${at.toFixed(2)} s`, entry.names) : null }))) };
     return [await this.judgedView(entry.problem, entry.plan, entry.name, entry.names), ...(film ? [film] : [])];
-  }
-
-  /** The request of a job's body, to be read by the form of its question. @param {string} text */
-  parsed(text) {
-    return parsed(text);
   }
 }
 
