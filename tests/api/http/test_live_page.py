@@ -370,7 +370,11 @@ def test_a_page_is_saved_with_its_plan_and_film_and_opens_alone(opened: Tab, bro
 
 
 def test_answers_are_tables_whose_plans_open(opened: Tab) -> None:
-    question(opened, "explain", repairs="2")
+    opened.page.click("text=More…")
+    opened.page.locator("dialog .menu button", has=opened.page.locator("b:text-is('explain')")).click()
+    opened.page.select_option("[data-input=problem] select", label="an example, written here")
+    opened.page.fill("[data-option=repairs] input", "2")
+    opened.page.click("dialog .primary")
     opened.page.wait_for_selector(".outcome button:text-is('open')", timeout=60_000)
     opened.page.click(".outcome button:text-is('open') >> nth=0")
     badge(opened, "valid: checked")
