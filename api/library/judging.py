@@ -124,6 +124,13 @@ def _packed(problem: str, text: str, limit: int | None) -> float | None:
     return int(numbers[0]) if word == "used" else _number(Fraction(int(numbers[0]), int(numbers[1])))
 
 
+def _unfit(problem: str, text: str, limit: int | None) -> float | None:
+    """Return None for a certificate that nothing fits; refuse all others, which say nothing of this question."""
+    if _packed(problem, text, limit) is not None:
+        raise _CHECK.Refused("it does not say that nothing fits")
+    return None
+
+
 def _ordered(problem: str, text: str, limit: int | None) -> float | None:
     _ORDER.check(problem, text.splitlines())
     return int(text.splitlines()[1].split()[1])
@@ -133,7 +140,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("peak", "bytes of one memory", _peak, _packed),
-        Kind("fit", "nothing: does it fit?", _fit, _packed),
+        Kind("fit", "nothing: does it fit?", _fit, _unfit),
         Kind("pools", "cost of what several memories hold", _cost, _packed),
         Kind("rules", "bytes of one memory, with rules", _peak, _packed),
         Kind("reuse", "price of shared bytes", _cost, _packed),
