@@ -36,7 +36,7 @@ def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float,
     path = library.problem(entry).relative_to(library.folder.parent)
     finder = Finder(f"memplan {__version__}", found.command.replace("FILE", str(path)))
     words = []
-    for text in (found.plan, found.proof):
+    for text in (found.plan, found.proof if entry.kind != "fit" or found.plan is None else None):
         if text:
             verdict = submit(library, entry, text.encode(), finder)
             entry = verdict.entry

@@ -124,6 +124,11 @@ def _packed(problem: str, text: str, limit: int | None) -> float | None:
     return int(numbers[0]) if word == "used" else _number(Fraction(int(numbers[0]), int(numbers[1])))
 
 
+def _priced(problem: str, text: str, limit: int | None) -> float | None:
+    """Return what a certificate proves of a problem without its prices, which holds with them."""
+    return _packed(_PLAN.without_prices(problem)[0], text, limit)
+
+
 def _unfit(problem: str, text: str, limit: int | None) -> float | None:
     """Return None for a certificate that nothing fits; refuse all others, which say nothing of this question."""
     if _packed(problem, text, limit) is not None:
@@ -143,7 +148,7 @@ KINDS = {
         Kind("fit", "nothing: does it fit?", _fit, _unfit),
         Kind("pools", "cost of what several memories hold", _cost, _packed),
         Kind("rules", "bytes of one memory, with rules", _peak, _packed),
-        Kind("reuse", "price of shared bytes", _cost, _packed),
+        Kind("reuse", "price of shared bytes", _cost, _priced),
         Kind("heaps", "heaps of a limited size", _heaps),
         Kind("objects", "bytes of shared objects", _objects),
         Kind("symbols", "peak above the bound, for all sizes", _symbols),

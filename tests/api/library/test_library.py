@@ -146,3 +146,22 @@ def test_a_run_is_worth_what_its_plan_is(
     (line,) = summarised(rows)
     assert line.par2_s == (10.0 if outcome != "solved" else rows[0].wall_s)
     assert "mine" in page(rows, "Runs")
+
+
+def test_a_problem_with_prices_is_worth_what_its_plan_pays(tmp_path: Path) -> None:
+    rows = [{"id": name, "size": 4, "start": k, "end": k + 1} for k, name in enumerate("abc")]
+    problem = {
+        "buffers": rows,
+        "reuse": [{"pairs": [["a", "b"], ["b", "c"]], "cost": 3}, {"pairs": [["a", "c"]], "cost": 5}],
+    }
+    data = json.dumps(problem | {"pools": [{"name": "ub", "size": 8}], "objective": "cost"}).encode()
+    library = ProblemLibrary(tmp_path)
+    entry = entry_of("reuse", data)
+    write_file(library.problem(entry), data)
+    library.put(entry)
+    words = []
+    for offsets in ((0, 0, 0), (0, 4, 0), (0, 2, 4), (0, 4, 4)):
+        text = json.dumps([[name, "ub", at] for name, at in zip("abc", offsets, strict=True)])
+        verdict = submit(library, one(library, "three"), text.encode(), FINDER)
+        words.append((verdict.word, verdict.entry.best))
+    assert words == [("better, added", 11), ("better, added", 5), ("not better", 5), ("better, added", 3)]
