@@ -36,6 +36,8 @@ def _modules() -> dict[str, str]:
 def __getattr__(name: str) -> object:
     if name == "__all__":
         return sorted(_modules())
+    if name == "torch":  # a module of its own, as it imports torch
+        return import_module("memplan.torch")
     if name not in _modules():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_modules()[name]), name)

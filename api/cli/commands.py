@@ -12,6 +12,7 @@ from memplan.capabilities import MODULES
 from memplan.planner import __version__
 
 COMMANDS = {
+    "fits": "local.fits",
     "solvers": "solvers.solver_list",
     "schema": "solvers.schema",
     "bench": "solvers.bench",
@@ -29,7 +30,7 @@ LOCALS = {
 }
 """From a capability to the module of this package that has what its command alone has: `LOCAL`, or `LOCALS` by name."""
 PANELS = {
-    "Networks": ("order", "cascade", "schedule", "liveness", "shapes"),
+    "Networks": ("order", "cascade", "schedule", "liveness", "shapes", "fits"),
     "Files": ("convert", "compare", "schema"),
     "Solvers": ("solvers", "core", "bench", "library", "doctor"),
     "Service": ("serve", "worker", "keys"),

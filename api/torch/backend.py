@@ -1,0 +1,208 @@
+"""The backend `memplan` of torch.compile: operations in the order with the least peak, and recompute for a capacity.
+
+    torch.compile(model, backend="memplan", options={"capacity": "8GiB", "inner": "eager"})
+
+Each graph that AOT autograd traces is ordered and given to inductor, whose scheduler is ordered once more after it has
+fused, or run operation by operation as eager mode does, with the same bits. With a capacity, of joint graphs operations
+run again in the backward pass where what they make does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memplan.api.torch.graphs import ModuleGraph, flops_of, graph_of
+from memplan.api.torch.passes import reordered, with_clones, with_order
+from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.order import order
+from memplan.capabilities.order.search.solve import order_operations
+from memplan.capabilities.sizes import parse_size
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.operations.graph import GraphOperation, OperationGraph
+
+INNER = ("inductor", "eager")
+_OPTIONS = ("capacity", "inner", "time_limit_s")
+_TIME_LIMIT_S = 5.0
+
+
+def memplan(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
+    """Compile a graph of torch.fx for torch.compile.
+
+    `options` are `capacity`, bytes or a text such as "8GiB" for parameters and activations of a training step; `inner`,
+    inductor by default, or eager; and `time_limit_s` for each graph. Raises OptionError for others.
+    """
+    given = dict(options or {})
+    if unknown := [name for name in given if name not in _OPTIONS]:
+        raise OptionError(f"options: must be of {', '.join(_OPTIONS)}, got {shown(unknown[0])}")
+    inner, time_limit_s = given.get("inner", INNER[0]), float(given.get("time_limit_s", _TIME_LIMIT_S))
+    if inner not in INNER:
+        raise OptionError(f"inner: must be one of {', '.join(INNER)}, got {shown(inner)}")
+    capacity = given.get("capacity")
+    partition = Partition(parse_size(capacity) if isinstance(capacity, str) else capacity, time_limit_s)
+    return _by_inductor(module, inputs, partition) if inner == "inductor" else _by_eager(module, inputs, partition)
+
+
+def _by_eager(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
+    from torch._dynamo.backends.common import aot_autograd
+    from torch.fx import Interpreter
+
+    def run(graph: Any, _: Any) -> Any:
+        interpreter = Interpreter(_reordered(graph, partition.time_limit_s))
+
+        def boxed(args: list[Any]) -> Any:
+            return interpreter.boxed_run(args)
+
+        boxed._boxed_call = True  # type: ignore[attr-defined]  # inputs end with their last reader
+        return boxed
+
+    return aot_autograd(fw_compiler=run, bw_compiler=run, inference_compiler=run, partition_fn=partition)(
+        module, inputs
+    )
+
+
+def _by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
+    from torch._inductor.compile_fx import compile_fx
+    from torch._inductor.custom_graph_pass import CustomPartitionerFn
+
+    class Partitioner(CustomPartitionerFn):  # type: ignore[misc]  # the package is untyped
+        def __call__(self, joint: Any, joint_inputs: Any, **others: Any) -> Any:
+            return partition(joint, joint_inputs, **others)
+
+        def uuid(self) -> None:
+            """Have no entry in the cache: how far a search gets is not known before."""
+
+    patches: dict[str, Any] = {"_post_fusion_custom_pass": scheduled}
+    if partition.capacity is not None:
+        patches["custom_partitioner_fn"] = Partitioner()
+    return compile_fx(module, inputs, config_patches=patches)
+
+
+class Partition:
+    """Parts a joint graph into forward and backward pass, with operations that run again for a capacity in bytes."""
+
+    def __init__(self, capacity: int | None, time_limit_s: float) -> None:
+        self.capacity, self.time_limit_s = capacity, time_limit_s
+
+    def __call__(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
+        """Return both passes; those of torch's own partition where there is no capacity, or it is not exceeded."""
+        from torch._functorch.partitioners import _extract_fwd_bwd_modules, default_partition
+
+        program = self._recomputed(joint, num_fwd_outputs) if self.capacity is not None else None
+        if program is None:
+            known = {name: others[name] for name in ("static_lifetime_input_indices",) if name in others}
+            return default_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **known)
+        nodes = list(program.graph.nodes)
+        position = {node: k for k, node in enumerate(nodes)}
+        results = program.graph.output_node().args[0]
+        seam = max((position[node] for node in results[:num_fwd_outputs] if node in position), default=0)
+        late = {node for node in nodes[seam + 1 :] if node.op == "call_function"}
+        read = {source for node in late for source in node.all_input_nodes if source not in late}
+        read |= {node for node in results[num_fwd_outputs:] if node in position and node not in late}
+        saved = [node for node in nodes if node in read and not _is_tangent(node) and node.op != "get_attr"]
+        return _extract_fwd_bwd_modules(program, _tensors(saved), [], num_fwd_outputs=num_fwd_outputs)
+
+    def _recomputed(self, joint: Any, n_results: int) -> Any:
+        """Return the joint graph with operations that run again; None where that is not needed, or cannot be read."""
+        try:
+            found = _parted(graph_of(joint, cost=flops_of), n_results)
+        except FormatError:  # symbolic shapes
+            return None
+        apart = set(found.graph.resident)
+        within = (self.capacity or 0) - sum(found.graph.size[t] for t in apart)
+        best = order_operations(found.graph, time_limit_s=self.time_limit_s)
+        if best.peak <= within:
+            return with_order(found, best.order)
+        options = OrderOptions(recompute=True, within=max(within, 0), time_limit_s=self.time_limit_s)
+        points = order(found.graph, options).recomputed
+        if points is None or not points.points:
+            return with_order(found, best.order)
+        return with_clones(found, points.points[-1])
+
+
+def _parted(found: ModuleGraph, n_results: int) -> ModuleGraph:
+    """Return a joint graph in which all that needs a tangent waits for the results of the forward pass."""
+    results = found.module.graph.output_node().args[0][:n_results]
+    position = {node: v for v, node in enumerate(found.nodes)}
+    ends = sorted({v for node in results if (v := _operation(node, position)) is not None})
+    needs: set[Any] = set()
+    rows: list[GraphOperation] = []
+    for node in found.module.graph.nodes:
+        if _is_tangent(node) or any(source in needs for source in node.all_input_nodes):
+            needs.add(node)
+    for v, row in enumerate(found.graph.ops):
+        after = tuple(dict.fromkeys((*row.after, *(end for end in ends if end < v)))) if found.nodes[v] in needs else ()
+        rows.append(row.model_copy(update={"after": after or row.after}))
+    return replace(found, graph=found.graph.model_copy(update={"ops": tuple(rows)}))
+
+
+def _operation(node: Any, position: Mapping[Any, int]) -> int | None:
+    """Return the operation that makes a result; of a view, the one that makes what it looks at."""
+    while node not in position and getattr(node, "op", "") == "call_function":
+        node = node.args[0]
+    return position.get(node)
+
+
+def _is_tangent(node: Any) -> bool:
+    return node.op == "placeholder" and "tangents" in str(node.target)
+
+
+def _tensors(nodes: Sequence[Any]) -> list[Any]:
+    """Return the nodes that are tensors; in place of those that are lists, their items."""
+    found: dict[Any, None] = {}
+    for node in nodes:
+        items = [user for user in node.users if user.op == "call_function"] if _is_list(node) else [node]
+        found |= dict.fromkeys(items)
+    return list(found)
+
+
+def _is_list(node: Any) -> bool:
+    return isinstance(node.meta.get("val"), (list, tuple))
+
+
+def _reordered(graph: Any, time_limit_s: float) -> Any:
+    """Return a graph in the best order; as it is where it cannot be read, as with symbolic shapes."""
+    try:
+        return reordered(graph, resident=(), time_limit_s=time_limit_s)
+    except FormatError:
+        return graph
+
+
+def scheduled(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> list[Any]:
+    """Return inductor's scheduler nodes in the order with the least peak: the pass `_post_fusion_custom_pass`.
+
+    Of inductor's estimates of both orders the lower one decides.
+    """
+    from torch._inductor.memory import estimate_peak_memory_allocfree, prepare_planning_info
+    from torch._inductor.virtualized import V
+
+    if len(nodes) < 2:
+        return nodes
+    scheduler = nodes[0].scheduler
+    inputs, outputs = {*V.graph.graph_inputs}, {*V.graph.get_output_names()}
+    _, freeable = prepare_planning_info(nodes, scheduler.name_to_buf, scheduler.name_to_fused_node, inputs, outputs)
+    graph = _graph_of_scheduler(nodes, freeable, outputs)
+    best = [nodes[v] for v in order_operations(graph, time_limit_s=time_limit_s).order]
+    before, after = (estimate_peak_memory_allocfree(row, freeable, outputs)[0] for row in (nodes, best))
+    return best if after < before else nodes
+
+
+def _graph_of_scheduler(nodes: Sequence[Any], freeable: Mapping[str, Any], outputs: set[str]) -> OperationGraph:
+    """Return the operations of inductor's scheduler, its buffers as tensors, beside inputs that may be freed."""
+    made = [(buffer.get_name(), buffer.mpi_buffer) for node in nodes for buffer in node.get_outputs()]
+    every = [*((name, each.mpi_buffer) for name, each in freeable.items()), *made]
+    at = {name: t for t, (name, _) in enumerate(every)}
+    sizes = [max(each.size_alloc, each.size_free) for _, each in every]
+    position = {node: v for v, node in enumerate(nodes)}
+    rows = [
+        GraphOperation(
+            inputs=tuple(at[buffer.get_name()] for buffer in node.mpi_node.pred_buffers if buffer.get_name() in at),
+            outputs=tuple(at[buffer.get_name()] for buffer in node.get_outputs()),
+            after=tuple(sorted(position[other] for other in node.mpi_node.pred_nodes if other is not node)),
+            name=node.get_name(),
+        )
+        for node in nodes
+    ]
+    kept = tuple(t for t, (name, _) in enumerate(every) if name in outputs)
+    return OperationGraph(size=tuple(sizes), kept=kept, given=tuple(range(len(freeable))), ops=tuple(rows))

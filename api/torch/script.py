@@ -1,0 +1,75 @@
+"""Steps that scripts describe: a function of a file, called while tensors have no storage."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from contextlib import nullcontext
+from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from memplan.api.torch.fits import FitsAnswer, fits
+from memplan.api.torch.step import Step
+from memplan.planner.errors import InputError, OptionError, shown
+
+_FIELDS = ("model", "inputs", "loss", "targets", "optimizer")
+
+
+def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> FitsAnswer:
+    """Return what `fits` answers for the step that `FILE.py:FUNCTION` returns, a dictionary of its first arguments.
+
+    Parameters of the function whose defaults are numbers are sizes that may change. Raises InputError for a file, a
+    function or a result that is none, and as `fits` does.
+    """
+    path, colon, name = script.rpartition(":")
+    if not colon or not path.endswith(".py"):
+        raise OptionError(f"script: must be FILE.py:FUNCTION, got {shown(script)}")
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file")
+    with nullcontext() if computed else torch.device("meta"):
+        try:
+            spec = spec_from_file_location(Path(path).stem, path)
+            assert spec is not None  # the name ends with .py
+            assert spec.loader is not None
+            module = sys.modules[spec.name] = module_from_spec(spec)
+            sys.path.insert(0, str(Path(path).parent))
+            spec.loader.exec_module(module)
+            function = getattr(module, name, None)
+            if not callable(function):
+                raise InputError(f"{path}: must have the function {shown(name)}")
+            parameters = inspect.signature(function).parameters
+            given = _given(script, function())
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{script}: must run, got {_place(error, path)}{type(error).__name__}: {error}") from error
+
+    def step_of(name: str, size: int) -> Step:
+        with nullcontext() if computed else torch.device("meta"):
+            return Step(**_given(script, function(**{name: size})))
+
+    numbers = {name: row.default for name, row in parameters.items() if type(row.default) is int}
+    sizes = {name: (default, partial(step_of, name)) for name, default in numbers.items()}
+    return fits(**given, computed=computed, sizes=sizes or None, **options)
+
+
+def _given(script: str, given: Any) -> dict[str, Any]:
+    """Return what a function returned as arguments; raises InputError where it is something else."""
+    if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys() <= {*_FIELDS}:
+        got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
+        rule = f"must return a dictionary with model and inputs, and of {', '.join(_FIELDS[2:])} what there is"
+        raise InputError(f"{script}: {rule}, got {shown(got)}")
+    return given
+
+
+def _place(error: BaseException, path: str) -> str:
+    """Return the last line of the script that an error passed, for the front of what it says."""
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == path else line
+        trace = trace.tb_next
+    return f"line {line}: " if line is not None else ""

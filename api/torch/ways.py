@@ -1,0 +1,254 @@
+"""Ways out for a step that does not fit: a smaller batch, activations computed again, another order; each is verified.
+
+A batch and the modules to checkpoint are tried by recording the step anew; an order is planned, and run on its
+addresses by a check that shares no code with the search.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from memplan.api.torch.recording import Recording
+from memplan.api.torch.step import Step
+from memplan.capabilities.capability import Answer
+from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.order import order
+from memplan.planner.errors import InputError
+from memplan.planner.operations.graph import GraphOperation, OperationGraph
+
+MOST = 1 << 20
+"""The largest size that is tried."""
+Tries = Callable[[Recording], bool]
+"""Says whether a step that was recorded fits."""
+
+
+class LargestSize(Answer):
+    """The largest size with which a step fits, and the next one, with which it does not; None where none does."""
+
+    name: str
+    size: int | None
+    tried: int
+
+
+class Checkpointed(Answer):
+    """Modules whose activations are computed again, in `torch.utils.checkpoint`, so that a step fits.
+
+    `extra_cost` is the part of the cost of all operations that runs twice. `modules` is None where no choice fits.
+    """
+
+    modules: tuple[str, ...] | None
+    extra_cost: float
+    tried: int
+
+
+class BetterOrder(Answer):
+    """What the step needs in the best order that is found, each storage free behind its last reader, in one arena.
+
+    `peak` is that of a plan. `recomputed` is the peak, and `extra_cost` the part of the cost, where single operations
+    run again; None where that was not needed. It is what torch.compile with the backend memplan does.
+    """
+
+    given_peak: int
+    peak: int
+    lower_bound: int
+    recomputed: int | None
+    extra_cost: float
+
+
+class Ways(Answer):
+    """The ways out of a step that does not fit: its sizes, such as the batch, modules to checkpoint, an order."""
+
+    sizes: tuple[LargestSize, ...]
+    checkpoint: Checkpointed | None
+    order: BetterOrder
+
+
+Sizes = Mapping[str, tuple[int, Callable[[int], Step]]]
+"""From the name of a size to its value in a step, and to the step with another one."""
+
+
+def ways(
+    step: Step,
+    recording: Recording,
+    usable: int,
+    fits: Tries,
+    run: Callable[..., Recording],
+    sizes: Sizes,
+    time_limit_s: float,
+) -> Ways:
+    """Return the ways out; `run` records a step that is changed, with the modules named `checkpointed` if any."""
+
+    def record(changed: Step) -> bool:
+        try:
+            return fits(run(changed))
+        except InputError:  # a model of one size
+            return False
+
+    recompute = None
+    if step.is_training:
+        recompute = checkpointed(recording, recording.names, lambda names: fits(run(step, checkpointed=names)))
+    return Ways(
+        sizes=tuple(largest(name, size, step_of, record) for name, (size, step_of) in sizes.items()),
+        checkpoint=recompute,
+        order=better_order(recording, usable, time_limit_s),
+    )
+
+
+def sizes_of(step: Step) -> Sizes:
+    """Return the batch of a step's inputs, their first axis, and the length of texts, the second one."""
+    first = next((value for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor)), None)
+    is_text = first is not None and first.dim() == 2 and not first.is_floating_point()
+    names = ("batch", "length") if is_text else ("batch",) if first is not None and first.dim() else ()
+    return {name: with_size(step, axis) for axis, name in enumerate(names)}
+
+
+def lines(found: Ways) -> Iterator[str]:
+    """Yield the ways out for people."""
+    for each in found.sizes:
+        said = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
+        yield f"largest {each.name}: {said} ({each.tried} tried)"
+    if (chosen := found.checkpoint) is not None:
+        said = "does not suffice" if chosen.modules is None else ", ".join(chosen.modules) or "not needed"
+        cost = f" ({100 * chosen.extra_cost:.1f} % more work)" if chosen.modules else ""
+        yield f"torch.utils.checkpoint: {said}{cost}"
+    best = found.order
+    yield f"best order: {best.peak:,} bytes in one arena, no order is below {best.lower_bound:,}"
+    if best.recomputed is not None:
+        yield f"with operations that run again: {best.recomputed:,} bytes, {100 * best.extra_cost:.1f} % more work"
+
+
+def largest(name: str, start: int, step_of: Callable[[int], Step], record: Callable[[Step], bool]) -> LargestSize:
+    """Return the largest size with which a step fits: doubled and halved from the start on, until both sides are known.
+
+    `record` says whether it does.
+    """
+    tried: dict[int, bool] = {}
+
+    def fits(size: int) -> bool:
+        if size not in tried:
+            tried[size] = record(step_of(size))
+        return tried[size]
+
+    low, high = 0, MOST + 1
+    size = start
+    while high - low > 1 and 1 <= size <= MOST:
+        if fits(size):
+            low = size
+        else:
+            high = size
+        size = (low + high) // 2 if low and high <= MOST else 2 * low or high // 2
+    return LargestSize(name=name, size=low or None, tried=len(tried))
+
+
+def with_size(step: Step, axis: int) -> tuple[int, Callable[[int], Step]]:
+    """Return the size of an axis of the first input, and the step with another one wherever a tensor has that size."""
+    size = next(int(value.shape[axis]) for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor))
+
+    def changed(value: Any, other: int) -> Any:
+        if value.dim() <= axis or value.shape[axis] != size:
+            return value
+        shape = [*value.shape]
+        shape[axis] = other
+        return torch.empty(shape, dtype=value.dtype, device="meta")
+
+    def step_of(other: int) -> Step:
+        inputs, targets = tree_map_only(torch.Tensor, lambda value: changed(value, other), (step.inputs, step.targets))
+        return replace(step, inputs=inputs, targets=targets)
+
+    return size, step_of
+
+
+def checkpointed(recording: Recording, names: Sequence[str], tries: Callable[[Sequence[str]], bool]) -> Checkpointed:
+    """Return the fewest modules whose recompute makes a step fit: of blocks, those first that save most for their cost.
+
+    `names` are all modules of the model, `tries` records a step with some of them.
+    """
+    saved, cost = Counter[str](), Counter[str]()
+    blocks = _blocks(recording, names)
+    for tensor in recording.tensors:
+        if tensor.role == "activations" and (block := _block_of(tensor.module, blocks)) is not None:
+            saved[block] += tensor.size
+    total = 0
+    for operation in recording.operations:
+        total += operation.cost
+        if operation.phase == "forward" and (block := _block_of(operation.module, blocks)) is not None:
+            cost[block] += operation.cost
+    ranked = sorted(saved, key=lambda block: (-saved[block] / (1 + cost[block]), blocks.index(block)))
+    low, high, tried = 0, len(ranked) + 1, 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried += 1
+        low, high = (low, middle) if tries(ranked[:middle]) else (middle, high)
+    if high > len(ranked):
+        return Checkpointed(modules=None, extra_cost=0.0, tried=tried)
+    chosen = sorted(ranked[:high], key=blocks.index)
+    extra = sum(cost[block] for block in chosen) / max(total, 1)
+    return Checkpointed(modules=tuple(chosen), extra_cost=extra, tried=tried)
+
+
+def _blocks(recording: Recording, names: Sequence[str]) -> list[str]:
+    """Return the outermost modules that have modules within and stand beside others that do, with activations."""
+    busy = {tensor.module for tensor in recording.tensors if tensor.role == "activations"}
+    inner = [name for name in names if name and any(each.startswith(f"{name}.") for each in busy)]
+    beside = Counter(name.rpartition(".")[0] for name in inner)
+    chosen: list[str] = []
+    for name in inner:
+        if beside[name.rpartition(".")[0]] > 1 and _block_of(name, chosen) is None:
+            chosen.append(name)
+    return chosen
+
+
+def _block_of(module: str, blocks: Sequence[str]) -> str | None:
+    return next((block for block in blocks if module == block or module.startswith(f"{block}.")), None)
+
+
+def better_order(recording: Recording, capacity: int | None, time_limit_s: float) -> BetterOrder:
+    """Return what the last step of a recording needs in another order, and with operations that run again."""
+    graph = graph_of(recording)
+    options = OrderOptions(time_limit_s=time_limit_s / 2)
+    found = order(graph, options)
+    peak = found.placed_peak or found.peak
+    recomputed, extra = None, 0.0
+    if capacity is not None and peak > capacity:
+        again = order(graph, OrderOptions(recompute=True, within=capacity, time_limit_s=time_limit_s / 2)).recomputed
+        if again is not None and again.is_within and again.points:
+            recomputed, extra = again.points[-1].peak, again.extra_cost / max(again.cost, 1)
+    return BetterOrder(
+        given_peak=found.given_peak,
+        peak=peak,
+        lower_bound=found.lower_bound,
+        recomputed=recomputed,
+        extra_cost=extra,
+    )
+
+
+def graph_of(recording: Recording) -> OperationGraph:
+    """Return the operations of the last step that was recorded as a graph, its storages as tensors."""
+    rows = recording.operations[recording.last_step :]
+    used = dict.fromkeys(t for row in rows for t in (*row.reads, *row.makes, *row.changes))
+    made = {t for row in rows for t in row.makes}
+    alive = [t for t, tensor in enumerate(recording.tensors) if tensor.end is None]
+    at = {t: k for k, t in enumerate(dict.fromkeys((*used, *alive)))}
+    drawn: int | None = None
+    operations = []
+    for k, row in enumerate(rows):
+        operations.append(
+            GraphOperation(
+                inputs=tuple(at[t] for t in row.reads),
+                outputs=tuple(dict.fromkeys(at[t] for t in (*row.makes, *row.changes))),
+                after=(drawn,) if row.draws and drawn is not None else (),
+                name=f"{row.module} {row.name}".strip(),
+                cost=row.cost,
+                once=row.draws or bool(row.changes),
+            )
+        )
+        drawn = k if row.draws else drawn
+    sizes = tuple(recording.tensors[t].size for t in at)
+    given = tuple(k for t, k in at.items() if t not in made)
+    return OperationGraph(size=sizes, kept=tuple(at[t] for t in alive), given=given, ops=tuple(operations))

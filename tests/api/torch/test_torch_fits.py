@@ -1,0 +1,289 @@
+"""Steps of torch: what is alive is what a step on real tensors has, and what fits is what the allocator runs."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.planner.errors import InputError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
+    pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
+    import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    from memplan.api.torch.fits import Device, fits, is_within, judged, live_peak_of
+    from memplan.api.torch.step import Step
+    from memplan.api.torch.ways import with_size
+    from tests.support.torch_zoo import MODELS, Language, tokens
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+STEPS = {
+    "inference": None,
+    "sgd": partial(torch.optim.SGD, lr=0.01, momentum=0.9),
+    "adam": torch.optim.Adam,
+    "foreach": partial(torch.optim.AdamW, foreach=True),
+    "fused": partial(torch.optim.AdamW, fused=True),
+}
+
+
+class Counted(TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
+    """Counts the bytes of all storages after each operation that runs on real tensors."""
+
+    def __init__(self, given: Any) -> None:
+        super().__init__()
+        self.refs: dict[int, tuple[Any, int]] = {}
+        self.peak = 0
+        self.look(given)
+
+    def look(self, values: Any) -> None:
+        for value in tree_leaves(values):
+            if isinstance(value, torch.Tensor):
+                storage = value.untyped_storage()
+                self.refs[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+        self.refs = {key: (ref, size) for key, (ref, size) in self.refs.items() if not ref.expired()}
+        self.peak = max(self.peak, sum(size for _, size in self.refs.values()))
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.look(result)
+        return result
+
+
+def summed(result: Any) -> Any:
+    return sum(value.square().mean() for value in tree_leaves(result)).abs()
+
+
+def counted(model: Any, inputs: Any, optimizer: Any) -> int:
+    """Return the most bytes alive in two steps on real tensors."""
+    made = optimizer and optimizer(model.parameters())
+
+    def step() -> None:
+        if made is None:
+            with torch.no_grad():
+                model(*inputs)
+            return
+        made.zero_grad()
+        result = model(*inputs)
+        loss = summed(result)
+        loss.backward()
+        made.step()
+
+    with (
+        torch.backends.mkldnn.flags(enabled=False),
+        Counted((list(model.parameters()), list(model.buffers()), inputs)) as found,
+    ):
+        for _ in range(2):
+            step()
+    return int(found.peak)
+
+
+@pytest.mark.parametrize("kind", STEPS)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_live_peak_is_that_of_the_step_on_real_tensors(name: str, kind: str) -> None:
+    torch.manual_seed(1)
+    model, inputs = MODELS[name]()
+    loss = None if STEPS[kind] is None else summed
+    with torch.backends.mkldnn.flags(enabled=False):  # where recurrent layers have kernels of their own
+        answer = fits(model, inputs, loss=loss, optimizer=STEPS[kind], allocator="cpu", time_limit_s=0.1)
+        assert answer.live_peak == counted(model, inputs, STEPS[kind])
+
+
+def test_what_fits_is_what_the_allocator_runs() -> None:
+    """Ask around the live peak and around what is reserved; each answer is judged by a plainer allocator."""
+    asked = wrong = 0
+    for name in list(MODELS)[:22]:
+        torch.manual_seed(1)
+        model, inputs = MODELS[name]()
+        _, step_of = with_size(Step(model, inputs, summed, (), torch.optim.Adam), 0)
+        step = step_of(64)
+        recording = step.recorded(foreach=True)
+        for allocator in ("cpu", "cuda", "expandable_segments"):
+            device = Device(allocator, None, 0, {})
+            live, _ = live_peak_of(recording, device)
+            most = judged(recording, device, 0.05).reserved or live
+            for capacity in (live // 2, live - 1, live, (live + most) // 2, most - 1, most, most + 1):
+                within = is_within(recording, replace(device, capacity=capacity))
+                if allocator == "cpu":
+                    wrong += within != (live <= capacity)
+                elif allocator == "cuda":
+                    wrong += within != (live <= capacity and plainly_runs(recording, device, capacity))
+                else:
+                    wrong += within if capacity < live else not within and capacity >= most
+                asked += 1
+    assert asked >= 300
+    assert wrong == 0
+
+
+def plainly_runs(recording: Any, device: Device, capacity: int) -> bool:
+    """Run a step on segments, each a list of [size, position or None], with the allocator's rules read again."""
+    segments: list[tuple[bool, list[list[Any]]]] = []
+
+    def total() -> int:
+        return sum(piece[0] for _, pieces in segments for piece in pieces)
+
+    def place(position: int) -> bool:
+        size = -(-recording.tensors[position].size // 512) * 512
+        is_small = size <= 1 << 20
+        for _ in range(2):
+            free = [
+                (piece[0], k, i)
+                for k, (small, pieces) in enumerate(segments)
+                for i, piece in enumerate(pieces)
+                if small == is_small and piece[1] is None and piece[0] >= size
+            ]
+            if not free:
+                length = 2 << 20 if is_small else 20 << 20 if size < 10 << 20 else -(-size // (2 << 20)) * (2 << 20)
+                if total() + length > capacity:
+                    segments[:] = [row for row in segments if len(row[1]) > 1 or row[1][0][1] is not None]
+                    continue
+                segments.append((is_small, [[length, None]]))
+                free = [(length, len(segments) - 1, 0)]
+            _, k, i = min(free)
+            pieces = segments[k][1]
+            rest = pieces[i][0] - size
+            if rest >= 512 if is_small else rest > 1 << 20:
+                pieces[i : i + 1] = [[size, position], [rest, None]]
+            else:
+                pieces[i][1] = position
+            return True
+        return False
+
+    given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
+    for event in (*given, *recording.events):
+        position = event if event >= 0 else ~event
+        if not device.counts(recording.tensors[position]):
+            continue
+        if event >= 0 and not place(position):
+            return False
+        for _, pieces in segments if event < 0 else ():
+            for i, piece in enumerate(pieces):
+                if piece[1] == position:
+                    low = i - 1 if i and pieces[i - 1][1] is None else i
+                    high = i + 2 if i + 1 < len(pieces) and pieces[i + 1][1] is None else i + 1
+                    pieces[low:high] = [[sum(each[0] for each in pieces[low:high]), None]]
+                    break
+    return True
+
+
+@pytest.mark.parametrize("name", ["gpt2", "mobilenet_v2", "unet", "vit", "mixer"])
+def test_the_largest_batch_is_that_of_trying_them_all(name: str) -> None:
+    torch.manual_seed(1)
+    model, inputs = MODELS[name]()
+    options: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 0.1}
+    peaks = {}
+    for batch in range(1, 9):
+        sized = tuple(value.new_zeros((batch, *value.shape[1:])) for value in inputs)
+        peaks[batch] = fits(model, sized, **options).live_peak
+    capacity = peaks[5] + 1
+    ways = fits(model, inputs, **options, capacity=capacity, suggest=True).ways
+    assert ways is not None
+    assert ways.sizes[0].name == "batch"
+    assert ways.sizes[0].size == max(batch for batch, peak in peaks.items() if peak <= capacity)
+
+
+def test_the_modules_to_checkpoint_make_a_step_fit() -> None:
+    torch.manual_seed(1)
+    model, inputs = Language(6, 32, 4), (tokens(32, 4),)
+    step = Step(model, inputs, summed, (), "sgd")
+    device = Device("cpu", None, 0, {})
+    whole, _ = live_peak_of(step.recorded(), device)
+    capacity = int(0.7 * whole)
+    answer = fits(model, inputs, loss=summed, optimizer="sgd", allocator="cpu", capacity=capacity, suggest=True)
+    assert answer.fits is False
+    assert answer.ways is not None
+    chosen = answer.ways.checkpoint
+    assert chosen is not None
+    assert chosen.modules
+    assert set(chosen.modules) <= {f"layers.{k}" for k in range(6)}
+    assert live_peak_of(step.recorded(checkpointed=chosen.modules), device)[0] <= capacity < whole
+    assert live_peak_of(step.recorded(checkpointed=chosen.modules[1:]), device)[0] > capacity
+    best = answer.ways.order
+    assert best.lower_bound <= best.peak <= whole
+    assert best.recomputed is None or best.recomputed <= capacity
+
+
+def test_an_answer_says_what_is_alive_where_it_is_made() -> None:
+    model, inputs = Language(2, 32, 4), (tokens(32, 4),)
+    answer = fits(model, inputs, loss=summed, optimizer="adamw", capacity="1GiB", context="300MiB", cublas_workspace=0)
+    assert answer.fits is True
+    assert answer.roles["optimizer"] == 2 * sum(value.nbytes for value in model.parameters())
+    assert sum(answer.roles.values()) == answer.live_peak
+    assert answer.peak is not None
+    assert answer.lower_bound is not None
+    assert answer.reserved is not None
+    assert answer.live_peak <= answer.lower_bound <= answer.peak <= answer.reserved
+    assert any("torch_zoo.py:" in group.line and group.module.startswith("layers.") for group in answer.alive)
+    assert [unknown.option for unknown in answer.unknown if unknown.bytes is None] == ["kernel_workspace", "nccl"]
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert fits(model, inputs, loss=summed, capacity="1GiB", context="2GiB").fits is False
+
+
+class Chooses(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
+    """A model whose way depends on what it computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+        self.inner.register_forward_hook(lambda module, given, made: made if made.sum() > 0 else -made)
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x)
+
+
+def on_two_devices() -> Any:
+    return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4, device="meta"))
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        (Chooses, {}, r"model.inner: must not read values of tensors, .* give computed=True"),
+        (on_two_devices, {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
+        (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have parameters to change, got a model without any"),
+        (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs, got .*RuntimeError"),
+        (
+            lambda: torch.nn.Linear(4, 4),
+            {"optimizer": "sgd"},
+            "loss: must return one number that depends on a parameter",
+        ),
+        (lambda: torch.nn.Linear(4, 4), {"optimizer": "lion"}, "optimizer: must be one of sgd, adam, adamw"),
+        (lambda: 3, {}, "model: must be a torch.nn.Module or a function that makes one"),
+        (torch.nn.ReLU, {"capacity": "24 gigs"}, "capacity: must be a size such as"),
+        (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be one of cuda, expandable_segments, plan, cpu"),
+    ],
+)
+def test_what_cannot_be_run_is_said_with_the_module(model: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fits(model, torch.zeros(2, 4), **options)
+    if model is Chooses:
+        assert fits(model, torch.zeros(2, 4), computed=True).live_peak > 0
+
+
+def test_the_command_answers_for_the_function_of_a_script(tmp_path: Path, capsys: Any) -> None:
+    script = tmp_path / "small.py"
+    script.write_text(
+        "import torch\n"
+        "def build():\n    model = torch.nn.Linear(2**13, 2**13)\n"
+        "    return {'model': model, 'inputs': torch.randn(2, 2**13), 'optimizer': 'adam',\n"
+        "        'loss': lambda made: made.sum()}\n"
+        "def wrong():\n    return torch.mm(3)\n"
+    )
+    assert main(["fits", f"{script}:build", "--capacity", "512MiB"]) == 1
+    assert json.loads(capsys.readouterr().out)["fits"] is False
+    assert main(["fits", f"{script}:build", "--capacity", "2GiB", "--format", "table"]) == 0
+    assert capsys.readouterr().out.startswith("fits: simulated")
+    for call, said in (("wrong", "line 7: TypeError"), ("none", "must have the function")):
+        assert main(["fits", f"{script}:{call}"]) == 2
+        assert said in capsys.readouterr().err
