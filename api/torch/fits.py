@@ -1,4 +1,4 @@
-"""Does a step of torch fit into a device's memory? What it keeps alive, what a plan needs, what the allocator reserves.
+"""The answer whether a step of torch fits: bytes that are alive, of a plan, and that the allocator reserves.
 
 Live bytes are those of storages, at the moment when most are alive. The plan puts all of them into one arena, with a
 bound below which no placement ends; `reserved` is what torch's caching allocator holds, by its rules.
@@ -8,40 +8,29 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.api.torch.recording import ROLES, Recording, Tensor
-from memplan.api.torch.step import Step
-from memplan.api.torch.ways import Sizes, Ways, sizes_of, ways
+from memplan.api.torch.device import APART, Allocator, FitsOptions
+from memplan.api.torch.recording import ROLES, Recording, Storage
+from memplan.api.torch.step import TorchStep
+from memplan.api.torch.ways import Ways, sizes_of, ways
 from memplan.api.torch.ways import lines as lines_of_ways
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.solving import solve
-from memplan.capabilities.sizes import parse_size, size_text
-from memplan.planner.errors import OptionError, shown
+from memplan.capabilities.reading import validated
+from memplan.capabilities.sizes import size_text
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
-from memplan.systems.torch.caching_allocator import ROUNDING, Block, CachingAllocator, OutOfMemoryError
+from memplan.systems.torch.caching_allocator import Block, CachingAllocator, OutOfMemoryError
 
-Allocator = Literal["cuda", "expandable_segments", "plan", "cpu"]
-ALLOCATORS: tuple[Allocator, ...] = get_args(Allocator)
-CUBLAS = (2 * 4096 + 8 * 16) << 10
-"""The workspace of cuBLAS, from its first product on; 32 MiB on devices of compute capability 9."""
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
-APART = {
-    "kernel_workspace": "workspaces of convolutions and attention",
-    "context": "the context of the device, with its kernels",
-    "nccl": "buffers of NCCL",
-}
-"""What no trace shows, by the option that says its bytes."""
-_CPU_ALIGNMENT = 64
 _MOST_GROUPS = 12
 _TRY_S = 2.0
 """The time for a plan of a step that is tried as a way out."""
@@ -67,7 +56,7 @@ class Unknown(Answer):
 
 
 class FitsAnswer(Answer):
-    """Whether a step fits, and why; sizes are in bytes.
+    """The answer whether a step fits, and why; sizes are in bytes.
 
     `fits` is None where the plan may still get within the capacity. `proof` says what decides. `live_peak` is the most
     that storages take at once, `peak` what a plan of one arena needs and `lower_bound` what every such plan needs;
@@ -96,92 +85,37 @@ class FitsAnswer(Answer):
 
 
 def fits(
-    model: Any,
-    inputs: Any,
-    *,
-    loss: Any = None,
-    targets: Any = (),
-    optimizer: Any = None,
-    capacity: int | str | None = None,
-    allocator: Allocator = "cuda",
-    suggest: bool = False,
-    sizes: Sizes | None = None,
-    computed: bool = False,
-    cublas_workspace: int | str = CUBLAS,
-    kernel_workspace: int | str | None = None,
-    context: int | str | None = None,
-    nccl: int | str | None = None,
-    time_limit_s: float = 5.0,
+    model: Any, inputs: Any, *, loss: Any = None, targets: Any = (), optimizer: Any = None, **options: Any
 ) -> FitsAnswer:
     """Say whether a step of a model fits into so many bytes: inference, or training where there is a loss or optimizer.
 
-    The step is that of `Step`, run eagerly on fake tensors, or on real values if `computed`. `allocator` is that of
-    CUDA with its default settings or with expandable segments, the allocator of CPUs, or `plan`: one arena by memplan.
-    Workspaces and what else torch's allocator does not see are taken off the capacity if they are given. With `suggest`
-    and a capacity, `ways` are the largest sizes, the modules to checkpoint, and what a better order needs; `sizes` are
-    those that may change, by default the batch of the inputs and the length of texts.
+    The step is that of `TorchStep`, run eagerly on fake tensors, or on real values if `computed`. The options are those
+    of `FitsOptions`: `capacity`, as in "24GiB"; `allocator`, that of CUDA with its default settings or with
+    `expandable_segments`, that of CPUs, or `plan`, one arena by memplan; workspaces and what else torch's allocator
+    does not see, which is taken off the capacity if it is given. With `suggest` and a capacity, `ways` are the largest
+    sizes, the modules to checkpoint, and what a better order needs.
     Raises InputError, which names the module, for steps that cannot be run, and OptionError.
     """
-    device = Device(
-        allocator,
-        _size(capacity, "capacity"),
-        _size(cublas_workspace, "cublas_workspace") or 0,
-        {name: _size(given, name) for name, given in zip(APART, (kernel_workspace, context, nccl), strict=True)},
-    )
-    step = Step(model, inputs, loss, targets, optimizer)
-    run = partial(Step.recorded, foreach=allocator != "cpu", is_computed=computed)
+    device = validated(FitsOptions, options)
+    step = TorchStep(model, inputs, loss, targets, optimizer)
+    run = partial(TorchStep.recorded, foreach=device.allocator != "cpu", is_computed=device.computed)
     recording = run(step)
-    answer = judged(recording, device, time_limit_s)
-    if not suggest or device.usable is None:
+    answer = judged(recording, device)
+    if not device.suggest or device.usable is None:
         return answer
-    changing = sizes_of(step) if sizes is None else sizes
+    changing = sizes_of(step) if device.sizes is None else device.sizes
     tries = partial(is_within, device=device)
-    found = ways(step, recording, device.usable, tries, run, changing, 2 * time_limit_s)
+    found = ways(step, recording, device.usable, tries, run, changing, 2 * device.time_limit_s)
     return answer.model_copy(update={"ways": found})
 
 
-@dataclass(frozen=True)
-class Device:
-    """What a step is to fit into: `apart` are bytes that torch's allocator does not give out, None where not known."""
-
-    allocator: Allocator
-    capacity: int | None
-    cublas_workspace: int
-    apart: Mapping[str, int | None]
-
-    def __post_init__(self) -> None:
-        if self.allocator not in ALLOCATORS:
-            raise OptionError(f"allocator: must be one of {', '.join(ALLOCATORS)}, got {shown(self.allocator)}")
-
-    @property
-    def usable(self) -> int | None:
-        """The bytes that are left for tensors."""
-        if self.capacity is None:
-            return None
-        return max(0, self.capacity - sum(bytes_ or 0 for bytes_ in self.apart.values()))
-
-    @property
-    def alignment(self) -> int:
-        """What sizes are rounded to."""
-        return _CPU_ALIGNMENT if self.allocator == "cpu" else ROUNDING
-
-    @property
-    def is_simulated(self) -> bool:
-        """True where torch's caching allocator gives out memory."""
-        return self.allocator in ("cuda", "expandable_segments")
-
-    def counts(self, tensor: Tensor) -> bool:
-        """Return True for a storage that lies on the device; counters of optimizers stay with the host."""
-        return tensor.size > 0 and not (tensor.is_on_host and self.is_simulated)
-
-
-def judged(recording: Recording, device: Device, time_limit_s: float) -> FitsAnswer:
+def judged(recording: Recording, device: FitsOptions) -> FitsAnswer:
     """Return the answer for a step that was recorded."""
     began = time.monotonic()
     live_peak, at = live_peak_of(recording, device)
     alive = [tensor for tensor in recording.tensors if device.counts(tensor) and _is_alive(tensor, at)]
     problem = problem_of(recording, device)
-    plan = solve(problem, time_limit_s=time_limit_s, explain_s=0)
+    plan = solve(problem, time_limit_s=device.time_limit_s, explain_s=0)
     reserved = _reserved(recording, device, None)[0] if device.is_simulated else None
     decided, proof = _decided(recording, device, live_peak, plan)
     roles = Counter[str]()
@@ -201,14 +135,14 @@ def judged(recording: Recording, device: Device, time_limit_s: float) -> FitsAns
         roles={role: roles[role] for role in ROLES if roles[role]} | ({"workspaces": workspace} if workspace else {}),
         running=_running(recording, at),
         alive=_groups(alive),
-        unknown=tuple(Unknown(name=APART[name], option=name, bytes=found) for name, found in device.apart.items()),
+        unknown=tuple(Unknown(name=said, option=name, bytes=getattr(device, name)) for name, said in APART.items()),
         wall_time_s=time.monotonic() - began,
         problem=problem,
         plan=plan,
     )
 
 
-def live_peak_of(recording: Recording, device: Device) -> tuple[int, int]:
+def live_peak_of(recording: Recording, device: FitsOptions) -> tuple[int, int]:
     """Return the most bytes that storages take at once, and the number of events by then."""
     counted = [tensor.size if device.counts(tensor) else 0 for tensor in recording.tensors]
     live = sum(size for size, tensor in zip(counted, recording.tensors, strict=True) if tensor.phase == "given")
@@ -220,7 +154,7 @@ def live_peak_of(recording: Recording, device: Device) -> tuple[int, int]:
     return peak, at
 
 
-def problem_of(recording: Recording, device: Device) -> Problem:
+def problem_of(recording: Recording, device: FitsOptions) -> Problem:
     """Return the storages of a step as buffers in one arena, their lifetimes by events."""
     last = len(recording.events)
     buffers = [
@@ -237,7 +171,7 @@ def problem_of(recording: Recording, device: Device) -> Problem:
     return Problem(buffers=buffers, pools=[Pool(name="device")])
 
 
-def _decided(recording: Recording, device: Device, live_peak: int, plan: Plan) -> tuple[bool | None, str]:
+def _decided(recording: Recording, device: FitsOptions, live_peak: int, plan: Plan) -> tuple[bool | None, str]:
     """Return whether a step fits, if that is known, and the sentence that says why."""
     usable = device.usable
     if usable is None:
@@ -262,7 +196,7 @@ def _decided(recording: Recording, device: Device, live_peak: int, plan: Plan) -
     return None, f"open: an arena needs between {plan.lower_bound:,} and {plan.peak or 0:,} bytes, the plan's"
 
 
-def is_within(recording: Recording, device: Device) -> bool:
+def is_within(recording: Recording, device: FitsOptions) -> bool:
     """Return True if a step surely fits into the bytes that are left on a device."""
     live_peak, usable = live_peak_of(recording, device)[0], device.usable or 0
     if live_peak > usable or device.allocator == "cpu":
@@ -273,7 +207,7 @@ def is_within(recording: Recording, device: Device) -> bool:
     return peak is not None and peak <= usable
 
 
-def _reserved(recording: Recording, device: Device, usable: int | None) -> tuple[int, str | None]:
+def _reserved(recording: Recording, device: FitsOptions, usable: int | None) -> tuple[int, str | None]:
     """Return the most bytes that the caching allocator reserves, and what it cannot allocate within the usable ones."""
     allocator = CachingAllocator(usable, expandable=device.allocator == "expandable_segments")
     blocks: dict[int, Block] = {}
@@ -302,7 +236,7 @@ def _has_products(recording: Recording) -> bool:
     return any(tensor.operation.startswith(_PRODUCTS) for tensor in recording.tensors)
 
 
-def _is_alive(tensor: Tensor, at: int) -> bool:
+def _is_alive(tensor: Storage, at: int) -> bool:
     """Return True for a storage that is alive when so many events are over."""
     return (tensor.phase == "given" or tensor.start < at) and (tensor.end is None or tensor.end >= at)
 
@@ -315,7 +249,7 @@ def _running(recording: Recording, at: int) -> str:
     return f"{tensor.operation} of {tensor.module or 'the step'}, {tensor.phase}"
 
 
-def _groups(alive: Collection[Tensor]) -> tuple[AliveGroup, ...]:
+def _groups(alive: Collection[Storage]) -> tuple[AliveGroup, ...]:
     """Return the largest groups of what is alive, by role, module and line."""
     bytes_, count = Counter[tuple[str, str, str, str]](), Counter[tuple[str, str, str, str]]()
     for tensor in alive:
@@ -326,17 +260,6 @@ def _groups(alive: Collection[Tensor]) -> tuple[AliveGroup, ...]:
         AliveGroup(role=key[0], module=key[1], line=key[2], operation=key[3], bytes=size, count=count[key])
         for key, size in bytes_.most_common(_MOST_GROUPS)
     )
-
-
-def _size(given: int | str | None, name: str) -> int | None:
-    """Return a size in bytes that is given as a number or a text; raises OptionError."""
-    try:
-        size = parse_size(given) if isinstance(given, str) else given
-    except ValueError as error:
-        raise OptionError(f"{name}: {error}") from None
-    if size is not None and (type(size) is not int or size < 0):
-        raise OptionError(f"{name}: must be bytes, or a text such as 24GiB, got {shown(given)}")
-    return size
 
 
 def lines(answer: FitsAnswer) -> Iterator[str]:

@@ -68,7 +68,7 @@ def is_view(node: Any, looking: frozenset[str] = SAME_STORAGE) -> bool:
 
 
 class _Draft:
-    """What has been read so far: `tensors` has the tensor of each value of each node."""
+    """The nodes that have been read so far: `tensors` has the tensor of each value of each node."""
 
     def __init__(
         self, resident: Collection[str] | None, cost: Callable[[Any], int] | None, looking: frozenset[str]

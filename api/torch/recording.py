@@ -1,4 +1,4 @@
-"""What a step of torch keeps alive, storage by storage: who made it, where, and how long.
+"""The storages that a step of torch keeps alive: who made each, where, and how long it lives.
 
 Operations are seen where they are dispatched, on fake tensors or on real ones; what kernels need for themselves is not.
 A storage ends when the last tensor on it does, as Python and autograd hold the same references in both. Imports torch.
@@ -25,11 +25,11 @@ Role = Literal["parameters", "gradients", "optimizer", "inputs", "activations", 
 Phase = Literal["given", "forward", "backward", "optimizer"]
 ROLES: tuple[Role, ...] = get_args(Role)
 _OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
-"""How the names of files begin whose lines say nothing about a user's tensor."""
+"""The beginnings of names of files whose lines say nothing about a user's tensor."""
 
 
 @dataclass(slots=True)
-class Tensor:
+class Storage:
     """A storage: its bytes, what makes it, and its events, from `start` up to `end` if that is within the recording."""
 
     size: int
@@ -44,7 +44,7 @@ class Tensor:
 
 
 @dataclass(slots=True)
-class Operation:
+class RunOperation:
     """An operation that ran: the tensors that it reads, makes and changes, and what it would cost to run it again."""
 
     name: str
@@ -66,8 +66,8 @@ class Recording(TorchDispatchMode):  # type: ignore[misc]  # the package is unty
 
     def __init__(self) -> None:
         super().__init__()
-        self.tensors: list[Tensor] = []
-        self.operations: list[Operation] = []
+        self.tensors: list[Storage] = []
+        self.operations: list[RunOperation] = []
         self.events: list[int] = []
         self.phase: Phase = "given"
         self.modules: list[str] = []
@@ -138,12 +138,12 @@ class Recording(TorchDispatchMode):  # type: ignore[misc]  # the package is unty
             if packet in flop_registry:
                 cost = int(flop_registry[packet](*args, **kwargs, out_val=result))
             draws = torch.Tag.nondeterministic_seeded in func.tags
-            row = Operation(name, self.phase, origin[0], tuple(reads), tuple(made), tuple(changes), cost, draws)
+            row = RunOperation(name, self.phase, origin[0], tuple(reads), tuple(made), tuple(changes), cost, draws)
             self.operations.append(row)
 
     def _begin(self, value: Any, operation: str, origin: tuple[str, str], role: Role, start: int) -> int:
         storage, position = value.untyped_storage(), len(self.tensors)
-        self.tensors.append(Tensor(storage.nbytes(), start, self.phase, operation, *origin, role))
+        self.tensors.append(Storage(storage.nbytes(), start, self.phase, operation, *origin, role))
         watched = weakref.ref(storage, partial(self._end, storage._cdata, position))
         self._alive[storage._cdata] = position, watched
         return position

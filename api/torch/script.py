@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from memplan.api.torch.fits import FitsAnswer, fits
-from memplan.api.torch.step import Step
+from memplan.api.torch.step import TorchStep
 from memplan.planner.errors import InputError, OptionError, shown
 
 _FIELDS = ("model", "inputs", "loss", "targets", "optimizer")
@@ -48,9 +48,9 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
         except Exception as error:
             raise InputError(f"{script}: must run, got {_place(error, path)}{type(error).__name__}: {error}") from error
 
-    def step_of(name: str, size: int) -> Step:
+    def step_of(name: str, size: int) -> TorchStep:
         with nullcontext() if computed else torch.device("meta"):
-            return Step(**_given(script, function(**{name: size})))
+            return TorchStep(**_given(script, function(**{name: size})))
 
     numbers = {name: row.default for name, row in parameters.items() if type(row.default) is int}
     sizes = {name: (default, partial(step_of, name)) for name, default in numbers.items()}

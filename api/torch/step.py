@@ -30,7 +30,7 @@ _MOST_SAID = 300
 
 
 @dataclass(frozen=True)
-class Step:
+class TorchStep:
     """One step: a forward pass, and where there is a loss or an optimizer a backward pass and the optimizer's step.
 
     `model` is a module, or a function without arguments that makes one. `inputs` are a tensor, a tuple of positional

@@ -15,7 +15,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from memplan.api.torch.recording import Recording
-from memplan.api.torch.step import Step
+from memplan.api.torch.step import TorchStep
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
@@ -48,7 +48,7 @@ class Checkpointed(Answer):
 
 
 class BetterOrder(Answer):
-    """What the step needs in the best order that is found, each storage free behind its last reader, in one arena.
+    """The memory of the step in the best order that is found, each storage free behind its last reader, in one arena.
 
     `peak` is that of a plan. `recomputed` is the peak, and `extra_cost` the part of the cost, where single operations
     run again; None where that was not needed. It is what torch.compile with the backend memplan does.
@@ -69,12 +69,12 @@ class Ways(Answer):
     order: BetterOrder
 
 
-Sizes = Mapping[str, tuple[int, Callable[[int], Step]]]
+Sizes = Mapping[str, tuple[int, Callable[[int], TorchStep]]]
 """From the name of a size to its value in a step, and to the step with another one."""
 
 
 def ways(
-    step: Step,
+    step: TorchStep,
     recording: Recording,
     usable: int,
     fits: Tries,
@@ -84,7 +84,7 @@ def ways(
 ) -> Ways:
     """Return the ways out; `run` records a step that is changed, with the modules named `checkpointed` if any."""
 
-    def record(changed: Step) -> bool:
+    def record(changed: TorchStep) -> bool:
         try:
             return fits(run(changed))
         except InputError:  # a model of one size
@@ -100,7 +100,7 @@ def ways(
     )
 
 
-def sizes_of(step: Step) -> Sizes:
+def sizes_of(step: TorchStep) -> Sizes:
     """Return the batch of a step's inputs, their first axis, and the length of texts, the second one."""
     first = next((value for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor)), None)
     is_text = first is not None and first.dim() == 2 and not first.is_floating_point()
@@ -123,7 +123,9 @@ def lines(found: Ways) -> Iterator[str]:
         yield f"with operations that run again: {best.recomputed:,} bytes, {100 * best.extra_cost:.1f} % more work"
 
 
-def largest(name: str, start: int, step_of: Callable[[int], Step], record: Callable[[Step], bool]) -> LargestSize:
+def largest(
+    name: str, start: int, step_of: Callable[[int], TorchStep], record: Callable[[TorchStep], bool]
+) -> LargestSize:
     """Return the largest size with which a step fits: doubled and halved from the start on, until both sides are known.
 
     `record` says whether it does.
@@ -146,7 +148,7 @@ def largest(name: str, start: int, step_of: Callable[[int], Step], record: Calla
     return LargestSize(name=name, size=low or None, tried=len(tried))
 
 
-def with_size(step: Step, axis: int) -> tuple[int, Callable[[int], Step]]:
+def with_size(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchStep]]:
     """Return the size of an axis of the first input, and the step with another one wherever a tensor has that size."""
     size = next(int(value.shape[axis]) for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor))
 
@@ -157,7 +159,7 @@ def with_size(step: Step, axis: int) -> tuple[int, Callable[[int], Step]]:
         shape[axis] = other
         return torch.empty(shape, dtype=value.dtype, device="meta")
 
-    def step_of(other: int) -> Step:
+    def step_of(other: int) -> TorchStep:
         inputs, targets = tree_map_only(torch.Tensor, lambda value: changed(value, other), (step.inputs, step.targets))
         return replace(step, inputs=inputs, targets=targets)
 

@@ -22,7 +22,7 @@ SMALL, SMALL_SEGMENT = MIB, 2 * MIB
 LARGE_SEGMENT, OWN_SEGMENT, OWN_ROUNDING = 20 * MIB, 10 * MIB, 2 * MIB
 """The size of segments of several blocks; the least size with a segment of its own, and what that is rounded to."""
 _ADDRESS_SPACE = 1 << 44
-"""What an expandable segment may grow to: more than any device has."""
+"""The bytes that an expandable segment may grow to: more than any device has."""
 
 
 class OutOfMemoryError(MemplanError):
@@ -35,7 +35,7 @@ class Block:
 
     address: int
     size: int
-    pool: Pool
+    pool: BlockPool
     base: int
     previous: Block | None = None
     next: Block | None = None
@@ -44,7 +44,7 @@ class Block:
 
 
 @dataclass(slots=True, eq=False)
-class Pool:
+class BlockPool:
     """The free blocks for small or for large requests of a stream, by size, and those to be mapped, by address."""
 
     is_small: bool
@@ -84,7 +84,7 @@ class CachingAllocator:
         self.reserved = self.peak = 0
         self.segments: dict[int, int] = {}
         self._driver, self._end = driver or self._behind, OWN_ROUNDING
-        self._pools: dict[tuple[int, bool, Hashable], Pool] = {}
+        self._pools: dict[tuple[int, bool, Hashable], BlockPool] = {}
 
     def malloc(self, size: int, stream: int = 0, private: Hashable = None) -> Block:
         """Give out a block for so many bytes, from the private pool if one is named; raises OutOfMemoryError."""
@@ -106,7 +106,7 @@ class CachingAllocator:
         """Take a block back; requests of the same stream may have it at once."""
         block.pool.add(_joined(block))
 
-    def adopt(self, address: int, size: int, pool: Pool, given: Sequence[tuple[int, int]]) -> list[Block]:
+    def adopt(self, address: int, size: int, pool: BlockPool, given: Sequence[tuple[int, int]]) -> list[Block]:
         """Take over a segment as it is, with the blocks given out of it, by address and size; return these blocks."""
         rest, blocks = self._segment(address, size, pool), list[Block]()
         for start, length in sorted(given):
@@ -121,9 +121,9 @@ class CachingAllocator:
             pool.add(rest)
         return blocks
 
-    def pool(self, stream: int, is_small: bool, private: Hashable = None) -> Pool:
+    def pool(self, stream: int, is_small: bool, private: Hashable = None) -> BlockPool:
         """Return the pool that requests of a stream are served from."""
-        return self._pools.setdefault((stream, is_small, private), Pool(is_small))
+        return self._pools.setdefault((stream, is_small, private), BlockPool(is_small))
 
     def release_free(self) -> None:
         """Give all free segments, or the free pages of expandable ones, back to the driver, as `empty_cache` does."""
@@ -135,7 +135,7 @@ class CachingAllocator:
                     pool.remove(block)
                     self.reserved -= self.segments.pop(block.address)
 
-    def _best(self, pool: Pool, size: int) -> Block | None:
+    def _best(self, pool: BlockPool, size: int) -> Block | None:
         """Take the least free block that fits, the lowest of those; one that can grow is as large as it can be."""
         k = bisect_left(pool.free, (size, 0))
         if k == len(pool.free):
@@ -149,7 +149,7 @@ class CachingAllocator:
         pool.remove(block)
         return block
 
-    def _requested(self, pool: Pool, size: int) -> Block | None:
+    def _requested(self, pool: BlockPool, size: int) -> Block | None:
         """Return a block of what the driver gives; None where that would exceed the capacity."""
         if self.expandable:
             return self._grown(pool, size)
@@ -161,7 +161,7 @@ class CachingAllocator:
     def _has_left(self, length: int) -> bool:
         return self.capacity is None or self.reserved + length <= self.capacity
 
-    def _segment(self, address: int, length: int, pool: Pool) -> Block:
+    def _segment(self, address: int, length: int, pool: BlockPool) -> Block:
         self.segments[address] = length
         self._reserve(length)
         return Block(address, length, pool, address)
@@ -174,7 +174,7 @@ class CachingAllocator:
         address, self._end = self._end, self._end + _rounded(length, OWN_ROUNDING)
         return address
 
-    def _grown(self, pool: Pool, size: int) -> Block | None:
+    def _grown(self, pool: BlockPool, size: int) -> Block | None:
         """Map pages from the lowest free end of an expandable segment on, until the size is there."""
         ends = (_with_free_before(pool.unmapped[address]) for address in sorted(pool.unmapped))
         block = next((block for block in ends if _free_from(block) >= size), None)
@@ -199,7 +199,7 @@ class CachingAllocator:
         pool.remove(block)
         return block
 
-    def _unmap(self, pool: Pool, block: Block) -> None:
+    def _unmap(self, pool: BlockPool, block: Block) -> None:
         """Give the whole pages within a free block back."""
         page = _page(pool)
         first = block.base + _rounded(block.address - block.base, page)
@@ -221,7 +221,7 @@ def _rounded(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def _page(pool: Pool) -> int:
+def _page(pool: BlockPool) -> int:
     return SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
 
 

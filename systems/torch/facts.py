@@ -1,4 +1,4 @@
-"""What graphs of PyTorch and ExecuTorch's programs say of values and operations beside bytes and order.
+"""Facts that graphs of PyTorch and programs of ExecuTorch state of values and operations beside bytes and order.
 
 Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
 """

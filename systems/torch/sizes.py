@@ -24,7 +24,7 @@ _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     "Max": largest,
     "Min": least,
 }
-"""What sizes are computed with, as operators of Python or as functions of sympy and torch."""
+"""The functions that sizes are computed with, as operators of Python or as functions of sympy and torch."""
 _LONGEST = 300
 
 

@@ -25,7 +25,7 @@ class Allocator(StrEnum):
 
 
 class Display(StrEnum):
-    """How an answer is written."""
+    """The forms that an answer is written in."""
 
     JSON = "json"
     TABLE = "table"
@@ -56,7 +56,8 @@ def fits(
     """
     require("fits:", ["torch"])
     # Imported here: it imports torch.
-    from memplan.api.torch.fits import CUBLAS, lines
+    from memplan.api.torch.device import CUBLAS
+    from memplan.api.torch.fits import lines
     from memplan.api.torch.script import fits_of_script
 
     sizes = {"kernel_workspace": kernel_workspace, "context": context, "nccl": nccl}

@@ -1,0 +1,73 @@
+"""The device that a step is to fit into: its capacity, who gives out its memory, and what else lies in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from memplan.api.torch.recording import Storage
+from memplan.capabilities.capability import CapabilityOptions
+from memplan.capabilities.sizes import parse_size
+from memplan.planner.model.rows import Bytes
+from memplan.systems.torch.caching_allocator import ROUNDING
+
+Allocator = Literal["cuda", "expandable_segments", "plan", "cpu"]
+CUBLAS = (2 * 4096 + 8 * 16) << 10
+"""The workspace of cuBLAS, from its first product on; 32 MiB on devices of compute capability 9."""
+APART = {
+    "kernel_workspace": "workspaces of convolutions and attention",
+    "context": "the context of the device, with its kernels",
+    "nccl": "buffers of NCCL",
+}
+"""The memory that no trace shows, by the option that says its bytes."""
+_CPU_ALIGNMENT = 64
+
+
+def _bytes(value: Any) -> Any:
+    """Return the bytes that a text such as 24GiB says."""
+    try:
+        return parse_size(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise PydanticCustomError("rule", "{rule}", {"rule": str(error)}) from None
+
+
+Size = Annotated[Bytes, BeforeValidator(_bytes)]
+
+
+class FitsOptions(CapabilityOptions):
+    """The options of `fits`; sizes are bytes, or texts such as 24GiB."""
+
+    capacity: Size | None = Field(None, description="The device's memory.")
+    allocator: Allocator = Field("cuda", description="Who gives out memory; plan is one arena by memplan.")
+    suggest: bool = Field(False, description="Say what would make the step fit, each tried.")
+    computed: bool = Field(False, description="Run the step on real values.")
+    cublas_workspace: Size = Field(CUBLAS, description="The workspace of cuBLAS.")
+    kernel_workspace: Size | None = Field(None, description="Workspaces of convolutions and attention.")
+    context: Size | None = Field(None, description="The context of the device, with its kernels.")
+    nccl: Size | None = Field(None, description="Buffers of NCCL.")
+    time_limit_s: float = Field(5.0, gt=0, le=3600, description="Seconds for the plan; for the ways out as many twice.")
+    sizes: Mapping[str, Any] | None = Field(None, description="Sizes that may change, as in `ways.Sizes`.")
+
+    @property
+    def usable(self) -> int | None:
+        """The bytes that are left for tensors."""
+        if self.capacity is None:
+            return None
+        return max(0, self.capacity - sum(getattr(self, name) or 0 for name in APART))
+
+    @property
+    def alignment(self) -> int:
+        """The multiple that sizes are rounded to."""
+        return _CPU_ALIGNMENT if self.allocator == "cpu" else ROUNDING
+
+    @property
+    def is_simulated(self) -> bool:
+        """True where torch's caching allocator gives out memory."""
+        return self.allocator in ("cuda", "expandable_segments")
+
+    def counts(self, storage: Storage) -> bool:
+        """Return True for a storage that lies on the device; counters of optimizers stay with the host."""
+        return storage.size > 0 and not (storage.is_on_host and self.is_simulated)
