@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memplan.api.torch.graphs import ModuleGraph, flops_of, graph_of
+from memplan.api.torch.graphs import ModuleGraph, flops_of, graph_of, is_view
 from memplan.api.torch.passes import reordered, with_clones, with_order
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
@@ -96,7 +96,7 @@ class Partition:
         nodes = list(program.graph.nodes)
         position = {node: k for k, node in enumerate(nodes)}
         results = program.graph.output_node().args[0]
-        seam = max((position[node] for node in results[:num_fwd_outputs] if node in position), default=0)
+        seam = max((position[_maker(node)] for node in results[:num_fwd_outputs] if node in position), default=0)
         late = {node for node in nodes[seam + 1 :] if node.op == "call_function"}
         read = {source for node in late for source in node.all_input_nodes if source not in late}
         read |= {node for node in results[num_fwd_outputs:] if node in position and node not in late}
@@ -123,9 +123,9 @@ class Partition:
 
 def _parted(found: ModuleGraph, n_results: int) -> ModuleGraph:
     """Return a joint graph in which all that needs a tangent waits for the results of the forward pass."""
-    results = found.module.graph.output_node().args[0][:n_results]
+    results = [node for node in found.module.graph.output_node().args[0][:n_results] if node is not None]
     position = {node: v for v, node in enumerate(found.nodes)}
-    ends = sorted({v for node in results if (v := _operation(node, position)) is not None})
+    ends = sorted({position[made] for node in results if (made := _maker(node)) in position})
     needs: set[Any] = set()
     rows: list[GraphOperation] = []
     for node in found.module.graph.nodes:
@@ -137,11 +137,11 @@ def _parted(found: ModuleGraph, n_results: int) -> ModuleGraph:
     return replace(found, graph=found.graph.model_copy(update={"ops": tuple(rows)}))
 
 
-def _operation(node: Any, position: Mapping[Any, int]) -> int | None:
-    """Return the operation that makes a result; of a view, the one that makes what it looks at."""
-    while node not in position and getattr(node, "op", "") == "call_function":
+def _maker(node: Any) -> Any:
+    """Return the node that makes what a node is or looks at; views are written where they are read."""
+    while is_view(node):
         node = node.args[0]
-    return position.get(node)
+    return node
 
 
 def _is_tangent(node: Any) -> bool:

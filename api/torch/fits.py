@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from memplan.api.torch.demand import has_products, is_within, live_peak_of, problem_of, reserved
 from memplan.api.torch.device import APART, Allocator, FitsOptions
 from memplan.api.torch.recording import ROLES, Recording, Storage
 from memplan.api.torch.step import TorchStep
@@ -26,14 +27,8 @@ from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import size_text
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.problem_fields import Pool
-from memplan.planner.model.rows import Buffer
-from memplan.systems.torch.caching_allocator import Block, CachingAllocator, OutOfMemoryError
 
-_PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
 _MOST_GROUPS = 12
-_TRY_S = 2.0
-"""The time for a plan of a step that is tried as a way out."""
 
 
 class AliveGroup(Answer):
@@ -116,12 +111,12 @@ def judged(recording: Recording, device: FitsOptions) -> FitsAnswer:
     alive = [tensor for tensor in recording.tensors if device.counts(tensor) and _is_alive(tensor, at)]
     problem = problem_of(recording, device)
     plan = solve(problem, time_limit_s=device.time_limit_s, explain_s=0)
-    reserved = _reserved(recording, device, None)[0] if device.is_simulated else None
+    held = reserved(recording, device, None)[0] if device.is_simulated else None
     decided, proof = _decided(recording, device, live_peak, plan)
     roles = Counter[str]()
     for tensor in alive:
         roles[tensor.role] += tensor.size
-    workspace = device.cublas_workspace if device.is_simulated and _has_products(recording) else 0
+    workspace = device.cublas_workspace if device.is_simulated and has_products(recording) else 0
     return FitsAnswer(
         fits=decided,
         proof=proof,
@@ -131,7 +126,7 @@ def judged(recording: Recording, device: FitsOptions) -> FitsAnswer:
         peak=plan.peak,
         lower_bound=plan.lower_bound,
         status=plan.status,
-        reserved=reserved,
+        reserved=held,
         roles={role: roles[role] for role in ROLES if roles[role]} | ({"workspaces": workspace} if workspace else {}),
         running=_running(recording, at),
         alive=_groups(alive),
@@ -140,35 +135,6 @@ def judged(recording: Recording, device: FitsOptions) -> FitsAnswer:
         problem=problem,
         plan=plan,
     )
-
-
-def live_peak_of(recording: Recording, device: FitsOptions) -> tuple[int, int]:
-    """Return the most bytes that storages take at once, and the number of events by then."""
-    counted = [tensor.size if device.counts(tensor) else 0 for tensor in recording.tensors]
-    live = sum(size for size, tensor in zip(counted, recording.tensors, strict=True) if tensor.phase == "given")
-    peak, at = live, 0
-    for k, event in enumerate(recording.events):
-        live += counted[event] if event >= 0 else -counted[~event]
-        if live > peak:
-            peak, at = live, k + 1
-    return peak, at
-
-
-def problem_of(recording: Recording, device: FitsOptions) -> Problem:
-    """Return the storages of a step as buffers in one arena, their lifetimes by events."""
-    last = len(recording.events)
-    buffers = [
-        Buffer(
-            id=f"{k} {tensor.module or tensor.role}: {tensor.operation}",
-            size=tensor.size,
-            start=0 if tensor.phase == "given" else tensor.start,
-            end=last + 1 if tensor.end is None else tensor.end,
-            alignment=device.alignment,
-        )
-        for k, tensor in enumerate(recording.tensors)
-        if device.counts(tensor)
-    ]
-    return Problem(buffers=buffers, pools=[Pool(name="device")])
 
 
 def _decided(recording: Recording, device: FitsOptions, live_peak: int, plan: Plan) -> tuple[bool | None, str]:
@@ -180,9 +146,9 @@ def _decided(recording: Recording, device: FitsOptions, live_peak: int, plan: Pl
     if live_peak > usable:
         return False, f"proved: {size_text(live_peak)} are alive at once, more than {room}, wherever they lie"
     if device.is_simulated:
-        reserved, stopped = _reserved(recording, device, usable)
+        held, stopped = reserved(recording, device, usable)
         if stopped is None:
-            return True, f"simulated: the allocator runs the step with {size_text(reserved)} reserved, within {room}"
+            return True, f"simulated: the allocator runs the step with {size_text(held)} reserved, within {room}"
         way = ""
         if plan.peak is not None and plan.peak <= usable:
             way = f"; a plan of one arena needs {size_text(plan.peak)} and fits"
@@ -194,46 +160,6 @@ def _decided(recording: Recording, device: FitsOptions, live_peak: int, plan: Pl
     if (plan.lower_bound or 0) > usable:
         return False, f"proved: no arena is below {plan.lower_bound:,} bytes, more than {room}"
     return None, f"open: an arena needs between {plan.lower_bound:,} and {plan.peak or 0:,} bytes, the plan's"
-
-
-def is_within(recording: Recording, device: FitsOptions) -> bool:
-    """Return True if a step surely fits into the bytes that are left on a device."""
-    live_peak, usable = live_peak_of(recording, device)[0], device.usable or 0
-    if live_peak > usable or device.allocator == "cpu":
-        return live_peak <= usable
-    if device.is_simulated:
-        return _reserved(recording, device, usable)[1] is None
-    peak = solve(problem_of(recording, device), time_limit_s=_TRY_S, explain_s=0).peak
-    return peak is not None and peak <= usable
-
-
-def _reserved(recording: Recording, device: FitsOptions, usable: int | None) -> tuple[int, str | None]:
-    """Return the most bytes that the caching allocator reserves, and what it cannot allocate within the usable ones."""
-    allocator = CachingAllocator(usable, expandable=device.allocator == "expandable_segments")
-    blocks: dict[int, Block] = {}
-    given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
-    needs_workspace = device.cublas_workspace
-    for event in (*given, *recording.events):
-        position = event if event >= 0 else ~event
-        tensor = recording.tensors[position]
-        if not device.counts(tensor):
-            continue
-        if event < 0:
-            allocator.free(blocks.pop(position))
-            continue
-        try:
-            if needs_workspace and tensor.operation.startswith(_PRODUCTS):
-                allocator.malloc(needs_workspace)
-                needs_workspace = 0
-            blocks[position] = allocator.malloc(tensor.size)
-        except OutOfMemoryError:
-            where = f"{tensor.module or 'the step'} ({tensor.operation or tensor.role})"
-            return allocator.peak, f"{size_text(tensor.size)} of {where}"
-    return allocator.peak, None
-
-
-def _has_products(recording: Recording) -> bool:
-    return any(tensor.operation.startswith(_PRODUCTS) for tensor in recording.tensors)
 
 
 def _is_alive(tensor: Storage, at: int) -> bool:

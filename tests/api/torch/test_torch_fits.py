@@ -21,13 +21,14 @@ with warnings.catch_warnings():
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
+    from memplan.api.torch.demand import is_within, live_peak_of
     from memplan.api.torch.device import FitsOptions
-    from memplan.api.torch.fits import fits, is_within, judged, live_peak_of
+    from memplan.api.torch.fits import fits, judged
     from memplan.api.torch.step import TorchStep
     from memplan.api.torch.ways import with_size
     from tests.support.torch_zoo import MODELS, Language, tokens
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 STEPS = {
     "inference": None,
