@@ -22,8 +22,9 @@ class Compiler {
  public:
   Compiler(Arena &arena, const memplan_problem &problem) : arena_(arena), problem_(problem) {}
 
-  // Nothing is to be read where the arena has failed.
-  OnePool instance() {
+  // Nothing is to be read where the arena has failed. What is asked in between ends nothing: the bound needs it all.
+  template <class IsOver>
+  OnePool instance(IsOver &&is_over) {
     OnePool made{};
     const i64 count = static_cast<i64>(problem_.count);
     for (i64 i = 0; i < count; ++i) made.n += problem_.buffers[i].size > 0;
@@ -39,7 +40,9 @@ class Compiler {
     if (arena_.has_failed) return made;
     made.unit = made.is_plain ? plain_unit() : common_unit();
     fill_columns(made);
-    list_lifetimes(made);
+    is_over();
+    list_lifetimes(made, is_over);
+    is_over();
     list_pairs(made);
     return made;
   }
@@ -121,12 +124,13 @@ class Compiler {
 
   // Cut time into maximal live sets. Going through all starts and ends in time order, ends first, a set is a run of
   // starts that an end follows.
-  void list_lifetimes(OnePool &made) {
+  template <class IsOver>
+  void list_lifetimes(OnePool &made, IsOver &&is_over) {
     const i64 gaps = static_cast<i64>(problem_.gap_count);
     const i64 most = problem_.only_pairs ? 0 : made.n + gaps;
     made.start = arena_.array<i64>(most), made.end = arena_.array<i64>(most), made.time = arena_.array<i64>(most);
     Array<i64> begins = arena_.uncleared<i64>(most), ends = arena_.uncleared<i64>(most);
-    Array<u32> events = arena_.uncleared<u32>(2 * most);
+    Array<u32> starts = arena_.uncleared<u32>(most), stops = arena_.uncleared<u32>(most);
     if (arena_.has_failed) return;
     i64 m = 0, gap = 0;
     for (i64 i = 0; i < made.n; ++i) {
@@ -143,19 +147,22 @@ class Compiler {
     }
     made.first[made.n] = m;
     made.start.size = made.end.size = m;
-    std::iota(events.data, events.data + 2 * m, 0U);  // those below m are ends
-    const auto time_of = [&](u32 event) { return event < m ? ends.data[event] : begins.data[event - m]; };
-    std::sort(events.data, events.data + 2 * m, [&](u32 a, u32 b) {
-      const i64 one = time_of(a), other = time_of(b);
-      return one < other || (one == other && a < b);
-    });
-    for (i64 x = 0; x < 2 * m; ++x) {
-      const bool is_start = events[x] >= m;
-      if (x > 0 && !is_start && events[x - 1] >= m) made.time[made.n_sets++] = time_of(events[x - 1]);
-      if (is_start)
-        made.start[events[x] - m] = made.n_sets;
-      else
-        made.end[events[x]] = made.n_sets;
+    const auto sort_by = [m](const Array<u32> &rows, const Array<i64> &times) {
+      std::iota(rows.data, rows.data + m, 0U);
+      std::sort(rows.data, rows.data + m, [&](u32 a, u32 b) { return times.data[a] < times.data[b]; });
+    };
+    sort_by(starts, begins);
+    is_over();
+    sort_by(stops, ends);
+    is_over();
+    for (i64 at = 0, next = 0, last = 0; at < m;) {
+      if (next < m && begins[starts[next]] < ends[stops[at]]) {
+        last = begins[starts[next]];
+        made.start[starts[next++]] = made.n_sets;
+        continue;
+      }
+      if (next > 0 && made.start[starts[next - 1]] == made.n_sets) made.time[made.n_sets++] = last;
+      made.end[stops[at++]] = made.n_sets;
     }
     made.time.size = made.n_sets;
   }

@@ -94,7 +94,8 @@ class Layout {
     sections.member = arena_.uncleared<u32>(slots), sections.member_slot = arena_.uncleared<i64>(slots);
     sections.neighbour = arena_.uncleared<u32>(most_neighbours(sections, facts));
     if (arena_.has_failed) return made;
-    made.is_over = exact::lay_out(sections, facts, is_over) < 0;
+    is_over();
+    made.is_over = exact::lay_out(sections, facts, is_over) < 0 || is_over();
     for (i64 x = 0; x < n; ++x)
       if (sections.twin[x] >= 0 && !has_equal_obstacles(sections, x, sections.twin[x])) sections.twin[x] = kAbsent;
     measure(made, facts);

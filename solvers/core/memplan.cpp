@@ -84,11 +84,12 @@ class Plan {
   Best best_;
 
   void search(Arena &arena, i64 *offsets) {
-    const OnePool instance = Compiler(arena, problem_).instance();
+    const OnePool instance = Compiler(arena, problem_).instance(stop_);
     if (arena.has_failed) return;
     Bounds bounds(arena, instance);
     best_.offset = arena.array<i64>(instance.n);
     if (arena.has_failed) return;
+    stop_();
     const LiveBound live = bounds.bound();
     best_.bound = live.end, best_.is_infeasible = !live.fits;
     if (!best_.is_infeasible && instance.n > 0) find_plan(arena, instance);
@@ -169,6 +170,7 @@ class Plan {
     Parts parts(allocator_, instance);
     ExactSearch search(allocator_, parts, options_.seed, true);
     best_.has_failed = !parts.begin() || !search.begin();
+    stop_();
     if (best_.has_failed) return;
     if (best_.peak != kMost) search.look(best_.offset.data);
     search.bound = best_.bound;

@@ -103,7 +103,8 @@ class QuickOrders {
     if (!find_traits(is_over)) return best;
     for (int r = 0; r < kRuleCount && !is_over(); ++r) {
       const Rule &rule = kRules[r];
-      sort_by_rule(rule);
+      sort_by_rule(rule, is_over);
+      if (is_over()) break;
       const i64 peak = fit_order(rule, order_, std::min(task_.capacity, peak_ - 1), at_);
       if (peak != kAbsent) {
         best = r, peak_ = peak;
@@ -168,12 +169,17 @@ class QuickOrders {
     return true;
   }
 
-  void sort_by_rule(const Rule &rule) {
-    if (!has_within_[rule.within]) order_within(rule.within);
+  template <class IsOver>
+  void sort_by_rule(const Rule &rule, IsOver &&is_over) {
+    if (!has_within_[rule.within]) {
+      order_within(rule.within);
+      is_over();
+    }
     std::copy(within_ + rule.within * n_, within_ + (rule.within + 1) * n_, order_);
     if (rule.one != kNoTrait) {
       find_keys(rule);
       sort();
+      is_over();
     }
     if (rule.is_peak_first) {
       for (i64 i = 0; i < n_; ++i)

@@ -62,7 +62,7 @@ class Rounds {
     no_guide_.fill(kAbsent);
     no_guide_.size = guide_.size = rank_.size = offset_.size = n_;
     for (const Array<double> &weight : weights_) weight.fill(1.0);
-    for (int order = 0; order < kOrders; ++order) sort_by_measures(order);
+    for (int order = 0; order < kOrders && !is_over(); ++order) sort_by_measures(order);
     return true;
   }
 
