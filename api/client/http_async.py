@@ -17,6 +17,7 @@ from memplan.api.client.values import (
     AwayError,
     BatchResult,
     BusyError,
+    JobPage,
     RefusedError,
     RemoteEvent,
     RemoteJob,
@@ -148,12 +149,12 @@ class AsyncClient:
         """Yield jobs, newest first: `state`, `name` and `problem_hash` say which."""
         params = {name: str(value) for name, value in filters.items()}
         while True:
-            page = await self._send(parse, "GET", _JOBS, params=params)
-            for job in page["jobs"]:
-                yield RemoteJob.model_validate(job)
-            if page["next"] is None:
+            page = await self._send(JobPage.model_validate_json, "GET", _JOBS, params=params)
+            for job in page.jobs:
+                yield job
+            if page.next is None or not page.jobs:
                 return
-            params["after"] = page["jobs"][-1]["id"]
+            params["after"] = page.jobs[-1].id
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
         """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none."""

@@ -63,6 +63,13 @@ class RemoteJob(BaseModel):
         return self.state not in OPEN
 
 
+class JobPage(BaseModel):
+    """Some jobs, and where the others are."""
+
+    jobs: list[RemoteJob]
+    next: str | None
+
+
 @dataclass(frozen=True)
 class RemoteEvent:
     """An event of a job: queued, started, better, progress, retried or finished; `data` says more."""
