@@ -30,8 +30,8 @@ def test_a_head_that_does_not_come_closes_its_connection_and_no_other(
 
 
 def test_of_too_many_connections_the_newest_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "most_connections", lambda: 2)
     with running(Settings()) as server:
+        monkeypatch.setattr(connections, "most_connections", lambda: 2)
         first, second, third = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(3))
         with first, second, third:
             third.settimeout(20)
