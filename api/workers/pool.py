@@ -40,7 +40,7 @@ class ChildPool:
         self._changed = threading.Condition()
         self._idle: list[ChildProcess] = []
         self._all: set[ChildProcess] = set()
-        self._starting = 0
+        self._starting = self._waiting = 0
         self._unready: set[ChildProcess] = set()
         self._is_closed = False
 
@@ -51,7 +51,7 @@ class ChildPool:
 
     def n_ready(self) -> int:
         """Return how many children wait for a task; where that is none, one is started, if there may be one more."""
-        self._replace()
+        self._replace(self._waiting + 1)
         return len(self._idle)
 
     def warm(self) -> None:
@@ -103,19 +103,27 @@ class ChildPool:
     def _take(self, task: Task, cancelled: threading.Event) -> ChildProcess:
         """Return a child that is ready, as soon as there is one."""
         with self._changed:
-            while not self._is_closed:
-                while self._idle:
-                    if not (child := self._idle.pop()).has_ended():
-                        return child
-                    self._all.discard(child)
-                    child.close()
-                self._replace()
-                left_s = task.deadline.left_s + task.grace_s
-                if left_s <= 0:
-                    raise NotInTimeError(f"{task.what}: no answer came within its time limit")
-                if cancelled.is_set():
-                    break
-                self._changed.wait(min(left_s, 0.1))
+            self._waiting += 1
+            try:
+                return self._taken(task, cancelled)
+            finally:
+                self._waiting -= 1
+
+    def _taken(self, task: Task, cancelled: threading.Event) -> ChildProcess:
+        """Wait for a child; the lock is held."""
+        while not self._is_closed:
+            while self._idle:
+                if not (child := self._idle.pop()).has_ended():
+                    return child
+                self._all.discard(child)
+                child.close()
+            self._replace(self._waiting)
+            left_s = task.deadline.left_s + task.grace_s
+            if left_s <= 0:
+                raise NotInTimeError(f"{task.what}: no answer came within its time limit")
+            if cancelled.is_set():
+                break
+            self._changed.wait(min(left_s, 0.1))
         raise UnavailableError(f"{task.what}: was cancelled before there was an answer")
 
     def _leave(self, child: ChildProcess, is_well: bool) -> None:
@@ -128,12 +136,13 @@ class ChildPool:
             self._changed.notify()
         if not is_kept:
             child.close()
-            self._replace()
+            self._replace(self._waiting + 1)
 
-    def _replace(self) -> None:
-        """Start a child in place of one that ended: its start takes longer than most tasks."""
+    def _replace(self, wanted: int) -> None:
+        """Start a child where fewer start than are wanted: its start takes longer than most tasks."""
         with self._changed:
-            if self._is_closed or self._idle or len(self._all) + self._starting >= self._most:
+            is_enough = self._starting >= wanted or len(self._all) + self._starting >= self._most
+            if self._is_closed or self._idle or is_enough:
                 return
             self._starting += 1
         threading.Thread(target=self._start_another, daemon=True).start()
@@ -182,7 +191,7 @@ class _Call:
         self._child, self._task, self._cancelled, self._report = child, task, cancelled, report
         self._due = task.due()
         self._stops_at: float | None = None
-        self._is_given = False
+        self._is_given = self._is_told = False
 
     def outcome(self, most_bytes: int) -> Any:
         """Give the task to the child, and return its answer, or the error that it says; raises where it is gone."""
@@ -209,8 +218,10 @@ class _Call:
 
     def _is_over(self) -> bool:
         """Tell the child once that it is cancelled; return True when it is to be killed."""
-        if self._stops_at is None and self._is_given and self._cancelled.is_set():
+        if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = time.monotonic() + _CANCEL_S
+        if self._stops_at is not None and self._is_given and not self._is_told:
+            self._is_told = True
             self._child.give(None)
         is_stopped = self._stops_at is not None and time.monotonic() > self._stops_at
         return is_stopped or self._due.left_s < -self._task.grace_s
