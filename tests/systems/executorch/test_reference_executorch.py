@@ -60,7 +60,8 @@ def test_peaks_of_real_models_are_the_recorded_ones(row: dict[str, dict[str, int
 
 def test_banks_are_filled_in_their_order_and_what_is_bound_to_one_comes_first() -> None:
     rows = [lives("a", 8, 0, 2), lives("b", 8, 1, 3), lives("c", 4, 2, 4), lives("d", 6, 0, 4, pools=["fast"])]
-    problem = {"buffers": rows, "pools": [{"name": "fast", "size": 14}, {"name": "slow", "size": 8}]}
+    pools = [{"name": "fast", "size": 14}, {"name": "slow", "size": 8}]
+    problem: dict[str, object] = {"buffers": rows, "pools": pools}
     assert offsets(problem, "banked-greedy") == {"d": ("fast", 0), "b": ("fast", 6), "a": ("slow", 0), "c": ("slow", 0)}
 
 
