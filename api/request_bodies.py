@@ -137,6 +137,9 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
         return parts
     parts = _taken(shape, content, shape.inputs, terms)
     if unknown := [name for name in content if name not in shape.inputs][:MAX_SHOWN]:
+        if "buffers" in unknown and "problem" in shape.inputs and "problem" not in content:
+            beside = ", ".join(f'"{name}": ...' for name in shape.inputs if name in {"plan", *content})
+            raise InputError(f'buffers: must lie in problem, as {{"problem": {{"buffers": [...]}}, {beside}}}')
         raise InputError(
             *lacking(shape.capability, content),
             *(f"{path_of((name,))}: is not a known field{shape.meant(name, content[name])}" for name in unknown),

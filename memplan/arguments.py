@@ -17,6 +17,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _NUMBERS: dict[Any, type] = {int: Integral, float: Real}
 
+_READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
+"""The readers of what is given as a path where a value is wanted."""
+
 
 def checked(function: F) -> F:
     """Return a function that raises OptionError for arguments of other types than its annotations say."""
@@ -33,11 +36,17 @@ def checked(function: F) -> F:
             found = signature.bind(*given, **named).arguments
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            hint = did_you_mean(wrong, signature.parameters) or f": {_call(function)}"
+            kind = kinds.get("options", ())[:1]
+            if kind and wrong in getattr(kind[0], "model_fields", ()):
+                hint = f" (did you mean options={kind[0].__name__}({wrong}=...)?)"
+            else:
+                hint = did_you_mean(wrong, signature.parameters) or f": {_call(function)}"
             raise OptionError(f"{function.__name__}: {error}{hint}") from None
         for name, value in found.items():
             if kinds.get(name) and not isinstance(value, kinds[name]):
-                raise OptionError(f"{name}: {_rule(kinds[name])}, got {_got(value)}: {_call(function)}")
+                way = _READ.get(kinds[name][0].__name__) if isinstance(value, str | PathLike) else None
+                call = f"read it by memplan.{way}" if way else _call(function)
+                raise OptionError(f"{name}: {_rule(kinds[name])}, got {_got(value)}: {call}")
         return function(*given, **named)
 
     return call  # type: ignore[return-value]  # of the same signature

@@ -98,7 +98,8 @@ def write_plan(
 
 def _format(path: str | os.PathLike[str] | None, name: str | None) -> str:
     if name is None:
-        return "json" if path is None else formats.format_of_name(os.fspath(path))
+        with named(None if path is None else os.fspath(path)):
+            return "json" if path is None else formats.format_of_name(os.fspath(path))
     if name not in formats.FORMATS:
         raise OptionError(f"format: must be {' or '.join(formats.FORMATS)}, got {shown(name)}")
     return name

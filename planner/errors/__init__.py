@@ -18,6 +18,7 @@ A sentence names object, rule and value: `buffers[3].end: must be greater than s
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
@@ -25,7 +26,14 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from memplan.planner.errors.did_you_mean import meant_list, meant_number, meant_value, unknown_field, unknown_option
+from memplan.planner.errors.did_you_mean import (
+    meant,
+    meant_list,
+    meant_number,
+    meant_value,
+    unknown_field,
+    unknown_option,
+)
 from memplan.planner.errors.ways import ways
 
 MAX_SHOWN = 100
@@ -144,6 +152,13 @@ def _meant_list(error: Mapping[str, Any]) -> str:
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else meant_list(error["input"])
 
 
+def _choice(error: Mapping[str, Any]) -> str:
+    """Say the values that there are, and which of them is near."""
+    said = _got("must be {expected}")(error)
+    near = meant(str(error["input"]), re.findall(r"'([^']*)'", error["ctx"]["expected"]), cutoff=0.75)
+    return said if near is None else f"{said} (did you mean {near}?)"
+
+
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
     "extra_forbidden": lambda error: unknown_field(error["loc"]),
@@ -151,7 +166,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "int_parsing": _got("must be an integer"),
     "int_parsing_size": _got("must be an integer of at most 64 bits"),
     "int_from_float": lambda error: f"must be an integer, got {shown(error['input'])}{meant_number(error['input'])}",
-    "float_type": _got("must be a number"),
+    "float_type": lambda error: _got("must be a number")(error) + meant_number(str(error["input"]).removesuffix("s")),
     "float_parsing": _got("must be a number"),
     "finite_number": _got("must be a finite number"),
     "string_type": _got("must be a string"),
@@ -169,7 +184,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": _got("must be at least {ge}"),
     "less_than": _got("must be less than {lt}"),
     "less_than_equal": _got("must be at most {le}"),
-    "literal_error": _got("must be {expected}"),
+    "literal_error": _choice,
     "enum": _got("must be {expected}"),
     "rule": lambda error: str(error["msg"]),
 }

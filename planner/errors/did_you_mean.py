@@ -72,6 +72,7 @@ _FIELDS: Mapping[str, OtherWords] = {
         "size of a pool, in pools": "capacity size",
         "alignment of a pool or of buffers": "alignment",
         "ops of a graph, or functions of a program": "nodes operations operators",
+        "?kind=order in the query of a job": "kind",
         "conflicts": "intervals edges interference conflict_pairs",
         "objective": "goal minimize",
         "options.time_limit_s": "time_limit time_limit_s",

@@ -23,6 +23,7 @@ _WAYS = [
         "is it another kind of text? JSON has no comments, no commas at the end, no '",
     ),
     (r"recursion limit", "nothing that is read here lies so deep: is it another kind of file?"),
+    (r"options: must be an object", 'write {"time_limit_s": 5}'),
     (r"must be an object", 'write {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}]}'),
     (r"^[^:]*: must not be empty$", "is it cut short, or still to be written? Make or fetch it again"),
     (r"must be a non-empty", 'write a name, as "conv1", or a number'),

@@ -20,7 +20,7 @@ def cut_down(problem: Problem, buffers: Collection[Id], rules: Collection[RuleMe
     for buffer in problem.buffers:
         if buffer.id in names:
             row = buffer.model_dump(exclude_defaults=True)
-            pinned = {"pools", "forbid_pools"} if "offset" in row else set()
+            pinned = {"pools", "forbid_pools"} if ("offset", buffer.id) in asked else set()
             gone = {name for name in _FIELDS if name in row and (name, buffer.id) not in asked} - pinned
             rows.append({name: value for name, value in row.items() if name not in gone})
     pools = []

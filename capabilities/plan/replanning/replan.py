@@ -295,8 +295,10 @@ class _Replan:
 
     @property
     def _is_of_the_best(self) -> bool:
-        """True if no plan is known to be possible at a lower peak than that which this one was to be near."""
-        return self.base.plan.status == "optimal" or self.options.accept == "fit" or self.problem.objective == "fit"
+        """True if the ends of the pools are those that the best plan, or the sizes of all of them, say."""
+        if self.options.accept == "fit" or self.problem.objective == "fit":
+            return all(pool.size is not None for pool in self.problem.pools)
+        return self.base.plan.status == "optimal"
 
     def _stop_reason(self, is_proved: bool) -> StopReason:
         """Return why the search ended; where work is counted, also if a clock or a caller ended the solve before it."""

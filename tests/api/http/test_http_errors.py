@@ -341,6 +341,21 @@ TABLE = b"id,lower,upper,size\na,0,1,8\n"
             "body: must be CSV, and looks like JSON: send it with content-type: application/json",
         ),
         (b"buffers:\n - 1", "application/json", "body: must be a file that is read here, got YAML; convert it to JSON"),
+        (
+            b'{"buffers": [], "keep": {}}',
+            "application/json",
+            'buffers: must lie in problem, as {"problem": {"buffers": [...]}, "keep": ...}',
+        ),
+        (
+            b'{"buffers": [], "kind": "order"}',
+            "application/json",
+            "kind: is not a known field (did you mean ?kind=order in the query of a job?)",
+        ),
+        (
+            b'{"buffers": [], "options": {"time_limit_s": "5s"}}',
+            "application/json",
+            'time_limit_s: must be a number, got "5s" (did you mean 5, without quotes?)',
+        ),
         (b"", "application/json", "body: must not be empty, as in `curl --json @FILE`"),
         (b"ok.json", "application/json", "body: must be what is in a file, got its name: write `--json @ok.json`"),
         (b'{"data": {"buffers": []}}', "application/json", "problem: is required"),

@@ -165,9 +165,10 @@ def test_a_deterministic_reason_has_no_time_in_it() -> None:
     assert reason(problem, options).wall_time_s is None
 
 
-@pytest.mark.parametrize("size", [2**61, 2**62])
-def test_sizes_near_the_largest_are_explained(size: int) -> None:
-    rows = [{"id": k, "size": size, "start": 0, "end": 1} for k in range(5)]
+@pytest.mark.parametrize(("size", "end"), [(2**61, 1), (2**62, 1), (2**62, 2**62)])
+def test_sizes_and_times_near_the_largest_are_explained_without_warnings(size: int, end: int) -> None:
+    rows: list[dict[str, Any]] = [{"id": k, "size": size, "start": 1 - end, "end": end} for k in range(5)]
+    rows += [{"id": "empty", "size": 0, "start": 0, "end": end}, {"id": "timeless", "size": 0}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 2**62}]}))
     assert len(found.buffers) == (2 if size == 2**62 else 3)
     assert found.missing_bytes == 5 * size - 2**62
