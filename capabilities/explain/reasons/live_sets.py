@@ -88,4 +88,7 @@ def enough(problem: Problem, pool: str | None, least: int, control: Control) -> 
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]
-    return Enough(pool=pool, size=use.used or 0, proved=(use.used or 0) <= max(least, use.lower_bound or 0))
+    # Buffers of no bytes use none, and yet must lie within their pool.
+    ends = (row.offset + problem.buffers.size[problem.index[row.id]] for row in plan.placements if row.pool == pool)
+    size = int(max(ends, default=0))
+    return Enough(pool=pool, size=size, proved=size <= max(least, use.lower_bound or 0))

@@ -183,6 +183,13 @@ def test_a_size_that_would_do_is_the_least_where_all_below_are_known_not_to() ->
         assert found.proved is is_proved
 
 
+def test_a_size_that_would_do_has_room_for_pinned_buffers_of_no_bytes() -> None:
+    rows = [{"id": "a", "size": 3, "start": 0, "end": 2}, {"id": "mark", "size": 0, "start": 0, "end": 1, "offset": 9}]
+    found = reason(Problem.model_validate({"buffers": rows, "pools": [{"name": "s", "size": 4}]}))
+    assert found.would_do is not None
+    assert found.would_do.size == 9
+
+
 def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
     # Three of five in a ring need 61 bytes; no live set, but a search, proves that 60 are too few.
     rows = [{"id": k, "size": size} for k, size in enumerate((20, 21, 20, 21, 20))]
