@@ -8,11 +8,20 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from functools import cached_property
 from itertools import chain
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, WrapValidator
-from pydantic_core import core_schema
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetPydanticSchema,
+    PlainSerializer,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError, core_schema
 
+from memplan.planner.errors import shown
+from memplan.planner.errors.did_you_mean import meant
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.parts import in_parts
@@ -65,9 +74,22 @@ MAX_REUSE_COST = 1_000_000_000
 """The largest cost of a pair that shares bytes: a million of them add up exactly in int64, and in a double."""
 
 PEAK_THEN_COST = ("peak", "cost")
-Objective = (
-    Literal["peak", "fit", "cost"] | Annotated[tuple[Literal["peak"], Literal["cost"]], BeforeValidator(as_tuple)]
-)
+
+
+def _objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
+    value = as_tuple(value)
+    if value == PEAK_THEN_COST or (isinstance(value, str) and value in ("peak", "fit", "cost")):
+        return value
+    near = meant(value, ("peak", "fit", "cost")) if isinstance(value, str) else None
+    advice = "" if near is None else f" (did you mean {near}?)"
+    rule = """must be 'peak', 'fit', 'cost' or ["peak", "cost"], got {shown}{advice}"""
+    raise PydanticCustomError("rule", rule, {"shown": shown(value), "advice": advice})
+
+
+Objective = Annotated[
+    Literal["peak", "fit", "cost"] | tuple[Literal["peak"], Literal["cost"]],
+    WrapValidator(_objective),
+]
 """What is minimised; the pair is the least cost of all plans with the least peak."""
 
 

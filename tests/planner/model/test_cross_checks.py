@@ -30,7 +30,14 @@ A_PROBLEM: list[tuple[Any, str]] = [
     ({"buffers": None}, "buffers: must be a list, got null"),
     ({"buffers": [3]}, "buffers[0]: must be an object, got 3"),
     (one() | {"bufers": []}, "bufers: is not a known field (did you mean buffers?)"),
-    (one() | {"objective": "speed"}, "objective: must be 'peak', 'fit' or 'cost', got \"speed\""),
+    (
+        one() | {"objective": "costs"},
+        """objective: must be 'peak', 'fit', 'cost' or ["peak", "cost"], got "costs" (did you mean cost?)""",
+    ),
+    (
+        one() | {"objective": ["cost", "peak"]},
+        """objective: must be 'peak', 'fit', 'cost' or ["peak", "cost"], got ["cost", "peak"]""",
+    ),
     (one() | {"format": "memplan/2"}, "format: must be 'memplan/1', got \"memplan/2\""),
 ]
 

@@ -60,7 +60,9 @@ def test_small_constrained_problems_end_at_the_best_plan_there_is() -> None:
         local_search.solve(search.instance, search)
         assert search.best is not None
         peaks = tuple(peak * search.instance.unit for peak in search.best.score[-len(problem.pools) :])
-        assert (*search.best.score[: -len(peaks)], *peaks) == oracle.best_score(problem)
+        score = (*search.best.score[: -len(peaks)], *peaks)
+        counted = 1 if search.instance.is_cost_alone else len(score)
+        assert score[:counted] == oracle.best_score(problem)[:counted]
 
 
 @pytest.mark.parametrize(("n", "seed"), [(8, 181), (10, 193), (10, 201)])
