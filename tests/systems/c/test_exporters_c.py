@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.errors import FormatError, PlanError
+from memplan.planner.model.problem_fields import Pool
 from memplan.systems.c_names import identifiers, prefix_of
 from memplan.systems.layout import VerifiedLayout
 from memplan.systems.writing import export
@@ -260,7 +261,8 @@ def test_a_pool_without_a_base_address_is_not_linked(target: str) -> None:
 
 @pytest.mark.parametrize("target", ["c", "ld", "armlink"])
 def test_pools_that_are_filled_over_each_other_are_not_written(target: str) -> None:
-    pools = [{"name": "sram-1", "base_address": 0}, {"name": "int", "base_address": 64}]
+    # A pool that is written with all its fields has the base address 0 where none was given: it is read.
+    pools = [Pool(name="sram-1").model_dump(), {"name": "int", "base_address": 64}]
     layout = layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
     with pytest.raises(FormatError, match=r'pool "int": base_address must not lie below 0x.*, where "sram-1" ends'):
         export(target, layout, "plan")
