@@ -54,7 +54,7 @@ def _problem(given: Row, options: ModelOptions) -> dict[str, Any]:
         if pin.get("exclusive_for_all_time"):
             conflicts += [(pin["buffer"], other) for other in rows if other != pin["buffer"]]
     for first, second in _pairs(rules.get("colocations", ())):
-        rows[second]["relative"] = {"to": first, "offset": 0}
+        _colocate(rows, first, second)
     if excluded:
         conflicts += _that_meet(rows, {frozenset(pair) for pair in excluded})
         for row in rows.values():
@@ -79,6 +79,20 @@ def _buffer(row: Row, pools: Mapping[int, Row], options: ModelOptions) -> dict[s
         "pools": [pools[pool]["name"] for pool in row["allowed_pools"]],
         "lifetimes": [(interval["lower"], interval["upper"]) for interval in row["live_intervals"]],
     }
+
+
+def _colocate(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
+    """Tie the buffers that are tied to two of them: what the second is tied to by now stays tied."""
+    lead = _lead(rows, second)
+    if lead != _lead(rows, first):
+        rows[lead]["relative"] = {"to": first, "offset": 0}
+
+
+def _lead(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
+    """Return the buffer that others are tied to, and that is tied to none itself."""
+    while "relative" in rows[buffer]:
+        buffer = rows[buffer]["relative"]["to"]
+    return buffer
 
 
 def _pool(pool: Row) -> dict[str, Any]:

@@ -66,6 +66,14 @@ def test_each_rule(rule: str, entries: list[Data], conflicts: set[tuple[int, int
     assert (not found.buffers[1].intervals) == (rule == "temporal_exclusions")
 
 
+@pytest.mark.parametrize("pairs", [[(0, 2), (1, 2)], [(0, 1), (1, 2), (2, 0)], [(2, 0), (2, 1)]])
+def test_no_colocation_is_lost_where_two_name_one_buffer(pairs: list[tuple[int, int]]) -> None:
+    found = problem(constraints={"colocations": [{"first": a, "second": b} for a, b in pairs]})
+    tied = [{k, row.relative.to} for k, row in enumerate(found.buffers) if row.relative is not None]
+    assert len(tied) == 2
+    assert set.union(*tied) == {0, 1, 2}
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"buffers": [{"id": 0}]}, {"pools": []}, {"objective": {"terms": ["bank_cost"]}}],
