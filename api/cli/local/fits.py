@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
+from memplan.api.cli.arguments import ListFormat
 from memplan.api.cli.streams import wants_table, write
 from memplan.planner.errors.extras import require
 
@@ -22,16 +23,6 @@ class Allocator(StrEnum):
     EXPANDABLE = "expandable_segments"
     PLAN = "plan"
     CPU = "cpu"
-
-
-class Display(StrEnum):
-    """The forms that an answer is written in."""
-
-    JSON = "json"
-    TABLE = "table"
-
-
-Bytes = Annotated[str | None, typer.Option(metavar="SIZE")]
 
 
 def fits(
@@ -46,7 +37,7 @@ def fits(
     cublas_workspace: Annotated[str | None, typer.Option(metavar="SIZE", help="That of cuBLAS, 8320KiB.")] = None,
     context: Annotated[str | None, typer.Option(metavar="SIZE", help="The context of the device.")] = None,
     nccl: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffers of NCCL.")] = None,
-    display: Annotated[Display | None, typer.Option("--format", help="How the answer is written.")] = None,
+    display: ListFormat = None,
 ) -> int:
     """Say whether a step of a torch model fits into memory: inference, or training with its optimizer.
 
@@ -56,20 +47,18 @@ def fits(
     """
     require("fits:", ["torch"])
     # Imported here: it imports torch.
-    from memplan.api.torch.device import CUBLAS
     from memplan.api.torch.fits import lines
     from memplan.api.torch.script import fits_of_script
 
-    sizes = {"kernel_workspace": kernel_workspace, "context": context, "nccl": nccl}
-    answer = fits_of_script(
-        script,
-        capacity=capacity,
-        allocator=allocator.value,
-        suggest=suggest,
-        computed=computed,
-        cublas_workspace=CUBLAS if cublas_workspace is None else cublas_workspace,
-        **sizes,
-    )
-    is_table = wants_table(None if display is None else display.value)
-    write(None, "".join(f"{line}\n" for line in lines(answer)).encode() if is_table else to_json(answer) + b"\n")
+    sizes = {
+        "capacity": capacity,
+        "kernel_workspace": kernel_workspace,
+        "cublas_workspace": cublas_workspace,
+        "context": context,
+        "nccl": nccl,
+    }
+    given = {name: size for name, size in sizes.items() if size is not None}
+    answer = fits_of_script(script, allocator=allocator.value, suggest=suggest, computed=computed, **given)
+    text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
+    write(None, text)
     return 1 if answer.fits is False else 0
