@@ -20,6 +20,8 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 
+_OF_BUFFERS = ("peak", "fit", "pools", "rules", "reuse", "heaps")
+"""The kinds whose problems are memplan's own, with buffers and pools."""
 _LIMITS = {"fit": "size", "heaps": "heaps", "recompute": "extra cost"}
 """The meaning of the limit of a kind, where it has one."""
 
@@ -52,10 +54,9 @@ def _hash(value: Any) -> str:
 def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
     """Return the fingerprint of a problem of a kind, read from the bytes of its file."""
     given = [_LIMITS.get(kind, ""), limit]
-    if kind in ("peak", "fit", "pools", "rules", "reuse", "heaps"):
-        return (
-            _hash([*given, problem_hash(read_problem(data, name))]) if limit else problem_hash(read_problem(data))[7:]
-        )
+    if kind in _OF_BUFFERS:
+        content = problem_hash(read_problem(data, name))
+        return _hash([*given, content]) if limit else content[7:]
     problem = json.loads(data)
     graph = _Graph()
     if kind == "schedule":
@@ -104,7 +105,7 @@ def _lives(problem: dict[str, Any], graph: _Graph) -> str:
 
 def features(kind: str, data: bytes, name: str) -> dict[str, float]:
     """Return the features of a problem: counts, and what its size depends on."""
-    if kind in ("peak", "fit", "pools", "rules", "reuse", "heaps"):
+    if kind in _OF_BUFFERS:
         return _of_buffers(read_problem(data, name))
     problem = json.loads(data)
     if kind in ("symbols", "objects"):

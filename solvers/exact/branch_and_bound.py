@@ -37,8 +37,6 @@ ENDLESS = 2**62
 _PAUSE = 4_000
 """Nodes after which a thread looks at what others have found."""
 _WAIT_S = 0.001
-_MOST_BORDERS = 100_000
-"""The most borders of pages, each of which is an obstacle."""
 
 
 def solve(instance: Instance, search: Search) -> None:

@@ -126,13 +126,17 @@ def run(
     invalid or a claim was wrong.
     """
     from memplan.api.library import page as pages
+    from memplan.api.library.judging import KINDS
     from memplan.api.library.running import Planner, read_rows, write_rows
     from memplan.api.library.running import run as run_planner
 
     opened = _opened(folder)
     if command:
         planner = Planner(name or command.split()[0], command, infeasible_status)
-        wanted = [entry for entry in opened.select(problems or []) if entry.kind != "cascade"]
+        chosen = opened.select(problems or [])
+        wanted = [entry for entry in chosen if KINDS[entry.kind].judge is not None]
+        if len(wanted) < len(chosen):
+            say(f"{len(chosen) - len(wanted)} left out: of their kinds no checker judges plans")
         for number, row in enumerate(write_rows(output, run_planner(opened, wanted, planner, time_limit)), start=1):
             value = "" if row.value is None else f" {row.value:,}"
             say(f"[{number}/{len(wanted)}] {row.name}: {row.outcome}{value}, {row.wall_s:.3f} s {row.message}")
