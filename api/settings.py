@@ -19,8 +19,6 @@ _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")
 _LEAST_SECRET = 32
 _LEAST_WORKER_BYTES = 384 * 2**20
 """The memory with which a worker starts, and has some left for a problem."""
-_SOLVES_OF_PROCESSOR = 2
-"""A search takes its whole time limit: callers at the same time share the processors, and none waits for another's."""
 _OTHERS = ("SERVER", "KEY")
 _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
 """The beginnings of what Kubernetes tells of a service that is named memplan."""
@@ -74,7 +72,7 @@ class Settings(BaseSettings):
     # Processes
     processes: int = Field(default_factory=_processors, ge=1, le=1024)
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)
-    solves: int = Field(default_factory=lambda: _SOLVES_OF_PROCESSOR * (os.cpu_count() or 1), ge=1)
+    solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     worker_memory_bytes: int | None = Field(default=None, ge=_LEAST_WORKER_BYTES)
 
     # Limits
