@@ -89,8 +89,7 @@ def _called(capability: Capability[Any], name: str) -> str:
     files = (each for each in capability.inputs if each.from_file is not None)
     written = " ".join(_written(each) if each.required else f"[{_written(each)}]" for each in files)
     names = ", ".join(each.name for each in capability.inputs)
-    function = f"memplan.{name}({names}, options, control)"
-    return f"`memplan {name} {written}`, `{function}`, `POST {capability.path}`"
+    return f"`memplan {name} {written}`, `memplan.{name}({names})`"
 
 
 def _written(each: Input[Any]) -> str:

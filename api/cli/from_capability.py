@@ -37,7 +37,7 @@ from memplan.files import named
 from memplan.planner.errors import InputError, OptionError, shown
 
 Result = TypeVar("Result")
-_OUTPUT = "Write the answer here: JSON, or what the suffix says ({suffixes}); repeatable."
+_OUTPUT = "A file for the answer, as its suffix says: {suffixes}; repeatable."
 _FOR_FILES = 0.1
 """The part of a limit for files beside the answer: a page of 30,000 operations takes 0.5 s."""
 _GRACE_S = 0.25

@@ -38,7 +38,7 @@ def sweep(
     found: dict[tuple[int, ...], Plan] = {}
     for place in product(*(range(len(axis)) for axis in axes)):
         chosen = tuple(axis[k] for axis, k in zip(axes, place, strict=True))
-        # A plan for a smaller size fits a larger one, so costs never rise with the size (decision 019).
+        # A plan for a smaller size fits a larger one, so costs never rise with the size.
         starts = [found[below] for below in _steps(place, -1) if below in found and is_found(found[below])]
         start = min(starts, key=lambda plan: tuple(value or 0 for value in _score(plan)), default=None)
         found[place] = plan_one(with_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
