@@ -45,6 +45,8 @@ FAST_LANE = (
 
 def main() -> int:
     """Run the checks until one fails; return its exit status."""
+    # Tests start hundreds of processes: each would compile all that it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     told = [argument for argument in sys.argv[1:] if argument != "--fast"]
     fast = ["-m", "not slow and not hypothesis", "-k", "not postgresql", *FAST_LANE] if "--fast" in sys.argv[1:] else []
     for name, (program, *options) in CHECKS:
