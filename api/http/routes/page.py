@@ -13,7 +13,6 @@ from importlib.resources.abc import Traversable
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 
-from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.file_page import STATIC, file_page
 
 router = APIRouter(include_in_schema=False)
@@ -56,9 +55,7 @@ async def docs(request: Request) -> Response:
 @router.get("/blank.html")
 async def blank() -> Response:
     """Answer with a file page without views, into which the page puts those that it saves."""
-    return Response(
-        file_page(PageDocument("plan")), media_type="text/html", headers={"Content-Disposition": "attachment"}
-    )
+    return Response(file_page("plan"), media_type="text/html", headers={"Content-Disposition": "attachment"})
 
 
 @router.get("/static/{path:path}")

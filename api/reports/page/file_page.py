@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import zlib
+from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from typing import Any
 
-from memplan.api.reports.page.document import PageDocument
-from memplan.api.reports.page.plan_view import add_plan
+from memplan.api.reports.page.plan_view import plan_view
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.systems.program_names import NO_NAMES, ProgramNames
@@ -34,13 +36,16 @@ document.head.append(script);
 
 def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
     """Return the file page of one plan."""
-    document = PageDocument(title or problem.name or "plan")
-    add_plan(document, problem, plan, names=names)
-    return file_page(document)
+    return file_page(title or problem.name or "plan", plan_view(problem, plan, names=names))
 
 
-def file_page(document: PageDocument) -> bytes:
-    """Return the file page of a document: HTML whose policy allows its own scripts and style alone."""
+def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
+    """Return the file page of views: HTML whose policy allows its own scripts and style alone.
+
+    Each view has a `kind`, which is a line in `static/main.js`, a `title`, and what the kind asks for. They lie in the
+    page as JSON, compressed, with its title: the page document.
+    """
+    document = {"title": title, "views": views}
     style = _text("page.css") + _text("studies.css")
     script = _text(BUNDLE)
     policy = "; ".join(
@@ -56,11 +61,11 @@ def file_page(document: PageDocument) -> bytes:
     page = _text("index.html")
     for mark, put in (
         ("<!-- policy -->", f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-        ("<title>memplan</title>", f"<title>{html.escape(document.title)}</title>"),
+        ("<title>memplan</title>", f"<title>{html.escape(title)}</title>"),
         ('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>"),
         (
             '<script type="module" src="main.js"></script>',
-            _held("document", document.packed())
+            _held("document", zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 6))
             + _held("script", zlib.compress(script.encode(), 9))
             + f'<script type="module">{_LOADER}</script>',
         ),

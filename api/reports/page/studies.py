@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.file_page import file_page
-from memplan.api.reports.page.plan_view import MOST_PAIRS_OF_MANY, plan_view
+from memplan.api.reports.page.plan_view import plan_view
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes, held_name, whole_name
 from memplan.capabilities.order.answer import OrderAnswer
@@ -22,6 +21,8 @@ from memplan.systems.program_names import NO_NAMES, NamedTime, ProgramNames
 
 _MOST_BUFFERS = 2_000_000
 _MOST_STEPS = 2_000
+_MOST_PAIRS = 50_000
+"""The pairs of buffers that are compared for one plan of a page with many."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,6 @@ def chart_page(
 
     Where all is measured by a `base`, the chart opens at the point that costs no more than needed.
     """
-    document = PageDocument(title)
     held, rows = 0, []
     for point in points:
         row: dict[str, Any] = {"x": point.x, "y": point.y, "label": point.label, "status": point.status}
@@ -63,18 +63,12 @@ def chart_page(
             held += len(point.problem.buffers)
             if held <= _MOST_BUFFERS:
                 row["view"] = plan_view(
-                    document,
-                    point.problem,
-                    point.plan,
-                    title=point.label,
-                    names=point.names,
-                    most_pairs=MOST_PAIRS_OF_MANY,
+                    point.problem, point.plan, title=point.label, names=point.names, most_pairs=_MOST_PAIRS
                 )
         rows.append(row)
     axes = {"x": {"name": x.name, "unit": x.unit}, "y": {"name": y.name, "unit": y.unit}}
     more = {} if base is None else {"opens": "free", "base": {"x": base.x, "y": base.y, "name": base.label}}
-    document.add({"kind": "chart", "title": title, **axes, "points": rows, **more})
-    return file_page(document)
+    return file_page(title, {"kind": "chart", "title": title, **axes, "points": rows, **more})
 
 
 def sweep_page(title: str, pool: str, points: Sequence[tuple[int, Problem, Plan]]) -> bytes:
@@ -90,17 +84,14 @@ def sweep_page(title: str, pool: str, points: Sequence[tuple[int, Problem, Plan]
 
 def shapes_page(title: str, curves: Sequence[Curve]) -> bytes:
     """Return the page of a plan for all values: its peak and the bound over each symbol."""
-    document = PageDocument(title)
-    for curve in curves:
-        document.add({"kind": "curve", "title": curve.symbol, **curve.model_dump(mode="json")})
-    return file_page(document)
+    views = [{"kind": "curve", "title": curve.symbol, **curve.model_dump(mode="json")} for curve in curves]
+    return file_page(title, *views)
 
 
 def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
     """Return the page of a schedule: the fast memory over its steps, their times, and how busy the link is."""
-    document = PageDocument(title)
-    document.add({"kind": "schedule", "title": title, "answer": answer.model_dump(mode="json", exclude={"regions"})})
-    return file_page(document)
+    shown = answer.model_dump(mode="json", exclude={"regions"})
+    return file_page(title, {"kind": "schedule", "title": title, "answer": shown})
 
 
 def recompute_page(title: str, answer: OrderAnswer) -> bytes:
@@ -128,29 +119,27 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 
 def order_page(title: str, answer: OrderAnswer) -> bytes:
     """Return the page of an order: bytes alive before and after, which operations moved, and the plan in it."""
-    document = PageDocument(title)
     graph, placed = answer.graph, answer.placed
     assert graph is not None, "an answer of this machine's own has its graph"
     assert placed is not None
     order, given = answer.order, range(len(graph.ops))
-    view = plan_view(
-        document, placed.problem, placed.plan, title="the new order", names=_along(graph, order, placed.problem)
-    )
-    document.add(
+    names = _along(graph, order, placed.problem)
+    view = plan_view(placed.problem, placed.plan, title="the new order", names=names)
+    return file_page(
+        title,
         {
             "kind": "order",
             "title": title,
-            "names": document.texts([_name(graph, k) for k in given]),
-            "order": document.column(order),
-            "given": document.column(bytes_along(graph, list(given))),
-            "found": document.column(bytes_along(answer.ordered or graph, order)),
+            "names": [_name(graph, k) for k in given],
+            "order": order,
+            "given": [int(each) for each in bytes_along(graph, list(given))],
+            "found": [int(each) for each in bytes_along(answer.ordered or graph, order)],
             "status": answer.status,
             "lower_bound": answer.lower_bound,
             "moves": answer.moves,
             "view": view if len(placed.plan.placements) else None,
-        }
+        },
     )
-    return file_page(document)
 
 
 def cascade_page(title: str, result: CascadeAnswer) -> bytes:

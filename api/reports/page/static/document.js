@@ -1,75 +1,26 @@
 // @ts-check
-// The page document: bytes in, a header with columns in their places out. `document.py` packs it.
+// The page document: a title and views as JSON, packed; and a file page with one in it. `file_page.py` makes the same.
 
-/** @typedef {Uint8Array | Uint16Array | Uint32Array | Int32Array | Float64Array | BigInt64Array} Column */
+import { parsed, written } from "./from_json.js";
 
-/**
- * @typedef {Object} PageDocument
- * @property {string} title
- * @property {any[]} views  each has a `kind`, which says the rest
- */
+/** @typedef {{title: string, views: any[]}} PageDocument  each view has a `kind`, which says the rest */
 
-const MAGIC = "memplan-page/1\n\n";
-const ARRAYS = {
-  u1: Uint8Array,
-  u2: Uint16Array,
-  u4: Uint32Array,
-  i4: Int32Array,
-  f8: Float64Array,
-  i8: BigInt64Array,
-};
+const OPENING = '<script type="application/octet-stream" id="document">';
 
-/** The bytes that a text of base64 stands for. @param {string} text @returns {Uint8Array} */
-export function fromBase64(text) {
+/** The document in the text of a page. @param {string} text  base64 @returns {Promise<PageDocument>} */
+export async function unpack(text) {
   const direct = /** @type {any} */ (Uint8Array).fromBase64;
-  if (direct) return direct.call(Uint8Array, text);
-  const characters = atob(text);
-  const bytes = new Uint8Array(characters.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i);
-  return bytes;
+  const bytes = direct ? direct.call(Uint8Array, text.trim()) : Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+  return parsed(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
 }
 
-/** The document in packed bytes; throws an Error for bytes that are none. @param {Uint8Array} packed @returns {Promise<PageDocument>} */
-export async function unpack(packed) {
-  const inflated = new Blob([/** @type {any} */ (packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const buffer = await new Response(inflated).arrayBuffer();
-  const text = new TextDecoder();
-  const magic = MAGIC.length;
-  if (buffer.byteLength < magic + 4 || text.decode(new Uint8Array(buffer, 0, magic)) !== MAGIC) {
-    throw new Error("document: must begin with memplan-page/1");
-  }
-  const length = new DataView(buffer).getUint32(magic, true);
-  const header = JSON.parse(text.decode(new Uint8Array(buffer, magic + 4, length)));
-  let at = aligned(magic + 4 + length);
-  const columns = header.columns.map((/** @type {[keyof typeof ARRAYS | "json", number, boolean]} */ [kind, count, isDelta]) => {
-    const width = kind === "json" ? 1 : ARRAYS[kind].BYTES_PER_ELEMENT;
-    const from = at;
-    at = aligned(at + count * width);
-    if (kind === "json") return JSON.parse(text.decode(new Uint8Array(buffer, from, count)));
-    const values = new ARRAYS[kind](buffer, from, count);
-    return isDelta ? summed(/** @type {any} */ (values)) : values;
-  });
-  return { title: header.title, views: header.views.map((/** @type {any} */ view) => filled(view, columns)) };
-}
-
-/** @param {number} offset */
-function aligned(offset) {
-  return Math.ceil(offset / 8) * 8;
-}
-
-/** @param {Uint8Array} differences @returns {Float64Array} */
-function summed(differences) {
-  const values = new Float64Array(differences.length);
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) values[i] = sum += Number(differences[i]);
-  return values;
-}
-
-/** @param {any} value @param {any[]} columns @returns {any} */
-function filled(value, columns) {
-  if (Array.isArray(value)) return value.map((entry) => filled(entry, columns));
-  if (value === null || typeof value !== "object") return value;
-  const keys = Object.keys(value);
-  if (keys.length === 1 && keys[0] === "column") return columns[value.column];
-  return Object.fromEntries(keys.map((key) => [key, filled(value[key], columns)]));
+/** A file page with a document. @param {string} blank  the file page without views @param {PageDocument} found @returns {Promise<Blob>} */
+export async function pageOf(blank, found) {
+  const stream = new Blob([written(found)]).stream().pipeThrough(new CompressionStream("deflate"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const parts = [];
+  for (let at = 0; at < bytes.length; at += 32_766) parts.push(btoa(String.fromCharCode(...bytes.subarray(at, at + 32_766))));
+  const name = found.title.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  const [before, rest] = blank.split(OPENING);
+  return new Blob([before.replace(/<title>[^<]*/, () => `<title>${name}`), OPENING, ...parts, rest.slice(rest.indexOf("</script>"))], { type: "text/html" });
 }

@@ -2,6 +2,7 @@
 // What is seen, as a file: PNG and SVG of the picture, CSV of the buffers.
 
 import { h, save } from "./dom.js";
+import { written } from "./from_json.js";
 import { legendTexts } from "./legend.js";
 import { Overlay } from "./overlay.js";
 import { GUTTER } from "./pencil.js";
@@ -109,9 +110,8 @@ export function csvOf(picture) {
   const { plan } = picture;
   const { isWhole } = picture.camera;
   const inSight = isWhole ? plan.ids.map((_, i) => i) : [...new Set(seen(picture, new SvgContext()).map(({ i }) => i))].sort((a, b) => a - b);
-  const rest = new Map([...plan.rest.text].map((text, k) => [plan.rest.of[k], text]));
-  const head = isWhole && plan.rest.problem !== "{}" ? [{ rest: plan.rest.problem }] : [];
-  const rows = [...head, ...inSight.map((i) => rowOf(plan, i, rest.get(i) ?? "{}"))];
+  const head = isWhole && plan.rest(-1) !== "{}" ? [{ rest: plan.rest(-1) }] : [];
+  const rows = [...head, ...inSight.map((i) => rowOf(plan, i))];
   const names = ["id", "lower", "upper", "size", "alignment", "gaps", "alias_of", "alias_offset", "rest", "placed", "pool"];
   const used = names.filter((name, k) => k < 4 || k > 8 || rows.some((/** @type {any} */ row) => row[name] !== undefined));
   return [used.join(","), ...rows.map((/** @type {any} */ row) => used.map((name) => cell(row[name] ?? "")).join(",")), ""].join("\n");
@@ -119,18 +119,19 @@ export function csvOf(picture) {
 
 /**
  * A row of the table; what its texts cannot say is in the JSON of the rest.
- * @param {import("./plan_model.js").PlanModel} plan @param {number} i @param {string} rest
+ * @param {import("./plan_model.js").PlanModel} plan @param {number} i
  */
-function rowOf(plan, i, rest) {
+function rowOf(plan, i) {
   const lives = plan.timeless.has(i) ? [] : plan.lifetimes(i);
   const root = plan.isAlias(i) ? plan.ids[plan.root[i]] : undefined;
-  const more = { ...(typeof plan.ids[i] === "string" ? {} : { id: plan.ids[i] }), ...(typeof root === "number" ? { alias_of: root } : {}),
-    ...(plan.traffic && plan.traffic[i] >= 0 ? { traffic: plan.traffic[i] } : {}) };
-  const text = Object.keys(more).length ? JSON.stringify(more).slice(0, -1) + (rest === "{}" ? "}" : `,${rest.slice(1)}`) : rest;
+  const rest = plan.rest(i);
+  const more = { ...(typeof plan.ids[i] === "string" ? {} : { id: plan.ids[i] }),
+    ...(root === undefined || typeof root === "string" ? {} : { alias_of: root }) };
+  const text = Object.keys(more).length ? written(more).slice(0, -1) + (rest === "{}" ? "}" : `,${rest.slice(1)}`) : rest;
   return {
     id: plan.ids[i], lower: lives.length ? plan.timeText(plan.lives.start[lives[0]]) : undefined,
       upper: lives.length ? plan.timeText(plan.lives.end[lives[lives.length - 1]]) : undefined,
-    size: plan.sizeOf(i), alignment: plan.alignment && plan.alignment[i] > 1 ? plan.alignment[i] : undefined,
+    size: plan.sizeOf(i), alignment: plan.rows[i].alignment > 1 ? plan.rows[i].alignment : undefined,
     gaps: lives.length > 1 ? lives.slice(1).map((row, k) => `${plan.timeText(plan.lives.end[lives[k]])}-${plan.timeText(plan.lives.start[row])}`).join(" ")
       : undefined,
     alias_of: typeof root === "string" ? root : undefined, alias_offset: root === undefined ? undefined : plan.distance.get(i) || undefined,

@@ -14,7 +14,6 @@ export function factsOf(plan, i) {
     ["with padding", plan.padding(i) ? bytesText(plan.size[i] + plan.padding(i)) : null],
     ["type", plan.types ? nameText(plan.types.names[plan.types.of[i]]) : null],
     ["operation", plan.operations ? nameText(plan.operations.names[plan.operations.of[i]]) : null],
-    ["source", plan.sources ? nameText(plan.sources.names[plan.sources.of[i]], 120) || null : null],
     ["alive", lives(plan, i)],
     ["bytes taken", plan.isAlias(i) || plan.death(i) === plan.lives.end[plan.lifetimes(i).at(-1) ?? 0] ? null
       : `until ${plan.timeText(plan.death(i))}, by its views`],
@@ -24,8 +23,8 @@ export function factsOf(plan, i) {
     ["role", plan.role(i)],
     ["inside of", plan.isAlias(i) ? plan.name(plan.root[i]) : null],
     ["pinned", plan.pins.has(i) ? "yes: the problem gives its offset" : null],
-    ["alignment", plan.alignment && plan.alignment[i] > 1 ? countText(plan.alignment[i]) : null],
-    ["traffic", plan.traffic && plan.traffic[i] >= 0 ? bytesText(plan.traffic[i]) : null],
+    ["alignment", plan.rows[i].alignment > 1 ? countText(plan.rows[i].alignment) : null],
+    ["traffic", plan.rows[i].traffic >= 0 ? bytesText(plan.rows[i].traffic) : null],
     ...(plan.pool[i] < 0 ? [] : neighbours(plan, i)),
   ];
   const list = h("dl");

@@ -6,7 +6,10 @@ import { openPlan } from "./plan_view.js";
 import { axes, niceScale, scaleOf, svg } from "./svg.js";
 import { nameText, percentText, sizeText } from "./text.js";
 
-/** @typedef {{at: number, peak: number | null, bound: number | null, view?: any}} Frame  seconds, bytes, and the plan where it was fetched */
+/**
+ * Seconds, bytes, and the plan where it was fetched, with its verdict.
+ * @typedef {{at: number, peak: number | null, bound: number | null, plan?: any, inspection?: any}} Frame
+ */
 
 const HEIGHT = 150;
 const MARGIN = { left: 80, right: 20, top: 10, bottom: 36 };
@@ -34,9 +37,10 @@ export function searchChart(frames, width, until, now) {
 
 /**
  * Open the film of a search.
- * @param {HTMLElement} element @param {{title: string, frames: Frame[]}} view  of the kind `film` @param {(name: string) => string} style
+ * @param {HTMLElement} element @param {{title: string, problem: any, names?: any, frames: Frame[]}} view  of the kind `film`
+ * @param {(name: string) => string} style
  */
-export function openFilm(element, { title, frames }, style) {
+export function openFilm(element, { title, problem, names, frames }, style) {
   const last = frames[frames.length - 1].at;
   const chart = h("div", { class: "chart" });
   const said = h("span", { role: "status" });
@@ -51,11 +55,11 @@ export function openFilm(element, { title, frames }, style) {
       : `at most ${percentText(frame.peak / frame.bound - 1)} above the least`}` : "";
     fill(said, `${now.toFixed(2)} s: ${frame.peak === null ? "no plan yet" : sizeText(frame.peak)}${gap}`);
     fill(chart, /** @type {any} */ (searchChart(frames, Math.max(300, chart.clientWidth), last, now)));
-    const k = frames.reduce((best, { at, view }, one) => (at <= now && view ? one : best), -1);
+    const k = frames.reduce((best, { at, plan }, one) => (at <= now && plan ? one : best), -1);
     if (k === shown) return;
     shown = k;
     if (k < 0) fill(stage, h("p", { class: "quiet welcome" }, "No plan was kept of this time."));
-    else openPlan(stage, frames[k].view, style);
+    else openPlan(stage, { ...frames[k], title: `after ${frames[k].at.toFixed(2)} s`, problem, names }, style);
   };
   const play = () => {
     clearInterval(timer);

@@ -30,61 +30,76 @@ export function rowsOf(lives, i) {
 }
 
 /**
- * Lifetimes in steps after the origin, or in positions among all times where these lie too far apart.
- * @param {PlanModel} plan @param {any} life @returns {Lives}
+ * The lifetimes of all buffers, in steps after `origin`, or in positions among `times` where these lie too far apart. An
+ * alias without any has those of its root; what has no times at all has a column of its own after the last time.
+ * @param {any} problem @param {Int32Array} root
+ * @returns {{lives: Lives, origin: bigint, times: string[] | null, lastTime: number, timeless: Set<number>}}
  */
-export function timed(plan, { start, length, buffer }) {
-  const of = Int32Array.from(buffer);
-  if (!isFar(start) && !isFar(length)) {
-    const since = plain(start);
-    return livesOf(since, Float64Array.from(since, (at, row) => at + Number(length[row])), of, plan.count);
-  }
-  const since = Array.from(start, (at) => BigInt(at) + plan.origin);
-  const until = since.map((at, row) => at + BigInt(length[row]));
-  const known = [...new Set([...since, ...until])].sort((a, b) => (a < b ? -1 : Number(a > b)));
+export function lifetimesOf({ buffers, interval }, root) {
+  const { start: since, end: until, buffer } = givenTimes(buffers, interval === "closed");
+  const least = since.reduce((known, at) => (at < known ? at : known), since[0] ?? 0);
+  const most = until.reduce((known, at) => (at > known ? at : known), since[0] ?? 0);
+  const isFar = BigInt(most) - BigInt(least) > Number.MAX_SAFE_INTEGER;
+  const known = isFar ? [...new Set([...since, ...until].map(BigInt))].sort((a, b) => (a < b ? -1 : Number(a > b))) : [];
   const rank = new Map(known.map((at, k) => [at, k]));
-  plan.times = known.map(String);
-  const ranks = (/** @type {bigint[]} */ times) => Float64Array.from(times, (at) => rank.get(at) ?? 0);
-  return livesOf(ranks(since), ranks(until), of, plan.count);
+  const step = (/** @type {number | bigint} */ at) =>
+    (isFar ? rank.get(BigInt(at)) ?? 0 : typeof at === "number" && typeof least === "number" ? at - least : Number(BigInt(at) - BigInt(least)));
+  const [start, end] = [since.map(step), until.map(step)];
+  const lastTime = isFar ? known.length - 1 : step(most);
+  const timeless = completed(start, end, buffer, root, lastTime);
+  const order = sortedBy(Float64Array.from(start));
+  const sorted = (/** @type {number[]} */ values) => Float64Array.from(order, (k) => values[k]);
+  return { lives: livesOf(sorted(start), sorted(end), Int32Array.from(order, (k) => buffer[k]), root.length), origin: BigInt(least),
+    times: isFar ? known.map(String) : null, lastTime, timeless };
 }
 
-/** True for times that numbers are too coarse for. @param {any} column */
-function isFar(column) {
-  return column instanceof BigInt64Array || typeof column[0] === "string";
+/** The lifetimes in the rows of a problem, half-open; throws an Error for one that cannot be drawn. @param {any[]} rows @param {boolean} isClosed */
+function givenTimes(rows, isClosed) {
+  /** @type {{start: (number | bigint)[], end: (number | bigint)[], buffer: number[]}} */
+  const found = { start: [], end: [], buffer: [] };
+  rows.forEach((row, i) => {
+    const time = (/** @type {any} */ value, /** @type {string} */ name) => {
+      if (typeof value === "bigint" || Number.isSafeInteger(value)) return value;
+      throw new Error(`buffers[${i}].${name}: must be an integer, got ${JSON.stringify(value)}`);
+    };
+    for (const [from, last] of row.lifetimes ?? (row.start === undefined || row.start === null ? [] : [[row.start, row.end]])) {
+      const [start, end] = [time(from, "start"), time(last, "end")];
+      if (isClosed ? end < start : end <= start) throw new Error(`buffers[${i}].end: must be greater than start (${start}), got ${end}`);
+      found.start.push(start);
+      found.end.push(!isClosed ? end : typeof end === "bigint" ? end + 1n : end + 1);
+      found.buffer.push(i);
+    }
+  });
+  return found;
 }
 
 /**
- * Lifetimes for all buffers: aliases without any have those of their roots, what has no times a column after the last one.
- * @param {PlanModel} plan @param {Lives} given @returns {Lives}
+ * Add lifetimes to what has none; return the buffers that have no times at all.
+ * @param {number[]} start @param {number[]} end @param {number[]} buffer @param {Int32Array} root @param {number} lastTime
  */
-export function completed(plan, given) {
-  const rows = /** @type {number[][]} */ ([]);
-  const column = new Map();
-  for (let i = 0; i < plan.count; i++) {
-    if (given.head[i] >= 0) continue;
-    const root = plan.root[i];
-    if (given.head[root] >= 0) rows.push(...rowsOf(given, root).map((row) => [given.start[row], given.end[row], i]));
-    else {
-      plan.timeless.add(i);
-      if (!column.has(root)) column.set(root, column.size);
+function completed(start, end, buffer, root, lastTime) {
+  const [timeless, column, given] = [new Set(), new Map(), buffer.length];
+  const first = new Int32Array(root.length).fill(-1);
+  for (let row = given - 1; row >= 0; row--) first[buffer[row]] = row;
+  root.forEach((of, i) => {
+    if (first[i] >= 0) return;
+    for (let row = first[of]; row >= 0 && row < given && buffer[row] === of; row++) {
+      start.push(start[row]);
+      end.push(end[row]);
+      buffer.push(i);
     }
+    if (first[of] >= 0) return;
+    timeless.add(i);
+    if (!column.has(of)) column.set(of, column.size);
+  });
+  const width = Math.max(1, lastTime / Math.max(24, column.size));
+  for (const i of timeless) {
+    const at = (lastTime && lastTime + width / 2) + width * column.get(root[i]);
+    start.push(at);
+    end.push(at + width);
+    buffer.push(i);
   }
-  const width = Math.max(1, plan.lastTime / Math.max(24, column.size));
-  const from = plan.lastTime && plan.lastTime + width / 2;
-  for (const i of plan.timeless) {
-    const at = from + width * column.get(plan.root[i]);
-    rows.push([at, at + width, i]);
-  }
-  if (!rows.length) return given;
-  return sortedLives([...given.start, ...rows.map(([start]) => start)], [...given.end, ...rows.map(([, end]) => end)],
-    [...given.buffer, ...rows.map(([, , i]) => i)], plan.count);
-}
-
-/** @param {number[]} start @param {number[]} end @param {number[]} buffer @param {number} count */
-function sortedLives(start, end, buffer, count) {
-  const order = sortedBy(Float64Array.from(start));
-  const taken = (/** @type {number[]} */ values) => Float64Array.from(order, (k) => values[k]);
-  return livesOf(taken(start), taken(end), Int32Array.from(taken(buffer)), count);
+  return timeless;
 }
 
 /** When the bytes of roots are taken: the lifetimes of each and of its aliases, joined where they meet. @param {PlanModel} plan @returns {Lives} */
@@ -105,22 +120,24 @@ export function joined({ lives, root, count }) {
 }
 
 /**
- * For each buffer what it lies in at last, and how far from the start of that.
- * @param {number} count @param {any} aliases @returns {{root: Int32Array, distance: Map<number, number>}}
+ * For each buffer what it lies in at last, and of aliases how far from the start of that.
+ * @param {any[]} rows @param {(id: any) => number} indexOf @returns {{root: Int32Array, distance: Map<number, number>}}
  */
-export function roots(count, { buffer, of, distance }) {
-  const root = Int32Array.from({ length: count }, (_, i) => i);
-  const parent = new Map([...buffer].map((i, k) => [i, { of: Number(of[k]), distance: Number(distance[k]) }]));
-  const far = new Map();
+export function roots(rows, indexOf) {
+  const root = Int32Array.from(rows.keys());
+  const parent = new Map();
+  rows.forEach(({ alias_of: of, alias_offset: offset }, i) => of !== undefined && of !== null && indexOf(of) >= 0
+    && parent.set(i, { of: indexOf(of), distance: Number(offset ?? 0) }));
+  const distance = new Map();
   for (const i of parent.keys()) {
     let sum = 0;
     for (let up = parent.get(i), steps = 0; up && steps <= parent.size; up = parent.get(up.of), steps++) {
       root[i] = up.of;
       sum += up.distance;
     }
-    far.set(i, sum);
+    distance.set(i, sum);
   }
-  return { root, distance: far };
+  return { root, distance };
 }
 
 /**
@@ -129,20 +146,11 @@ export function roots(count, { buffer, of, distance }) {
  */
 export function sortedBy(values) {
   const most = values.reduce((known, value) => Math.max(known, value), 0);
-  const order = new Uint32Array(values.length);
-  if (most > 8 * values.length + 1024 || !values.every(Number.isInteger)) {
-    for (let k = 0; k < order.length; k++) order[k] = k;
-    return order.sort((a, b) => values[a] - values[b]);
-  }
+  const order = Uint32Array.from(values.keys());
+  if (most > 8 * values.length + 1024 || !values.every(Number.isInteger)) return order.sort((a, b) => values[a] - values[b]);
   const at = new Uint32Array(most + 2);
   for (let k = 0; k < values.length; k++) at[values[k] + 1] += 1;
   for (let t = 1; t < at.length; t++) at[t] += at[t - 1];
   for (let k = 0; k < values.length; k++) order[at[values[k]]++] = k;
   return order;
-}
-
-/** @param {any} column @returns {Float64Array} */
-export function plain(column) {
-  if (column instanceof Float64Array) return column;
-  return column instanceof BigInt64Array || Array.isArray(column) ? Float64Array.from(/** @type {any} */ (column), Number) : new Float64Array(column);
 }

@@ -4,10 +4,10 @@
 import { openChart, openCurve } from "./chart_view.js";
 import { openOrder } from "./order_view.js";
 import { openComparison } from "./comparison_view.js";
-import { fromBase64, unpack } from "./document.js";
+import { unpack } from "./document.js";
 import { fill, h } from "./dom.js";
 import { droppable } from "./drop.js";
-import { planView, readText, replanned } from "./from_json.js";
+import { readText } from "./from_json.js";
 import { readLink, writeLink } from "./link.js";
 import { openFilm } from "./film_view.js";
 import { openPlan } from "./plan_view.js";
@@ -56,8 +56,9 @@ async function take(page, known, files) {
     const found = readText(await file.text(), file.name);
     if (!found.problem && !found.schedule && !view) throw new Error(`${file.name}: open the problem of this plan first`);
     const title = found.problem?.name ?? file.name;
-    view = found.schedule ? { kind: "schedule", title, answer: found.schedule } : found.problem ? planView(found.problem, found.plan, title)
-      : replanned(view, found.plan, title);
+    const { problem, plan, schedule: answer } = found;
+    view = answer ? { kind: "schedule", title, answer } : problem ? { kind: "plan", title, problem, plan }
+      : { ...view, title, plan, inspection: null };
   }
   writeLink({ plan: null, sel: null, vis: null, time: null, view: null });
   document.title = nameText(view.title, 60);
@@ -71,7 +72,7 @@ async function start() {
   /** @type {any} */ (window).memplan = shown;
   if (!source) return;
   try {
-    const found = await unpack(fromBase64(source.textContent ?? ""));
+    const found = await unpack(source.textContent ?? "");
     source.remove();
     show(page, found);
     let known = found;

@@ -179,14 +179,14 @@ export class Panel {
   levels(q) {
     const { plan } = this;
     const pool = plan.pools[q];
-    const exact = /** @type {any} */ (pool).exact ?? {};
+    const { exact } = pool;
     const found = plan.verdict.pools[q];
     const isClaim = !found && plan.verdict.badge !== "nothing placed";
     const claimed = isClaim ? " (claimed)" : "";
-    const bound = found ? found.bound : exact.lower_bound ?? pool.lower_bound;
+    const bound = found ? found.bound : exact.lower_bound;
     /** @type {[string, any, string][]} */
-    const rows = [["peak", found || !plan.pool.some((of) => of === q) ? exact.used ?? pool.used ?? found?.used : plan.top(q), ""],
-      ["lower bound", bound, found && found.provedBy === null ? " (claimed)" : claimed], ["capacity", exact.size ?? pool.size, ""],
+    const rows = [["peak", found || !plan.pool.some((of) => of === q) ? exact.used ?? found?.used : plan.top(q), ""],
+      ["lower bound", bound, found && found.provedBy === null ? " (claimed)" : claimed], ["capacity", exact.size, ""],
         ["bank size", pool.bank_size, ""]];
     const list = rows.flatMap(([term, value, note]) => (value === undefined || value === null ? []
       : [h("dt", {}, term), h("dd", {}, bytesText(exactly(value)) + note)]));
@@ -249,7 +249,7 @@ export class Panel {
     const reason = facts.explanation;
     const isProved = Boolean(verdict.best?.isProved);
     if (verdict.isValid && facts.status === "infeasible" && pool.size !== undefined && size <= Number(pool.size)) {
-      const capacity = bytesText(exactly(/** @type {any} */ (pool).exact?.size ?? pool.size));
+      const capacity = bytesText(pool.exact.size);
       return isProved ? [`No: nothing fits ${capacity}, by the reason above.`, false]
         : [`Not known: the plan claims that nothing fits ${capacity}, which is not proved.`, false];
     }

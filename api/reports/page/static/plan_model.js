@@ -1,7 +1,8 @@
 // @ts-check
 // One plan as columns, and what follows from them: lifetimes by time, live bytes, who lies under whom.
 
-import { completed, joined, plain, roots, rowsOf, timed } from "./lifetimes.js";
+import { written } from "./from_json.js";
+import { joined, lifetimesOf, roots, rowsOf } from "./lifetimes.js";
 import { loadOf } from "./live_bytes.js";
 import { nameText } from "./text.js";
 import { Verdict } from "./verdict.js";
@@ -16,62 +17,77 @@ import { Verdict } from "./verdict.js";
  * @property {number} [bank_size]
  * @property {number} [alignment]
  * @property {[number, number][]} [reserved]
+ * @property {{size?: any, used?: any, lower_bound?: any}} exact  the same, where numbers are too coarse
  */
 
 /** @typedef {import("./live_bytes.js").Load} Load */
+/** @typedef {{of: ArrayLike<number>, names: string[]}} Column  for each buffer the position of its name */
+/**
+ * A problem and its plan in the wire format; `names` are those of operations and of times, `inspection` is the answer of
+ * `verify`, which is still to come where `isPending`.
+ * @typedef {{title: string, problem: any, plan: any, names?: any, inspection?: any, isPending?: boolean}} View
+ */
 
+const MAX = 2n ** 63n;
 /** The names of more buffers are not parted into groups. */
 const GROUPED = 50_000;
 
+/** The fields of a problem and of its buffers that a table of buffers has in columns of its own. */
+const IN_COLUMNS = { problem: ["buffers", "interval"],
+  buffer: ["id", "size", "start", "end", "lifetimes", "alignment", "alias_of", "alias_offset"] };
+
 /** The columns of a plan. Times are steps after `origin`; `pool` is -1 for a buffer that is not placed. */
 export class PlanModel {
-  /** @param {any} view  a view of the kind `plan`, as `plan_view.py` packs it and `from_json.js` reads it */
-  constructor(view) {
-    /** @type {string} */ this.title = view.title;
-    /** @type {Pool[]} */ this.pools = view.pools;
-    /** @type {any} */ this.facts = view.plan;
-    /** @type {(string | number)[]} */ this.ids = view.ids;
-    this.exactSize = exact(view.size);
-    this.exactOffset = exact(view.offset);
-    this.size = plain(view.size);
-    this.offset = plain(view.offset);
-    this.pool = Int32Array.from(view.pool);
-    this.origin = BigInt(view.origin);
-    const lying = roots(this.count, view.aliases);
-    this.root = lying.root;
-    this.distance = lying.distance;
-    /** @type {string[] | null} */ this.times = null;
-    const given = timed(this, view.life);
-    /** The end of the last lifetime; what has no times is drawn after it, a column each. */
-    this.lastTime = given.end.reduce((most, end) => Math.max(most, end), 0);
-    /** @type {Set<number>} */ this.timeless = new Set();
-    /** The lifetimes of the problem; an alias without any has those of what it lies in. */
-    this.lives = completed(this, given);
-    this.span = Math.max(1, this.lives.end.reduce((most, end) => Math.max(most, end), 0));
+  /**
+   * Throws an Error for a problem that cannot be drawn, and for a plan of other buffers.
+   * @param {View} view
+   */
+  constructor({ title, problem, plan, names = null, inspection = null, isPending = false }) {
+    this.title = title;
+    this.problem = problem;
+    /** @type {any[]} */ this.rows = problem.buffers;
+    this.rows.forEach(refuseUndrawable);
+    /** @type {(string | number | bigint)[]} */ this.ids = this.rows.map(({ id }) => id);
+    /** @type {Map<any, number>} */ this._index = new Map();
+    /** What the plan claims, without what is absent. @type {any} */
+    this.facts = plan ? Object.fromEntries(Object.entries(plan).filter(([name, value]) => value !== null && name !== "placements")) : { status: "unknown" };
+    /** @type {Pool[]} */ this.pools = (problem.pools?.length ? problem.pools : [{}]).map((/** @type {any} */ row) => poolOf(row, plan));
+    const places = this.placesOf(plan?.placements ?? []);
+    this.pool = places.pool;
+    this.exactSize = exact(this.rows.map(({ size }) => size));
+    this.exactOffset = exact(places.offset);
+    this.size = Float64Array.from(this.rows, ({ size }) => Number(size));
+    this.offset = Float64Array.from(places.offset, Number);
+    const aliases = this.rows.map((row) => row.alias_of).filter((of) => of !== undefined && of !== null);
+    this.seek(aliases);
+    const { root, distance } = roots(this.rows, (id) => this.indexOf(id));
+    this.root = root;
+    this.distance = distance;
+    const { lives, origin, times, lastTime, timeless } = lifetimesOf(problem, root);
+    /** The lifetimes of the problem; an alias without any has those of what it lies in. */ this.lives = lives;
+    this.origin = origin;
+    this.times = times;
+    /** The end of the last lifetime; what has no times is drawn after it, a column each. */ this.lastTime = lastTime;
+    this.timeless = timeless;
+    this.span = Math.max(1, lives.end.reduce((most, end) => Math.max(most, end), 0));
     /** When the bytes of each buffer that is no alias are taken: until the last of its aliases ends. */
-    this.taken = view.aliases.buffer.length ? joined(this) : this.lives;
-    this.pins = new Set(view.pins);
-    this.pinnedRoots = new Set([...this.pins].map((i) => this.root[i]));
-    /** @type {Float64Array | null} */ this.traffic = view.traffic ? plain(view.traffic) : null;
-    /** @type {{problem: string, of: ArrayLike<number>, text: string[]}} */ this.rest = view.rest ?? { problem: "{}", of: [], text: [] };
-    /** @type {Float64Array | null} */ this.alignment = view.alignment ? plain(view.alignment) : null;
+    this.taken = aliases.length ? joined(this) : lives;
+    this.pins = new Set(this.rows.flatMap(({ offset }, i) => (offset === undefined || offset === null ? [] : [i])));
+    this.pinnedRoots = new Set([...this.pins].map((i) => root[i]));
     /** True where buffers may lie on the same bytes: then bytes are counted by where they lie. */
-    this.isShared = /"may_share":\s*\[\s*[^\]\s]/.test(this.rest.problem) || [...this.rest.text].some((text) => text.includes('"relative"'));
-    this.roles = view.roles ?? guessedRoles(this);
-    this.operations = view.operations ?? null;
-    this.types = view.types ?? null;
-    this.models = view.models ?? null;
-    this.sources = view.sources ?? null;
-    this.steps = this.times ? null : steps(view.steps, this.origin);
-    this.spans = (view.spans ?? []).map((/** @type {string[]} */ [kind, name, start, end]) => ({
-      kind, name, start: this.timeOf(start), end: this.timeOf(end),
-    }));
+    this.isShared = Boolean(problem.may_share?.length) || this.rows.some(({ relative }) => relative);
+    this.roles = column(names?.roles) ?? guessedRoles(this);
+    this.operations = column(names?.operations);
+    this.types = column(names?.types);
+    this.models = column(names?.models);
+    this.steps = this.times || !names?.steps?.length ? null : stepsOf(names.steps, origin);
+    this.spans = (names?.spans ?? []).map((/** @type {any} */ { kind, name, start, end }) =>
+      ({ kind, name, start: this.timeOf(start), end: this.timeOf(end) }));
     /** @type {string | undefined} */ this.prefix = undefined;
-    /** @type {{of: number[], names: string[]} | null | undefined} */ this._groups = undefined;
+    /** @type {Column | null | undefined} */ this._groups = undefined;
     /** @type {Map<number, Load>} */ this._loads = new Map();
     /** All buffers are in the one pool. */ this.isWhole = this.pools.length === 1 && !this.pool.includes(-1);
-    /** @type {Map<string | number, number>} */ this._index = new Map();
-    this.verdict = new Verdict(this, view.inspection ?? null, view.isPending);
+    this.verdict = new Verdict(this, inspection, isPending);
   }
 
   get count() {
@@ -125,17 +141,39 @@ export class PlanModel {
     return this.times ? this.times.indexOf(String(time)) : Number(BigInt(time) - this.origin);
   }
 
-  /** The buffer of an id, -1 for none; 1 and "1" are two. @param {string | number | bigint | null | undefined} id @returns {number} */
+  /** The pool and the offset of each buffer. @param {any[]} placements */
+  placesOf(placements) {
+    const pool = new Int32Array(this.count).fill(-1);
+    /** @type {(number | bigint)[]} */ const offset = new Array(this.count).fill(0);
+    const pools = new Map(this.pools.map(({ name }, q) => [name, q]));
+    const isInOrder = placements.every(({ id }, k) => id === this.ids[k]);
+    if (!isInOrder) this.seek(placements.map(({ id }) => id));
+    placements.forEach((row, k) => {
+      const [i, q] = [isInOrder ? k : this.indexOf(row.id), pools.get(row.pool ?? "default")];
+      if (i < 0) throw new Error(`plan: places ${JSON.stringify(String(row.id))}, which is no buffer of the problem`);
+      if (q === undefined) throw new Error(`plan: names the pool ${JSON.stringify(String(row.pool))}, which the problem lacks`);
+      pool[i] = q;
+      offset[i] = row.offset;
+    });
+    return { pool, offset };
+  }
+
+  /** The other fields of a buffer, or of the problem (-1), as JSON, for a table of buffers. @param {number} i */
+  rest(i) {
+    const known = i < 0 ? IN_COLUMNS.problem : IN_COLUMNS.buffer;
+    return written(Object.fromEntries(Object.entries(i < 0 ? this.problem : this.rows[i]).filter(([name, value]) => value !== null && !known.includes(name))));
+  }
+
+  /** The buffer of an id, -1 for none; 1 and "1" are two. @param {any} id @returns {number} */
   indexOf(id) {
-    const key = /** @type {any} */ (typeof id === "bigint" ? Number(id) : id);
-    if (!this._index.has(key)) this.seek([key]);
-    return this._index.get(key) ?? -1;
+    if (!this._index.has(id)) this.seek([id]);
+    return this._index.get(id) ?? -1;
   }
 
   /** Find the buffers of ids, all in one pass: a table of a million ids takes a second. @param {any[]} ids */
   seek(ids) {
     const wanted = new Set(ids);
-    for (let i = 0; i < this.count; i++) if (wanted.has(this.ids[i])) this._index.set(this.ids[i], i);
+    for (let i = 0; i < this.count && wanted.size; i++) if (wanted.has(this.ids[i])) this._index.set(this.ids[i], i);
     for (const id of wanted) if (!this._index.has(id)) this._index.set(id, -1);
   }
 
@@ -227,7 +265,7 @@ export class PlanModel {
 
   /** The bytes of a buffer that its alignment and that of its pool add. @param {number} i */
   padding(i) {
-    const [own, pool] = [this.alignment?.[i] ?? 1, this.pools[this.pool[i]]?.alignment ?? 1];
+    const [own, pool] = [this.rows[i].alignment ?? 1, this.pools[this.pool[i]]?.alignment ?? 1];
     const step = own % pool === 0 ? own : pool % own === 0 ? pool : own * pool;
     return Math.ceil(this.size[i] / step) * step - this.size[i];
   }
@@ -254,23 +292,45 @@ export function below(values, value) {
   return low - 1;
 }
 
-/** What all names begin with, up to a sign that parts them. @param {(string | number)[]} ids */
+/** What all names begin with, up to a sign that parts them. @param {any[]} ids */
 function sharedPrefix(ids) {
   let prefix = ids.length > 1 ? String(ids[0]) : "";
   for (const id of ids) while (!String(id).startsWith(prefix)) prefix = prefix.slice(0, -1);
   return /^.*[/.:_]/.exec(prefix)?.[0] ?? "";
 }
 
-/** @param {any} column @returns {BigInt64Array | null} */
-function exact(column) {
-  return column instanceof BigInt64Array ? column : null;
+/** Refuse a buffer that cannot be drawn; what else is wrong with it, memplan says. @param {any} row @param {number} i */
+function refuseUndrawable({ id, size }, i) {
+  if (id === undefined || id === null) throw new Error(`buffers[${i}].id: is required`);
+  if (!(typeof size === "bigint" || Number.isSafeInteger(size))
+    || size < 0) throw new Error(`buffers[${i}].size: must be an integer of at least 0, got ${JSON.stringify(String(size))}`);
 }
 
-/** @param {any} given @param {bigint} origin */
-function steps(given, origin) {
-  if (!given) return null;
-  const time = Float64Array.from(given.time, (/** @type {string} */ at) => Number(BigInt(at) - origin));
-  return { time, name: given.name.map((/** @type {string} */ name) => nameText(name)) };
+/** Integers that numbers are too coarse for; null where there are none. @param {any[]} values @returns {BigInt64Array | null} */
+function exact(values) {
+  return values.some((value) => typeof value === "bigint" && value < MAX) ? BigInt64Array.from(values, BigInt) : null;
+}
+
+/** A pool of the problem, and what the plan takes of it. @param {any} row @param {any} plan @returns {Pool} */
+function poolOf(row, plan) {
+  const name = row.name ?? "default";
+  const { used, lower_bound } = plan?.pools?.find((/** @type {any} */ one) => one.name === name) ?? {};
+  const known = Object.entries({ ...row, used, lower_bound }).filter(([, value]) => value !== undefined && value !== null);
+  return { ...Object.fromEntries(known.map(([key, value]) => [key, typeof value === "bigint" ? Number(value) : value])), name,
+    exact: Object.fromEntries(known) };
+}
+
+/** Names as a column; null where there are none. @param {string[] | undefined} values @returns {Column | null} */
+function column(values) {
+  if (!values?.length) return null;
+  const known = new Map([...new Set(values)].map((value, k) => [value, k]));
+  return { of: Uint32Array.from(values, (value) => known.get(value) ?? 0), names: [...known.keys()] };
+}
+
+/** @param {{time: any, name: string}[]} rows @param {bigint} origin */
+function stepsOf(rows, origin) {
+  const sorted = [...rows].sort((a, b) => Number(a.time) - Number(b.time));
+  return { time: Float64Array.from(sorted, ({ time }) => Number(BigInt(time) - origin)), name: sorted.map(({ name }) => nameText(name)) };
 }
 
 /** Roles as lifetimes show them: alive from the first step on, to the last one, or both. @param {PlanModel} plan */

@@ -123,9 +123,8 @@ export class PlanView {
     const isBad = badge === "not valid";
     const isValid = badge === "valid";
     const { best } = verdict;
-    const exact = facts.exact ?? {};
     const top = plan.pools.reduce((sum, _, q) => sum + plan.top(q), 0);
-    const peak = exact.peak ?? facts.peak;
+    const peak = facts.peak;
     const least = isValid && facts.cost && facts.cost_lower_bound !== undefined ? facts.cost_lower_bound : null;
     const above = least ? `, at most ${percentText(facts.cost / least - 1)} above the least` : "";
     /** @type {[string, string | null, string?][]} */

@@ -27,11 +27,6 @@ export function bytesText(bytes) {
   return plain < 1024 ? `${countText(bytes)} B` : `${countText(bytes)} B (${sizeText(plain)})`;
 }
 
-/** The key of an id in a map: 1 and "1" are two. @param {any} id */
-export function idKey(id) {
-  return typeof id === "string" ? `s${id}` : `n${id}`;
-}
-
 /** A number as it is, or the integer that a text says where numbers are too coarse. @param {number | bigint | string} value @returns {number | bigint} */
 export function exactly(value) {
   return typeof value === "string" ? BigInt(value) : value;
@@ -54,7 +49,7 @@ export function counted(count, one, many = `${one}s`) {
 
 /**
  * A name that fits a line: control characters and changes of direction made visible, and the middle left out.
- * @param {string | number} name @param {number} [most] @returns {string}
+ * @param {any} name @param {number} [most] @returns {string}
  */
 export function nameText(name, most = 80) {
   const text = String(name).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");

@@ -9,7 +9,6 @@ import re
 import zlib
 
 from memplan import Buffer, Pool, Problem, solve
-from memplan.api.reports.page.document import MAGIC, PageDocument
 from memplan.api.reports.page.file_page import plan_page
 
 PROBLEM = Problem(
@@ -62,18 +61,9 @@ def test_a_page_names_no_address_of_any_network() -> None:
     assert {address for address in addresses if "://www.w3.org/" not in address} == set()
 
 
-def test_a_document_is_a_header_and_columns() -> None:
-    document = PageDocument("two columns")
-    view = {
-        "kind": "numbers",
-        "small": document.column([3, 1, 2]),
-        "sorted": document.column([5, 7, 300], is_sorted=True),
-    }
-    document.add({**view, "large": document.column([2**62, -1]), "names": document.texts(["\ud800", 7])})
-    data = zlib.decompress(document.packed())
-    assert data.startswith(MAGIC)
-    length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "little")
-    header = json.loads(data[len(MAGIC) + 4 : len(MAGIC) + 4 + length])
-    kinds = [(kind, count, is_delta) for kind, count, is_delta in header["columns"]]
-    assert kinds == [("u1", 3, False), ("u2", 3, True), ("i8", 2, False), ("json", 12, False)]
-    assert header["views"][0]["small"] == {"column": 0}
+def test_a_page_holds_what_it_shows_as_json() -> None:
+    document = json.loads(zlib.decompress(base64.b64decode(between(page(), 'id="document">', "</script>"))))
+    (view,) = document["views"]
+    assert [document["title"], view["kind"]] == ["</title><script>", "plan"]
+    assert Problem.model_validate(view["problem"]) == PROBLEM
+    assert [view["inspection"]["valid"], len(view["plan"]["placements"])] == [True, 4]

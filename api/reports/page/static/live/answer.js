@@ -4,7 +4,7 @@
 import { openChart, openCurve } from "../chart_view.js";
 import { openComparison } from "../comparison_view.js";
 import { fill, h, save } from "../dom.js";
-import { isSchedule, planView, written } from "../from_json.js";
+import { isSchedule, written } from "../from_json.js";
 import { bytesAlong, openOrder } from "../order_view.js";
 import { openPlan } from "../plan_view.js";
 import { openSchedule } from "../schedule_view.js";
@@ -73,7 +73,7 @@ export function openAnswer(element, entry, style, session) {
  * @param {import("./session.js").Session} session @param {any} [names]
  */
 export function drawnPlan(stage, problem, plan, name, style, session, names = null) {
-  const found = openPlan(stage, { ...planView(problem, plan, name, names), isPending: Boolean(plan) }, style, { ask: (kind) => session.ask({ kind }) });
+  const found = openPlan(stage, { title: name, problem, plan, names, isPending: Boolean(plan) }, style, { ask: (kind) => session.ask({ kind }) });
   if (plan) session.verdict(problem, plan).then((verdict) => found.judge(verdict));
   return found;
 }
@@ -103,7 +103,7 @@ function drawn(stage, entry, style, session) {
       fetched: kind === "sweep" ? async (k) => {
         points.planned[k] ??= await session.plannedAt(request.problem, value.points[k]);
         const { problem, plan } = points.planned[k];
-        return { ...planView(problem, plan, points.view.points[k].label), isPending: true };
+        return { title: points.view.points[k].label, problem, plan, isPending: true };
       } : undefined,
     });
     return null;
@@ -145,8 +145,8 @@ function pointsOf(kind, value, { request, name }) {
   const [x, y] = chart.name.map((text, k) => ({ name: text, unit: chart.unit?.[k] ?? BYTES }));
   const points = all.map((/** @type {any} */ point, /** @type {number} */ k) =>
     ({ x: point[chart.x], y: point[chart.y] ?? null, bound: null, label: chart.label(point, k), status: point.status ?? "",
-    stripes: stripesOf(value, point), view: point.planned ? { ...planView(point.planned.problem, point.planned.plan, chart.label(point, k),
-      stepsOf(request?.graph, point)), isPending: true } : null }));
+    stripes: stripesOf(value, point), view: point.planned
+      ? { ...point.planned, title: chart.label(point, k), names: stepsOf(request?.graph, point), isPending: true } : null }));
   return { view: { title: name, x, y, points, base, opens: base ? "free" : null, isPlanned: kind === "sweep" },
     planned: all.map((/** @type {any} */ { planned }) => planned) };
 }

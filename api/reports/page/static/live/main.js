@@ -2,13 +2,12 @@
 // The page over a service, drawn from its state by Preact; pictures draw themselves in the stage.
 
 import { openComparison } from "../comparison_view.js";
+import { pageOf } from "../document.js";
 import { fill, h, save } from "../dom.js";
 import { droppable } from "../drop.js";
 import { searchChart } from "../film_view.js";
-import { planView } from "../from_json.js";
 import { addressed } from "../link.js";
 import { openPlan } from "../plan_view.js";
-import { pageOf } from "../sharing.js";
 import { bytesText, nameText, percentText, sentenceText, sizeText } from "../text.js";
 import { style } from "../theme.js";
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
@@ -81,7 +80,7 @@ function Share({ state, session }) {
     if (!views.length) throw new Error("save: there is no plan to be saved yet");
     const title = state.isComparing ? views[0].title : entry?.name ?? "plan";
     const blank = await (await session.service.call("GET", "blank.html")).text();
-    save(await pageOf(blank, title, views), `${title.replace(/[^\w.-]+/g, "_").slice(0, 60)}.html`);
+    save(await pageOf(blank, { title, views }), `${title.replace(/[^\w.-]+/g, "_").slice(0, 60)}.html`);
   });
   const copy = () => session.guarded(async () => {
     // Without a certificate, browsers have no clipboard for pages.
@@ -181,7 +180,7 @@ async function draw(element, state, session, drawn) {
   else if (!entry.problem) fill(element, h("p", { class: "welcome quiet" }, "reading …"));
   else {
     const seen = drawn.current?.given === entry.given && drawn.current?.picture ? drawn.current.picture.camera.seen : null;
-    const view = { ...planView(entry.problem, entry.plan, entry.name, entry.names), isPending: Boolean(entry.plan) };
+    const view = { ...entry, title: entry.name, isPending: Boolean(entry.plan) };
     const found = openPlan(element, view, style, { ask: (kind) => session.ask({ kind }), sweep: (more) => session.sweep(more),
       open: (more) => session.lever(more) });
     drawn.current = Object.assign(found, { given: entry.given });

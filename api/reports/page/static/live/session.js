@@ -1,7 +1,7 @@
 // @ts-check
 // What the page over a service does: opens files, plans, follows jobs, compares, and goes back. It tells the state what happened.
 
-import { planView } from "../from_json.js";
+import { PlanModel } from "../plan_model.js";
 import { addressed } from "../link.js";
 import { readAbout } from "../sizes.js";
 import { nameText, sizeText } from "../text.js";
@@ -59,7 +59,7 @@ export class Session {
 
   /** The view of a plan with its verdict. @param {any} problem @param {any} plan @param {string} name @param {any} [names] */
   async judgedView(problem, plan, name, names) {
-    return { ...planView(problem, plan, name, names), inspection: plan && await this.verdict(problem, plan) };
+    return { kind: "plan", title: name, problem, plan, names, inspection: plan && await this.verdict(problem, plan) };
   }
 
   /** Do something, and show what is wrong with it as text. @param {() => Promise<void>} work */
@@ -104,7 +104,8 @@ export class Session {
 
   /** Show something new. @param {Partial<import("./state.js").Entry> & {name: string}} entry */
   show(entry) {
-    if (entry.problem) planView(entry.problem, entry.plan, entry.name, entry.names); // refuses what cannot be drawn, before anything changes
+    // What cannot be drawn is refused here, before anything changes.
+    if (entry.problem) new PlanModel({ plan: null, ...entry, title: entry.name, problem: entry.problem });
     this.leave();
     this.happened({ kind: "opened", entry });
     this.remember();
@@ -342,9 +343,9 @@ export class Session {
     if (!entry) return [];
     if (state.isComparing) return [await this.comparison(state)];
     if (!entry.problem || !entry.plan) return [];
-    const film = entry.frames.length > 1 && { kind: "film", title: "film of the search",
-      frames: await Promise.all(entry.frames.map(async ({ at, peak, bound, plan }) =>
-      ({ at, peak, bound, view: plan ? await this.judgedView(entry.problem, plan, `after ${at.toFixed(2)} s`, entry.names) : null }))) };
+    const film = entry.frames.length > 1 && { kind: "film", title: "film of the search", problem: entry.problem, names: entry.names,
+      frames: await Promise.all(entry.frames.map(async (frame) =>
+        ({ ...frame, inspection: frame.plan ? await this.verdict(entry.problem, frame.plan) : null }))) };
     return [await this.judgedView(entry.problem, entry.plan, entry.name, entry.names), ...(film ? [film] : [])];
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // What the page over a service knows, and how it changes: one value, and one function from an event to the next value.
 
-/** @typedef {import("../film_view.js").Frame & {plan?: any}} Frame */
+/** @typedef {import("../film_view.js").Frame} Frame */
 /** @typedef {{value: any, lines: string}} Answer */
 /**
  * Something that was opened. `given` is the problem as its file has it, `problem` the one that the plan is for: with the
