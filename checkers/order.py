@@ -43,7 +43,9 @@ class Graph:
             for t in [*(op.get("in") or ()), *(op.get("out") or ())]:
                 if self.maker[t] != k:
                     self.users[t].add(k)
-        self.work = [op.get("work") or 0 for op in self.ops]
+        # Whichever way an operation is computed, it needs no less than in the one with the least work.
+        ways = [[op, *(op.get("alternatives") or ())] for op in self.ops]
+        self.work = [min(way.get("work") or 0 for way in each) for each in ways]
         if any(type(size) is not int or size < 0 for size in self.size + self.work):
             raise ValueError("bytes that are no number of them")
         if any(not 0 <= j < k for k, some in enumerate(self.before) for j in some):

@@ -118,10 +118,12 @@ class OrderAnswer(Answer):
     """An order of operations, by their positions in the graph; sizes are in bytes, and `witness` proves the bound.
 
     `regions` are the orders inside operations that differ from the given ones, `sources` where a model's file has the
-    operations, `written_over` pairs of an output and the input whose bytes it takes. Where operations run again,
+    operations, `written_over` pairs of an output and the input whose bytes it takes. `alternatives` are the ways in
+    which operations are computed: 0 for an operation's own, k for its k-th alternative. Where operations run again,
     `recomputed` has the points, and the other fields are those of the last one, without witness and moves. `graph` is
-    the one that was given, `ordered` that with its regions in these orders, and `placed` the plan of `ordered`, whose
-    buffers are named as in `problem_of_order`; answers from elsewhere have none of these.
+    the one that was given, `ordered` that with its regions in these orders and its operations in these ways, and
+    `placed` the plan of `ordered`, whose buffers are named as in `problem_of_order`; answers from elsewhere have none
+    of these.
     """
 
     name: str | None = None
@@ -140,6 +142,7 @@ class OrderAnswer(Answer):
     written_over: tuple[tuple[int, int], ...] = ()
     sources: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda found: not any(found))
     regions: tuple[RegionOrder, ...] = Field((), exclude_if=lambda found: not found)
+    alternatives: tuple[int, ...] = Field((), exclude_if=lambda found: not found)
     certificate: BoundCertificate | None = Field(None, exclude_if=lambda found: found is None)
     planned: PlanAndProblem | None = Field(None, exclude_if=lambda found: found is None)
     recomputed: Recomputed | None = Field(None, exclude_if=lambda found: found is None)

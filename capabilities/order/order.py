@@ -14,15 +14,19 @@ from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.recompute.frontier import recompute, unplanned
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import given_order
+from memplan.capabilities.order.ways import ways_of_least_work, with_cheapest_ways
 from memplan.capabilities.question import Question
 from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import in_ways
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.search.control import silent
 
 _CERTIFICATE_SHARE = 0.25
 """The part of the time that is kept for a certificate, where one is asked for."""
+_SHOWN = 8
+"""The operations that are named which are computed in another way."""
 _PROOFS = {"state": "a state that every order has", "cut": "a minimum cut", "exhaustion": "a complete search"}
 
 
@@ -31,16 +35,20 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
 
     The answer has a proof, or an honest gap. Operations inside of others, in regions, are ordered as well. With
     `recompute`, operations run again where that lowers the peak: programs with falling peaks and rising costs, down to
-    the lowest peak, the limit of bytes, or the most extra cost.
+    the lowest peak, the limit of bytes, or the most extra cost. Of the `alternatives` of an operation, the cheapest one
+    is chosen that does not raise the peak; with `recompute`, the one with the least work.
     """
     running = control.begun(options)
-    asked = options.variant(graph)
+    given = asked = options.variant(graph)
+    ways = ways_of_least_work(given) if any(row.alternatives for row in given.ops) else ()
+    if ways:
+        asked = in_ways(given, ways)
     note = running.note or silent
     if running.note is not None:
         # Whatever the time is, the given order is an answer.
         note(unplanned(given_order(asked), options) if options.recompute else given_order(asked))
     if options.recompute:
-        return recompute(asked, options, running)
+        return recompute(asked, options, running).model_copy(update={"alternatives": ways})
     is_cut = options.with_certificate and not options.deterministic
     found = order_and_place(
         asked,
@@ -48,6 +56,8 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
         on_order=note,
         **options.fields("alignment", "goal"),
     )
+    if ways:
+        found = with_cheapest_ways(given, found, ways, options.alignment, running)
     changes: dict[str, object] = {}
     if options.with_plan and found.placed_peak is not None:
         changes["planned"] = found.placed
@@ -74,12 +84,20 @@ def lines(found: OrderAnswer) -> Iterator[str]:
         yield f"placed peak  {found.placed_peak:>20,} bytes, {found.placed_status}"
     yield f"saved        {found.saved_bytes:>20,} bytes{share}"
     yield f"moves        {found.moves:>20,} {'operation is' if found.moves == 1 else 'operations are'} moved"
+    if others := [f"{v} by alternative {way}" for v, way in enumerate(found.alternatives) if way]:
+        more = f", and {len(others) - _SHOWN:,} others" if len(others) > _SHOWN else ""
+        yield f"alternatives {len(others):>20,} {', '.join(others[:_SHOWN])}{more}"
     if found.recomputed is not None and not found.recomputed.is_within:
         yield "no program was found within the limit"
 
 
 def _refuted(question: Question, found: OrderAnswer) -> str | None:
     graph: OperationGraph = question["options"].variant(question["graph"])
+    if found.alternatives or any(row.alternatives for row in graph.ops):
+        try:
+            graph = in_ways(graph, found.alternatives)
+        except OperationsError as error:
+            return str(error)
     if found.recomputed is not None and found.recomputed.points:
         every = set(range(len(graph.ops)))
         is_all = all(set(point.order) == every for point in found.recomputed.points)

@@ -11,6 +11,7 @@ from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.homes import second_slots
 from memplan.capabilities.schedule.search.network_search import NetworkRun
 from memplan.capabilities.schedule.search.networks import bound_of, network_answer, network_of
+from memplan.capabilities.schedule.search.pads import renumbered
 from memplan.capabilities.schedule.search.placement import misplaced, slots_of
 from memplan.planner.errors import ProblemError
 from memplan.planner.operations.graph import OperationGraph
@@ -35,10 +36,14 @@ def _network_refuted(
 ) -> str | None:
     """Return what is wrong with the steps of a network, their places, or what is said of them."""
     graph, outermost = network_of(problem), set(found.channels_outermost)
+    number = {graph.origin(v): v for v in range(len(graph.operations))}
     try:
         rows = zip(found.regions, found.tensors_to_retain, strict=True)
-        steps = [NetworkStep(_remade(k, row), kept, k in outermost) for k, (row, kept) in enumerate(rows)]
-        far = frozenset(found.far)
+        steps = [
+            NetworkStep(_remade(k, renumbered(row, number.__getitem__)), kept, k in outermost)
+            for k, (row, kept) in enumerate(rows)
+        ]
+        far = frozenset(item if item >= 0 else -1 - number[-1 - item] for item in found.far)
         figures, wrong = run_network(graph, steps, machine, far)
     except (ProblemError, ValueError, KeyError, TypeError, IndexError) as error:
         return f"regions: must be such as steps have, {error}"

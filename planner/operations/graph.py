@@ -45,6 +45,19 @@ class Region(Value):
     outer: Pairs = ()
 
 
+class Alternative(Value):
+    """Another way to compute an operation: the bytes of `work`, and the cost, that it has instead of its own.
+
+    Without a `cost`, that is the operation's own.
+    """
+
+    error: ClassVar[type[InputError]] = OperationsError
+
+    name: Name | None = None
+    work: Bytes = 0
+    cost: Bytes | None = None
+
+
 class GraphOperation(Value):
     """An operation: it reads tensors, makes tensors, and needs `work` bytes more while it runs.
 
@@ -53,7 +66,8 @@ class GraphOperation(Value):
     happens inside, each in its order; `work` is enough for any of them. What else is known need not be: `kind` is a
     canonical word for what it computes, `attributes` are how, and `in_shapes` and `out_shapes` are the shapes in which
     it sees its tensors, where one of them is not the tensor's own. `cost` is what running it again costs, in any unit,
-    and `once` says that it must not run again: it draws random numbers, say.
+    and `once` says that it must not run again: it draws random numbers, say. `alternatives` are other ways to compute
+    it.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -73,6 +87,12 @@ class GraphOperation(Value):
     source: Positions = ()
     cost: Bytes | None = None
     once: bool = False
+    alternatives: Annotated[tuple[Alternative, ...], BeforeValidator(as_tuple), Field(max_length=15)] = ()
+
+    @property
+    def most_work(self) -> int:
+        """The bytes of work in the way that needs most."""
+        return max((self.work, *(other.work for other in self.alternatives)))
 
 
 class OperationGraph(Value):
@@ -101,7 +121,7 @@ class OperationGraph(Value):
         breaks = [*self._broken_tensors(), *self._broken_operations()]
         if breaks:
             broken(*breaks[: MAX_SHOWN + 1])
-        needed = sum(self.size) + max((row.work for row in self.ops), default=0)
+        needed = sum(self.size) + max((row.most_work for row in self.ops), default=0)
         if needed > MAX_BYTES:
             broken((("size",), f"must be at most {MAX_BYTES} bytes in all, with the largest work, got {needed}"))
         return self
@@ -224,6 +244,8 @@ def _broken_rarities(row: GraphOperation) -> Iterator[tuple[Location, str]]:
         shapes: tuple[object, ...] = getattr(row, field)
         if shapes and len(shapes) != len(tensors):
             yield (field,), f"must be empty, or one for each of the {len(tensors)} tensors of {name}, got {len(shapes)}"
+    if row.alternatives and row.regions:
+        yield ("alternatives",), f"must be empty for an operation with regions, got {len(row.alternatives)}"
     around = {*row.inputs, *row.outputs}
     for k, region in enumerate(row.regions):
         for j, (inside, outside) in enumerate(region.outer):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Pair
 from memplan.planner.operations.graph_facts import OVERWRITING, bits_of
 
@@ -37,6 +38,26 @@ def with_overwriting(graph: OperationGraph) -> OperationGraph:
         for row in graph.ops
     )
     return replaced(graph, ops=ops)
+
+
+def in_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
+    """Return the graph whose operations have no alternatives, and are computed so: 0 is an own way, k alternative k.
+
+    Raises OperationsError for ways that the operations do not have.
+    """
+    if len(ways) != len(graph.ops) or any(
+        not 0 <= way <= len(row.alternatives) for way, row in zip(ways, graph.ops, strict=True)
+    ):
+        raise OperationsError("alternatives: must name a way of each operation, from 0 to the number of its others")
+    return replaced(graph, ops=tuple(_in_way(row, way) for row, way in zip(graph.ops, ways, strict=True)))
+
+
+def _in_way(row: GraphOperation, way: int) -> GraphOperation:
+    if not row.alternatives:
+        return row
+    chosen = row.alternatives[way - 1] if way else row
+    cost = row.cost if chosen.cost is None else chosen.cost
+    return row.model_copy(update={"work": chosen.work, "cost": cost, "alternatives": ()})
 
 
 def _pairs(graph: OperationGraph, row: GraphOperation) -> Iterator[Pair]:

@@ -49,7 +49,8 @@ def _decided(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> Sha
         overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])
         if pool[i] == pool[j] and 2 * overlap > min(instance.size[i], instance.size[j]):
             glued.append((i, j))
-    is_paid = meeting(instance, pool, np.rint(raw).astype(np.int64))
+    # What has no raw offset is behind all others.
+    is_paid = meeting(instance, pool, np.rint(np.minimum(raw, 2.0**62)).astype(np.int64))
     return SharingDecisions(tuple(glued), tuple(np.flatnonzero(~is_paid).tolist()))
 
 

@@ -180,6 +180,8 @@ class OperatorReader:
         if numbers is None or len(numbers) != 2 * rank:
             return {}
         found: Attributes = {"pads": (*numbers[::2], *numbers[1::2])}
+        if len(self.inputs) > 2:
+            found["value"] = "an input"
         return {**found, "layout": "NHWC"} if rank == 4 else found
 
     def _constant(self, word: str, k: int) -> Attributes:

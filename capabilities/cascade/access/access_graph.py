@@ -169,7 +169,7 @@ class AccessOperation:
     of multiplications for a pixel of the output (for a barrier, for all of it), `weights` the bytes of constants that
     each run reads, `work` bytes it needs beside its tensors. `partial` are the bytes of sums in which it may be
     accumulated over ranges of the channels of what it reads; 0 where it may not. Operations of different labels do not
-    run together.
+    run together. `alternatives` are other ways to compute all of it: the multiplications and the work of each.
     """
 
     kind: str
@@ -184,15 +184,21 @@ class AccessOperation:
     reason: str = ""
     partial: int = 0
     label: str = ""
+    alternatives: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def least_work(self) -> int:
+        """The bytes of work in the way that needs least."""
+        return min((self.work, *(work for _, work in self.alternatives)))
 
 
 @dataclass(frozen=True)
 class AccessGraph:
     """Tensors and operations in the order in which they run; `kept` tensors are alive to the end.
 
-    Where operations run again, `origins` and `tensor_origins` name the operation and the tensor of the graph that was
-    given for each of these; empty where each is itself. Where each run of an operation has a price of its own, the
-    graph `is_coarse`: no region is cut along channels, or in parts of a row or a column.
+    Where operations run again, or are left out, `origins` and `tensor_origins` name the operation and the tensor of the
+    graph that was given for each of these; empty where each is itself. Where each run of an operation has a price of
+    its own, the graph `is_coarse`: no region is cut along channels, or in parts of a row or a column.
     """
 
     tensors: tuple[PixelTensor, ...]
@@ -222,8 +228,11 @@ class AccessGraph:
         for what, found in (("bytes", sum(row.bytes for row in self.tensors)), ("bytes of constants", weights)):
             if found > MOST_BYTES:
                 raise OperationsError(f"graph: must have at most {MOST_BYTES} {what} to be cut in stripes, got {found}")
-        if self.macs > MOST_MACS:
-            raise OperationsError(f"graph: must have at most {MOST_MACS} multiplications, got {self.macs}")
+        most = sum(
+            max((self.macs_of(v), *(macs for macs, _ in row.alternatives))) for v, row in enumerate(self.operations)
+        )
+        if most > MOST_MACS:
+            raise OperationsError(f"graph: must have at most {MOST_MACS} multiplications, got {most}")
 
     @cached_property
     def maker(self) -> tuple[int | None, ...]:
@@ -278,6 +287,27 @@ class AccessGraph:
             return row.macs
         made = self.tensors[row.outputs[0]]
         return row.macs * made.rows * made.columns
+
+    def way(self, position: int, number: int) -> tuple[int, int]:
+        """Return the multiplications and the bytes of work of an operation that runs whole, in one of its ways."""
+        row = self.operations[position]
+        return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
+
+    def in_way(self, position: int, number: int) -> AccessGraph:
+        """Return the graph one of whose operations is computed in a way; multiplications of a pixel are rounded up."""
+        if not number:
+            return self
+        (macs, work), rows = self.way(position, number), list(self.operations)
+        macs = self.macs_of_pixel(position, macs)
+        rows[position] = replace(rows[position], macs=macs, work=work, alternatives=())
+        return replace(self, operations=tuple(rows))
+
+    def macs_of_pixel(self, position: int, macs: int) -> int:
+        """Return multiplications of all of an operation as its `macs` are said: for a pixel where it is striped."""
+        if self.operations[position].role != "striped":
+            return macs
+        made = self.tensors[self.operations[position].outputs[0]]
+        return -(-macs // (made.rows * made.columns))
 
     @property
     def macs(self) -> int:

@@ -66,7 +66,22 @@ class _Reading:
             replace(self._operation(row, tensors), label=str(row.attributes.get("label", ""))) for row in self.graph.ops
         )
         kept = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
-        return AccessGraph(tensors, operations, kept, self.graph.name or "", layout=self._layout(tensors))
+        found = AccessGraph(tensors, operations, kept, self.graph.name or "", layout=self._layout(tensors))
+        if not any(row.alternatives for row in self.graph.ops):
+            return found
+        rows = zip(range(len(operations)), self.graph.ops, strict=True)
+        return replace(found, operations=tuple(self._in_several_ways(found, v, row) for v, row in rows))
+
+    def _in_several_ways(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
+        """Return an operation with its alternatives; costs are multiplications, its own one, too."""
+        if not row.alternatives:
+            return graph.operations[v]
+        whole, own = graph.macs_of(v), graph.operations[v]
+        if row.cost is not None:
+            own = replace(own, macs=graph.macs_of_pixel(v, row.cost))
+            whole = row.cost
+        ways = tuple((whole if way.cost is None else way.cost, way.work) for way in row.alternatives)
+        return replace(own, alternatives=ways)
 
     def _layout(self, tensors: tuple[PixelTensor, ...]) -> str:
         """Return the layout of all images that are cut; that they have several, or that they come in batches."""

@@ -136,8 +136,8 @@ class StripedLoops:
         v = region.first
         row = self.graph.operations[v]
         outs = [self._view(number, region, t) for t in row.outputs]
-        if row.work:
-            outs.append(self._named(f"work_{v}", f"work_{v}", (1, 1, row.work), (1, 1)))
+        if work := self.graph.way(v, region.alternative)[1]:
+            outs.append(self._named(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1)))
         made = self.graph.tensors[row.outputs[0]].sizes if row.outputs else (1, 1)
         part = _whole_part(made, _ALL_CHANNELS)
         text = "  " + self._call(v, "make", f"{_list(outs)}, {self._reads(number, region, v)}, {part}")

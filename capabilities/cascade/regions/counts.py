@@ -19,7 +19,7 @@ def macs_of(cascade: Cascade) -> int:
         for v in range(region.first, region.end):
             row = graph.operations[v]
             if region.kind in ("whole", "channels") or row.role != "striped":
-                total += graph.macs_of(v)
+                total += graph.way(v, region.alternative)[0]
             else:
                 total += row.macs * _length(region.ranges[v].rows) * _length(region.ranges[v].columns)
     return total

@@ -123,6 +123,7 @@ class CascadeRegion(Answer):
     waste: the share of its output that lies beyond the border if these are padded.
     buffers: those of tensors that live in the region only, and of those that are made there whole.
     ranges: those of each operation; of a sum, or of what is added up over channels, those of its input.
+    alternative: of one operation, the way to compute it: 0 for its own, k for its k-th alternative.
     pieces: the ranges of inputs that come in pieces, by their tensors: each is there before the step's operations.
     """
 
@@ -137,12 +138,14 @@ class CascadeRegion(Answer):
     buffers: tuple[RegionBuffer, ...] | None = Field(None, exclude_if=is_none)
     ranges: dict[int, Stripes] = Field({}, exclude_if=lambda ranges: not ranges)
     pieces: dict[int, Stripes] = Field({}, exclude_if=lambda ranges: not ranges)
+    alternative: int = Field(0, exclude_if=lambda way: way == 0)
     slide: Slide | None = Field(None, exclude=True)
 
     @classmethod
-    def whole(cls, number: int, operation: int) -> CascadeRegion:
+    def whole(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:
         """Return the region of one operation that runs whole."""
-        return cls(id=f"r{number}", ops=(operation,), kind="whole", stride=None, steps=(1, 1))
+        steps = (1, 1)
+        return cls(id=f"r{number}", ops=(operation,), kind="whole", stride=None, steps=steps, alternative=alternative)
 
     @classmethod
     def striped(
@@ -177,7 +180,8 @@ class CascadeRegion(Answer):
         """Return the region with other ranges of its operations, or other buffers; what follows from them is new."""
         number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
         held = self.buffers or () if buffers is None else buffers
-        return self.striped(number, self.kind, stride, ranges, held, self.pieces, self.slide)
+        found = self.striped(number, self.kind, stride, ranges, held, self.pieces, self.slide)
+        return found.model_copy(update={"alternative": self.alternative})
 
     @property
     def first(self) -> int:

@@ -127,7 +127,7 @@ class _Lifetimes:
         cascade, graph = self.cascade, self.cascade.graph
         for number, region in enumerate(cascade.regions):
             if region.kind == "whole":
-                self._run_whole(region.first)
+                self._run_whole(region.first, region.alternative)
             else:
                 self._run_steps(number, region)
         held = {tensor for region in cascade.regions for tensor in region.pieces}
@@ -158,12 +158,13 @@ class _Lifetimes:
         _, first, last = self.alive.get(name, (0, start, end))
         self.alive[name] = rounded_up(size, self.alignment), min(first, start), max(last, end)
 
-    def _run_whole(self, v: int) -> None:
+    def _run_whole(self, v: int, way: int) -> None:
         graph, row = self.cascade.graph, self.cascade.graph.operations[v]
+        _, work = graph.way(v, way)
         for tensor in (*(read.tensor for read in row.reads), *row.outputs):
             self._use(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
-        if row.work:
-            self._use(f"work_{v}", row.work, self.time, self.time + 1)
+        if work:
+            self._use(f"work_{v}", work, self.time, self.time + 1)
         self.time += 1
 
     def _run_steps(self, number: int, region: CascadeRegion) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, driven
 from memplan.capabilities.cascade.core.access import (
     FOUND_FROM,
+    FOUND_HEIGHT,
     FOUND_MACS,
     FOUND_PEAK,
     FOUND_TO,
@@ -182,10 +183,19 @@ class RegionSearch:
             found[v] = (v, v + 1, peak, graph.macs_of(v), read + written + row.weights, 1, KIND_WHOLE, 0, 0, 0)
         return found
 
+    def _other_ways(self, layers: Rows) -> Rows:
+        """Return the regions of one operation that runs whole in another way; their height is the way."""
+        found = []
+        for v, row in enumerate(self.graph.operations):
+            for way, (macs, work) in enumerate(row.alternatives, 1):
+                found.append(layers[v].copy())
+                found[-1][[FOUND_PEAK, FOUND_MACS, FOUND_HEIGHT]] = layers[v, FOUND_PEAK] - row.work + work, macs, way
+        return np.array(found, np.int64).reshape(-1, N_FOUND)
+
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
         """Return the regions found, sorted by where they end; those of the operations reached before it is over."""
         layers = self.layers()
-        parts = [layers]
+        parts = [layers, self._other_ways(layers)]
         for j in self._by_need(layers[:, FOUND_PEAK]):
             if is_over():
                 break

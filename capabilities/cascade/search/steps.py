@@ -69,7 +69,7 @@ class RegionSteps:
         """Return the region of a row of the search, which has a number among others."""
         first, end, kind = row[FOUND_FROM], row[FOUND_TO], row[FOUND_KIND]
         if kind == KIND_WHOLE:
-            return CascadeRegion.whole(number, first)
+            return CascadeRegion.whole(number, first, row[FOUND_HEIGHT])
         if kind == KIND_CHANNELS:
             return self._along_channels(number, (first, end), row[FOUND_HEIGHT])
         followed = self._followed(first, end, kind, (row[FOUND_HEIGHT], row[FOUND_WIDTH]))

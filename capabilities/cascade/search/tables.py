@@ -139,7 +139,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
     """
     found = []
     for v, row in enumerate(graph.operations):
-        whole, behind = int(layers[v, FOUND_PEAK]), int(tables.live[v + 1])
+        whole, behind = int(layers[v, FOUND_PEAK]) - row.work + row.least_work, int(tables.live[v + 1])
         if row.role == "barrier":
             found.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
         elif row.role == "sum" and v + 1 < len(graph.operations):

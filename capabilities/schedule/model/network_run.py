@@ -82,6 +82,7 @@ def run_step(
     far: frozenset[int] = frozenset(),
 ) -> StepFigures:
     """Return the figures of one step, in front of which some tensors are whole in the fast memory."""
+    graph = graph.in_way(step.region.first, step.region.alternative)
     return _StepRun(graph, step, resident, target, far).run()
 
 
@@ -197,6 +198,9 @@ class _StepRun:
 def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
     """Return why the ranges of a step are none that make its tensors."""
     region = step.region
+    ways = len(graph.operations[region.first].alternatives) if len(region.ops) == 1 else 0
+    if not 0 <= region.alternative <= ways:
+        return [f"must have an alternative from 0 to {ways}, got {region.alternative}"]
     if region.kind == "whole":
         is_one = region.end == region.first + 1 and graph.operations[region.first].role != "striped"
         return [] if is_one else ["must be one operation that has no parts, to run whole"]

@@ -38,7 +38,10 @@ _ROUNDING = 1e-12
 
 
 class LayerFront(NamedTuple):
-    """Tilings by rising bytes and falling costs, of which none is as good as another: tile sizes, and their order."""
+    """Tilings by rising bytes and falling costs, of which none is as good as another.
+
+    Each has tile sizes, their order, and the way in which the operation is computed.
+    """
 
     bytes: Numbers
     cost: Numbers
@@ -47,6 +50,15 @@ class LayerFront(NamedTuple):
     def best(self, room: int) -> int:
         """Return the best tiling in so many bytes; -1 where there is none."""
         return int(np.searchsorted(self.bytes, room, side="right")) - 1
+
+    def joined(self, others: Sequence[LayerFront]) -> LayerFront:
+        """Return the tilings of which none in another way is as good, with these ways: 0, and k of the k-th other."""
+        fronts = (self, *others)
+        bytes_, cost = (np.concatenate([getattr(one, name) for one in fronts]) for name in ("bytes", "cost"))
+        tiles = np.concatenate([one.tiles + np.array([0, 0, 0, 0, way]) for way, one in enumerate(fronts)])
+        order = np.lexsort((cost, bytes_))
+        kept = order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0]
+        return LayerFront(bytes_[kept], cost[kept], tiles[kept])
 
 
 @dataclass(frozen=True)
@@ -75,21 +87,22 @@ class _Axis:
 
 def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[int, ...]) -> NetworkStep:
     """Return the step of an operation in tiles; of one without parts, whole."""
-    rows, columns, channels, order = map(int, tile)
+    rows, columns, channels, order, way = map(int, tile)
     row = graph.operations[v]
     if row.role == "barrier" or not rows:
-        return NetworkStep(CascadeRegion.whole(0, v), retained)
+        return NetworkStep(CascadeRegion.whole(0, v, way), retained)
     if row.role == "sum":
         source = graph.tensors[row.reads[0].tensor]
         made = Stripes(rows=_spans(source.rows, rows), columns=((0, source.columns),))
-        return NetworkStep(CascadeRegion.striped(0, "rows", (rows, source.columns), {v: made}, ()), retained)
+        region = CascadeRegion.striped(0, "rows", (rows, source.columns), {v: made}, ())
+        return NetworkStep(region.model_copy(update={"alternative": way}), retained)
     out = graph.tensors[row.outputs[0]]
     along = _spans(max(1, out.channels), channels)
     made = Stripes(rows=_spans(out.rows, rows), columns=_spans(out.columns, columns), channels=along)
     counts = tuple(map(len, (made.rows, made.columns, made.channels)))
     is_outside = order == 1 and min(counts[2], counts[0] * counts[1]) > 1
     region = CascadeRegion.striped(0, "tiles", (rows, columns), {v: made}, ())
-    return NetworkStep(region, retained, is_outside)
+    return NetworkStep(region.model_copy(update={"alternative": way}), retained, is_outside)
 
 
 @dataclass(frozen=True)
@@ -120,7 +133,8 @@ class LayerTilings:
         sizes = [axis.sizes for axis in self._axes]
         shape = tuple(map(len, sizes))
         where = np.unravel_index(by_bytes[kept] % np.prod(shape), shape)
-        tiles = np.stack([*(size[k] for size, k in zip(sizes, where, strict=True)), order[kept]], axis=1)
+        own_way = np.zeros(len(kept), np.int64)
+        tiles = np.stack([*(size[k] for size, k in zip(sizes, where, strict=True)), order[kept], own_way], axis=1)
         return LayerFront(bytes_[kept], cost[kept], tiles)
 
     @cached_property
@@ -180,7 +194,8 @@ class LayerTilings:
         work = _outer([axis.total(axis.work) for axis in axes])
         visits = _outer([axis.tiles for axis in axes])
         written = _outer([axis.total(axis.made) for axis in axes])
-        slots, staged = np.zeros_like(visits), np.zeros_like(visits)
+        workspace = target.rounded(self.graph.operations[self.v].work)
+        slots, staged = np.full_like(visits, workspace), np.zeros_like(visits)
         _, far, is_far = self._links[-1] if target.has_three else (None, (), False)
         middle = target.memories[1].alignment
         if self._is_written:
@@ -300,7 +315,7 @@ def whole_front(
     made = tuple(t for t in row.outputs if t in fast)
     is_cut = row.role == "sum" and row.reads[0].tensor not in fast
     for size in [0, *tried(graph.tensors[row.reads[0].tensor].rows)] if is_cut else [0]:
-        step = layer_step(graph, v, (size, 0, 0, 0), made)
+        step = layer_step(graph, v, (size, 0, 0, 0, 0), made)
         figures = run_step(graph, step, fast - set(made), target, far)
         if sum(size for _, _, size in figures.staged) > second_room(graph, v, fast | far, target):
             continue
@@ -312,7 +327,7 @@ def whole_front(
     for one in sorted(found):
         if not front or one[1] < front[-1][1]:
             front.append(one)
-    sizes = np.array([[size, 0, 0, 0] for _, _, size in front], np.int64).reshape(-1, 4)
+    sizes = np.array([[size, 0, 0, 0, 0] for _, _, size in front], np.int64).reshape(-1, 5)
     return LayerFront(np.array([b for b, _, _ in front]), np.array([c for _, c, _ in front]), sizes)
 
 

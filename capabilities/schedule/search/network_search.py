@@ -270,12 +270,13 @@ class NetworkSearch:
         far = tuple(item in self.far for item in items)
         rate = self.target.engine.rate_of(row.kind)
         key = (row.role, row.macs, row.weights, row.sums, row.work, rate, tuple(reads), tuple(made), far)
-        if key not in self._fronts:
-            if row.role == "striped":
-                self._fronts[key] = LayerTilings(graph, v, fast, self.target, self.objective, self.far).front()
-            else:
-                self._fronts[key] = whole_front(graph, v, fast, self.target, self.objective, self.far)
-        return self._fronts[key]
+        if (key, row.alternatives) not in self._fronts:
+            fronts = []
+            for way in range(1 + len(row.alternatives)):
+                asked = graph.in_way(v, way), v, fast, self.target, self.objective, self.far
+                fronts.append(LayerTilings(*asked).front() if row.role == "striped" else whole_front(*asked))
+            self._fronts[key, row.alternatives] = fronts[0].joined(fronts[1:]) if row.alternatives else fronts[0]
+        return self._fronts[key, row.alternatives]
 
     def _shape(self, tensor: int) -> tuple[int, ...]:
         row = self.graph.tensors[tensor]

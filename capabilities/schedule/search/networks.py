@@ -16,6 +16,7 @@ from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.downsets import EPSILON
 from memplan.capabilities.schedule.search.homes import items_of
 from memplan.capabilities.schedule.search.network_search import PASSES, NetworkRun, NetworkSearch
+from memplan.capabilities.schedule.search.pads import renumbered, without_pads
 from memplan.planner.errors import ProblemError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.search.control import Control
@@ -32,7 +33,8 @@ FRONT_SIZES = 12
 
 def network_of(graph: OperationGraph) -> AccessGraph:
     """Return the operations that are scheduled of a network, with their access maps."""
-    access = access_graph(split_apart(graph))
+    given = split_apart(graph)
+    access = without_pads(access_graph(given), given)
     if not access.operations:
         raise ProblemError("problem: must have operations")
     operations = tuple(_with_channels(access, row) for row in access.operations)
@@ -109,7 +111,7 @@ def _named(graph: AccessGraph, v: int) -> str:
     row = graph.operations[v]
     words = row.kind, next((graph.tensors[t].name for t in row.outputs), row.name)
     why = f", as {row.reason}" if row.reason else ""
-    return f"operation {v} ({' '.join(filter(None, words))}) needs in its least tiles{why}"
+    return f"operation {graph.origin(v)} ({' '.join(filter(None, words))}) needs in its least tiles{why}"
 
 
 def network_answer(
@@ -125,20 +127,31 @@ def network_answer(
     is_least = value <= bound * (1 + EPSILON)
     answer = ScheduleAnswer.of_run(
         *(best, target, objective, bound, "bound" if is_least else None),
-        subgraphs=tuple(region.ops for region in regions),
+        subgraphs=tuple(tuple(map(graph.origin, region.ops)) for region in regions),
         granularities=tuple(_stripe_of(graph, region) for region in regions),
         tensors_to_retain=tuple(step.retained for step in best.steps),
         traversal_orders=(None,) * len(best.steps),
         channels_outermost=tuple(k for k, step in enumerate(best.steps) if step.channels_outermost),
         slots=best.slots,
         transfers=tuple(_transfers(best, [memory.name for memory in target.memories])),
-        far=tuple(sorted(best.far)),
+        far=tuple(sorted(item if item >= 0 else -1 - graph.origin(-1 - item) for item in best.far)),
         second_slots=tuple(best.second_slots),
         frontier=tuple(map(point_of, front)),
-        regions=tuple(region.model_copy(update={"id": f"r{number}"}) for number, region in enumerate(regions)),
+        alternatives=_chosen(graph, regions),
+        regions=tuple(
+            renumbered(region.model_copy(update={"id": f"r{number}"}), graph.origin)
+            for number, region in enumerate(regions)
+        ),
     )
     # A value at the bound but for rounding has no gap.
     return answer.model_copy(update={"gap": 0.0}) if is_least else answer
+
+
+def _chosen(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
+    """Return the way of each operation of each step; nothing where no operation has several."""
+    if not any(row.alternatives for row in graph.operations):
+        return ()
+    return tuple((region.alternative,) * len(region.ops) for region in regions)
 
 
 def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransfer]:
@@ -189,7 +202,8 @@ def least_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
         if is_striped and made is None:
             continue  # what it makes is read nowhere, or of its padding alone
         area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
-        work += row.macs * area / target.engine.rate_of(row.kind)
+        macs = min(graph.in_way(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
+        work += macs * area / target.engine.rate_of(row.kind)
         moved += row.weights
         for read in row.reads:
             axes = [np.ones(size, np.bool_) for size in graph.tensors[read.tensor].sizes]

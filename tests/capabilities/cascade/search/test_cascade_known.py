@@ -38,6 +38,18 @@ def test_the_example_of_two_convolutions() -> None:
     assert region.holds[2].bytes == 1_152
 
 
+def test_an_operation_that_runs_whole_is_computed_in_the_way_that_a_point_wants() -> None:
+    others = [{"name": "winograd", "work": 30, "cost": 20}, {"name": "direct", "cost": 90}]
+    ops = [{"in": [0], "out": [1], "cost": 50, "work": 5, "alternatives": others}]
+    ops.append({"in": [1], "out": [2], "alternatives": [{"work": 40, "cost": 3}]})
+    found = cascade(graph_from({"size": [8, 6, 4], "kept": [2], "ops": ops}), CascadeOptions(macs=9))
+    chosen = [(point.peak, point.macs, [region.alternative for region in point.regions]) for point in found.points]
+    # The second operation costs nothing by itself, and is a barrier whose own way needs no work.
+    assert chosen == [(44, 20, [1, 0]), (19, 50, [0, 0]), (14, 90, [2, 0])]
+    assert found.barriers[0].bytes == 14
+    assert [(row.id, row.size) for row in found.points[0].problem.buffers if "work" in str(row.id)] == [("work_0", 30)]
+
+
 def test_rows_alone_and_rows_that_slide() -> None:
     graph = access_graph(two_convolutions())
     region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, KIND_ROWS, 1, 0, 0))

@@ -273,3 +273,13 @@ def test_few_moves_near_a_peak_that_may_not_be_the_best_are_not_proved() -> None
     )
     assert plan.kept is not None
     assert (plan.status, plan.kept.proved) == ("feasible", False)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_new_buffer_beside_two_that_may_share_warns_of_no_number() -> None:
+    rows: list[dict[str, Any]] = [{"id": name, "size": 4, "start": 0, "end": 2} for name in ("a", "b", "new")]
+    problem = of(*rows, may_share=[["a", "b"]])
+    plan = replan(problem, OLD)
+    assert verify(problem, plan) == ()
+    assert plan.kept is not None
+    assert plan.kept.proved

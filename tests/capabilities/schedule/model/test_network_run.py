@@ -35,7 +35,7 @@ def machine(native: int = 1, bandwidth: float = 8, latency: float = 0, rate: flo
 def alone(graph: AccessGraph, v: int, rows: int = 10**6, columns: int = 10**6, channels: int = 10**6) -> NetworkStep:
     out = graph.tensors[graph.operations[v].outputs[0]]
     tile = min(rows, out.rows), min(columns, out.columns), min(channels, max(1, out.channels))
-    return layer_step(graph, v, (*tile, 0), ())
+    return layer_step(graph, v, (*tile, 0, 0), ())
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -19,7 +19,7 @@ from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.refuted import schedule_refuted
 from memplan.capabilities.schedule.search.layers import LayerTilings, layer_step, whole_front
 from memplan.capabilities.schedule.search.network_search import MOST_RANGES, PASSES, NetworkSearch
-from memplan.capabilities.schedule.search.networks import network_of, schedule_network
+from memplan.capabilities.schedule.search.networks import bound_of, network_answer, network_of, schedule_network
 from memplan.planner.errors import FormatError, ProblemError
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
@@ -52,6 +52,84 @@ def test_the_closed_form_of_tiles_is_what_the_simulator_says(seed: int) -> None:
             bytes_ = sum(size for kind, _, size in figures.buffers if kind not in ("resident", "retained"))
             assert bytes_ == front.bytes[k]
             assert figures.latency == pytest.approx(front.cost[k])
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(6))
+def test_a_pad_of_zeros_costs_what_a_convolution_that_pads_costs(seed: int) -> None:
+    rng = random.Random(seed)
+    rows, columns, channels = rng.randint(3, 9), rng.randint(3, 9), rng.randint(1, 3)
+    (top, left, below, right), kernel, stride = (
+        (rng.randint(0, 2) for _ in range(4)),
+        rng.randint(1, 3),
+        rng.randint(1, 2),
+    )
+    pads, is_deep, networks = (0, top, left, 0, 0, below, right, 0), rng.random() < 0.5, []
+    for is_apart in (True, False):
+        net = Network()
+        read = net.conv(net.input(rows, columns, channels), channels, 1)
+        if is_apart:
+            shape = 1, rows + top + below, columns + left + right, channels
+            read = net.add_op("pad", [read], shape, pads=pads)
+        more: dict[str, Any] = {"pad": 0 if is_apart else ((top, left), (below, right))}
+        made = net.depthwise(read, kernel, stride, **more) if is_deep else net.conv(read, 3, kernel, stride, **more)
+        net.add_op("add", [made], net.shapes[made])
+        networks.append(net.graph())
+    machine = drawn_machine(rng)
+    least = [NetworkSearch(network_of(graph), machine, "latency").least_memory()[0] for graph in networks]
+    assert least[0] == least[1]
+    machine = machine.with_capacity(int(rng.choice([1, 1.3, 3]) * least[0]))
+    apart, inside = (schedule_network(graph, machine, "latency", Control.of(60, True, None)) for graph in networks)
+    assert [v for step in apart.subgraphs for v in step] == [0, 2, 3]
+    assert (apart.latency, apart.traffic, apart.peak) == (inside.latency, inside.traffic, inside.peak)
+    again = ScheduleAnswer.model_validate_json(apart.model_dump_json())
+    assert schedule_refuted(networks[0], machine, "latency", again) is None
+
+
+@pytest.mark.parametrize("value", [3, "an input"])
+def test_a_pad_that_no_convolution_can_do_stays(value: object) -> None:
+    net = Network()
+    padded = net.add_op("pad", [net.input(4, 4, 1)], (1, 6, 6, 1), pads=(0, 1, 1, 0, 0, 1, 1, 0), value=value)
+    net.conv(padded, 1, pad=0)
+    assert len(network_of(net.graph()).operations) == 2
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(6))
+def test_the_ways_of_layers_are_the_best_of_all(seed: int) -> None:
+    rng, net = random.Random(seed), Network()
+    made = net.input(rng.randint(3, 8), rng.randint(3, 8), rng.randint(1, 4))
+    for _ in range(rng.randint(1, 3)):
+        kind = rng.randrange(3)
+        made = net.conv(made, rng.randint(1, 6)) if kind == 0 else net.depthwise(made) if kind == 1 else made
+        made = net.add_op("unknown", [made], net.shapes[made]) if kind == 2 else made
+    for row in net.ops:
+        others = [
+            {"work": rng.choice([0, 5, 30]), "cost": rng.choice([0, 100, 20000])} for _ in range(rng.randrange(3))
+        ]
+        row["alternatives"] = others
+    given, machine = net.graph(), drawn_machine(rng)
+    graph = network_of(given)
+    machine = machine.with_capacity(
+        int(rng.choice([1, 1.3, 2]) * NetworkSearch(graph, machine, "latency").least_memory()[0])
+    )
+    every = list[float]()
+    for ways in product(*(range(1 + len(row.alternatives)) for row in graph.operations)):
+        chosen = graph
+        for v, way in enumerate(ways):
+            chosen = chosen.in_way(v, way)
+        search = NetworkSearch(chosen, machine, "latency")
+        if search.least_memory()[0] <= machine.capacity and (run := search.within(machine.capacity)) is not None:
+            every.append(run.latency)
+    best = NetworkSearch(graph, machine, "latency").within(machine.capacity)
+    assert best is not None
+    assert best.latency == pytest.approx(min(every))
+    answer = network_answer(graph, best, (), bound_of(graph, machine, "latency"), machine, "latency")
+    assert answer.lower_bound <= answer.latency
+    assert schedule_refuted(given, machine, "latency", answer) is None
+    wrong = answer.regions[0].model_copy(update={"alternative": 9})
+    regions = (wrong, *answer.regions[1:])
+    assert schedule_refuted(given, machine, "latency", answer.model_copy(update={"regions": regions})) is not None
 
 
 def test_a_dense_layer_of_many_pixels_runs_in_channels() -> None:
