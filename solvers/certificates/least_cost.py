@@ -15,11 +15,11 @@ import numpy as np
 
 from memplan.planner.instance.instance import F64, Bool, Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.certificates.conflict_sets import ConflictSet
 from memplan.solvers.certificates.goals import Prices, Worth
-from memplan.solvers.certificates.lemma_problem import LemmaInput, lemma_input
-from memplan.solvers.certificates.lemma_search import EXHAUSTED, FOUND, LemmaSearch
-from memplan.solvers.certificates.text import ClaimText, SetNumbers, lines_of_lemmas
-from memplan.solvers.core.lemmas import FAR
+from memplan.solvers.certificates.lemma_search import LemmaSearch
+from memplan.solvers.certificates.text import ClaimText, SetNumbers
+from memplan.solvers.core.lemmas import EXHAUSTED, FAR, FOUND, STOPPED
 
 _SCALES = (1, 2**6, 2**12, 2**20, 2**30)
 _STEPS, _STEPS_BELOW = 400, 60
@@ -48,7 +48,7 @@ class CostProof:
     first: list[Lows]
     is_over: Callable[[], bool]
     flag: I64
-    given: LemmaInput = field(init=False)
+    conflict_sets: list[ConflictSet] = field(init=False)
     sets: SetNumbers = field(init=False)
     worths: list[Worth] = field(default_factory=list)
     worth_lines: list[str] = field(default_factory=list)
@@ -60,17 +60,20 @@ class CostProof:
     def __post_init__(self) -> None:
         instance = self.instance
         n = len(instance)
-        self.given = lemma_input(instance, np.ones(n, dtype=np.bool_))
+        search = LemmaSearch(instance, self.ends)
+        self.conflict_sets, free = search.sets()
+        # What is taken of the pools as they end, however far above all that counts.
+        taken = search.capacity - free
+        self._free: F64 = np.array([end // instance.unit for end in self.ends], dtype=np.float64) - taken
         self.sets = SetNumbers(instance.source.tolist())
         self._price = np.array(self.prices.price, dtype=np.float64).reshape(len(self.ends), n)
-        self._member = np.zeros((len(self.given.sets), n))
-        for k, each in enumerate(self.given.sets):
+        self._member = np.zeros((len(self.conflict_sets), n))
+        for k, each in enumerate(self.conflict_sets):
             members = [i for i in each.buffers if instance.pin[i] < 0]
             self._member[k, members] = instance.size[members]
-        self._free = self._free_units()
         self._pools = np.arange(len(self.ends))
         self._share = np.zeros((n, len(self.ends)))
-        self._weight = np.zeros((len(self.given.sets), len(self.ends)))
+        self._weight = np.zeros((len(self.conflict_sets), len(self.ends)))
         known = np.array([[low < FAR for low in lows] for lows in self.first], dtype=np.bool_).T
         self._known = known.reshape(len(self.ends), n)
         homes = [[q for q, low in enumerate(lows) if low < FAR] for lows in self.first]
@@ -90,16 +93,6 @@ class CostProof:
             return None
         lines = (*self.sets.lines, *self.worth_lines, *self.lines, f"end {found[0]}")
         return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
-
-    def _free_units(self) -> F64:
-        """Return what each set may use of each pool, in units, (sets, pools)."""
-        tables, p = self.given.tables, len(self.ends)
-        free = np.array([[end // self.instance.unit for end in self.ends]] * len(self.given.sets), dtype=np.float64)
-        for u in range(free.size):
-            for low, high in tables.block[tables.block_first[u] : tables.block_first[u + 1]].tolist():
-                end = self.ends[u % p] // self.instance.unit
-                free[u // p, u % p] -= max(0, min(high, end) - min(low, end))
-        return free.reshape(-1, p)
 
     def _refuted(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
         """Return a reference that refutes a choice of pools, and what it needs of it; None where none was found."""
@@ -244,7 +237,7 @@ class CostProof:
 
     def _words(self, whole: I64) -> Iterator[str]:
         for k, q in np.argwhere(whole > 0).tolist():
-            number = self.sets.ref(self.given.sets[k], 1, 0, 1).removeprefix("@")
+            number = self.sets.ref(self.conflict_sets[k], 1, 0, 1).removeprefix("@")
             yield f"{number}:{q}:{whole[k, q]}"
 
     def _branch(self, allowed: Bool, home: I64) -> int | None:
@@ -270,22 +263,21 @@ class CostProof:
         p = len(self.ends)
         kept = allowed & (np.arange(p)[:, None] == home)
         instance = replace(self.instance, allowed=kept)
-        capacity = np.array([min(end // instance.unit, 2**61) for end in self.ends], dtype=np.int64)
-        search = LemmaSearch(lemma_input(instance, np.ones(len(instance), dtype=np.bool_)), capacity)
-        while search.run(_CHUNK, self.flag) not in (EXHAUSTED, FOUND):
+        search = LemmaSearch(instance, self.ends)
+        while search.run(_CHUNK, self.flag) == STOPPED:
             if self.is_over():
                 return None
-        if search.outcome == FOUND or search.alone >= 0:
+        if search.outcome != EXHAUSTED:
             cost = self._price[home, np.arange(len(home))].sum()
             self.has_cheaper = search.outcome == FOUND and bool(cost < self.prices.least)
             return None
-        written = lines_of_lemmas(search.given, search.store, search.root, self.sets, len(self.lines))
-        self.lines += written.lines
-        need = {
-            i: tuple(lows.get(q, 0 if lows else self.first[i][q]) if kept[q, i] else FAR for q in range(p))
-            for i, lows in written.lows.items()
-        }
-        self._learn(written.ref, need)
+        proof = search.lines(len(self.sets.lines), len(self.lines))
+        if proof.ref.startswith("!"):
+            return None
+        self.sets.lines += proof.sets
+        self.lines += proof.lemmas
+        need = {i: tuple(lows.get(q, 0) if kept[q, i] else FAR for q in range(p)) for i, lows in proof.need.items()}
+        self._learn(proof.ref, need)
         return list(need)
 
     def _learn(self, ref: str, need: Need) -> None:

@@ -1,152 +1,129 @@
-"""The rounds of the lemma search, which keep what they have learned; and that search as a solver of one pool."""
+"""The search for lemmas in the core, and what it proves as lines of text; and that search as a solver of one pool."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import weakref
+from ctypes import string_at
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.certificates.lemma_problem import LemmaInput, lemma_input
-from memplan.solvers.core.lemmas import (
-    ALONE,
-    EXHAUSTED,
-    FOUND,
-    FULL,
-    NODES,
-    ROOT,
-    STOPPED,
-    LemmaProblem,
-    LemmaRun,
-    LemmaStore,
-    new_state,
-    new_store,
-    prove_unfit,
-)
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.certificates.conflict_sets import ConflictSet
+from memplan.solvers.core import lemmas as core
+from memplan.solvers.core.lemmas import EXHAUSTED, FOUND, STOPPED, LemmaInstance, LemmaLines, LemmaSets
+from memplan.solvers.core.library import Handle
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.incumbent import Search
 
-_SHORTEST = 8
-"""Nodes for each buffer of a run; twice as many after three rounds."""
-_LIFT_WEIGHTS = (1.0, 3.0)
-_NOISE = 0.03
-_FRESH_EVERY = 8
-_MOST_ENTRIES = 2**24
-_LONGEST = 2**22
-"""The most nodes of a run."""
+_LARGEST = 2**61
 
 
-@dataclass(eq=False)
-class LemmaSearch:
-    """The search of one question: do these buffers fit under these capacities, in units? Lemmas are kept over rounds.
+@dataclass(frozen=True, eq=False)
+class ProofLines:
+    """A proof as lines: the sets that it names, its lemmas, and the reference to what they prove.
 
-    `outcome` is FOUND, EXHAUSTED, or STOPPED so far. `alone` is a buffer that has no place even if it is alone.
+    `need` has the buffers that it needs (positions in the instance), with a low (bytes) for each pool that they may be
+    in.
     """
 
-    given: LemmaInput
-    capacity: I64
-    seed: int = 0
-    outcome: int = STOPPED
-    nodes: int = 0
-    rounds: int = 0
-    root: int = 0
-    alone: int = -1
-    offset: I64 = field(init=False)
-    store: LemmaStore = field(init=False)
+    sets: tuple[str, ...]
+    lemmas: tuple[str, ...]
+    ref: str
+    need: dict[int, dict[int, int]]
 
-    def __post_init__(self) -> None:
-        tables = self.given.tables
-        n, k = len(tables.size), len(self.given.sets)
-        self._depth = 8 * n + 64
-        self._state = Reference(new_state(tables, self._depth))
-        self.store = new_store(tables, 64 * n + 1024, (64 * n + 1024) * 8)
-        self._tables = Reference(tables)
-        self._weight = np.ones(k)
-        self._free = _free(tables, self.capacity)
-        self._rng = np.random.default_rng([20261121, self.seed])
-        self.offset = np.zeros(len(tables.least), dtype=np.int64)
-        self._area = _areas(self.given)
+
+class LemmaSearch:
+    """The search of one question: do buffers fit where the pools end at `ends` (bytes)? Lemmas are kept over turns.
+
+    Rules that it does not know are left out: two that may share bytes, and members of a rigid group, do not conflict;
+    banks and colocation require nothing. What does not fit without these rules does not fit with them. `outcome` is
+    FOUND, EXHAUSTED, TOO_LARGE, or STOPPED so far; once FOUND, `offset` has the offsets, but for pinned buffers.
+    """
+
+    def __init__(self, instance: Instance, ends: tuple[int, ...], seed: int = 0) -> None:
+        self.instance, self.outcome, self.nodes = instance, STOPPED, 0
+        self.offset = instance.pin.copy()
+        self.capacity = np.array([min(end // instance.unit, _LARGEST) for end in ends], dtype=np.int64)
+        table = Reference(_table_of(instance))
+        question = Reference(core.LemmaQuestion(table.address, self.capacity, seed))
+        self._handle = Handle(core.open_lemmas(question))
+        # What the search reads must be there until it is closed.
+        weakref.finalize(self, _close, self._handle, table, question)
+        self._flag, self._answer = np.zeros(1, dtype=np.int64), np.zeros(3, dtype=np.int64)
 
     def run(self, most: int, flag: I64) -> int:
         """Search for about so many nodes more, or until flag[0] is set; return the outcome."""
-        end = self.nodes + most
-        while self.outcome == STOPPED and self.nodes < end and flag[0] == 0:
-            n = len(self.given.tables.size)
-            limit = min(end - self.nodes, _LONGEST, _SHORTEST * n << min(self.rounds // 3, 40))
-            self._round(max(1, limit), flag)
+        turn = core.LemmaTurn(most, flag, self.offset, self._answer)
+        self.outcome = core.run_lemmas(self._handle, Reference(turn))
+        self.nodes = int(self._answer[0])
         return self.outcome
 
-    def _round(self, limit: int, flag: I64) -> None:
-        # Failure weights start afresh, as in the exact search: old ones keep it among the same sets.
-        if self.rounds % _FRESH_EVERY == _FRESH_EVERY - 1:
-            self._weight[:] = 1.0
-        rank = self._area
-        if self.rounds > 3:
-            rank = rank * (1 + _NOISE * self._rng.random(len(rank)))
-        run = LemmaRun(
-            capacity=self.capacity,
-            free=self._free,
-            weight=self._weight,
-            rank=rank,
-            lift_weight=_LIFT_WEIGHTS[self.rounds % 2],
-            # Both ways to pull requirements back in turn; which makes shorter logs differs.
-            is_slim=self.rounds // 2 % 2 == 0,
-            node_limit=limit,
-            flag=flag,
-            offset=self.offset,
-            answer=np.zeros(2, dtype=np.int64),
-        )
-        outcome = prove_unfit(self._tables, self._state, Reference(self.store), Reference(run))
-        self.nodes += int(run.answer[NODES])
-        self.root = int(run.answer[ROOT])
-        if outcome == EXHAUSTED and self.root == ALONE:
-            self.alone = int(self._state.table.need.argmax()) // self.given.tables.pools
-        if outcome == FULL:
-            self._grow()
-        else:
-            self.outcome = outcome
-            self.rounds += 1
+    def sets(self) -> tuple[list[ConflictSet], I64]:
+        """Return the sets of buffers that it looks at, and the units that each may use of each pool, (sets, pools)."""
+        pools = len(self.capacity)
+        core.run_lemmas(self._handle, Reference(core.LemmaTurn(0, self._flag, self.offset, self._answer)))
+        _, k, members = self._answer.tolist()
+        sizes = (k + 1, members, k, k * pools)
+        table = LemmaSets(*(np.zeros(size, dtype=np.int64) for size in sizes))
+        core.lemma_sets(self._handle, Reference(table))
+        time, first, member = self.instance.live_set_time, table.first.tolist(), table.member.tolist()
+        rows = [
+            ConflictSet(tuple(member[low:high]), None if live == ABSENT else int(time[live]))
+            for low, high, live in zip(first[:-1], first[1:], table.live.tolist(), strict=True)
+        ]
+        return rows, table.free.reshape(-1, pools)
 
-    def _grow(self) -> None:
-        """Make twice as much room; where that were too much, forget the lemmas."""
-        tables, old = self.given.tables, self.store
-        self._depth *= 2
-        self._state = Reference(new_state(tables, self._depth))
-        # Lemmas are only a memory: a search without them is right as well.
-        if len(old.entry) >= _MOST_ENTRIES:
-            self.store = new_store(tables, len(old.branch), len(old.entry))
-            return
-        self.store = new_store(tables, 2 * len(old.branch), 2 * len(old.entry))
-        for name in ("first", "branch", "refs", "entry", "value", "excess", "next", "head", "counts"):
-            values = getattr(old, name)
-            getattr(self.store, name)[: len(values)] = values
+    def lines(self, sets: int = 0, lemmas: int = 0) -> ProofLines:
+        """Return the proof of an exhausted search, after so many sets and lemmas of the same claim."""
+        pools, unit = len(self.capacity), self.instance.unit
+        need = np.zeros(len(self.instance) * pools, dtype=np.int64)
+        core.lemma_lines(self._handle, Reference(LemmaLines(sets, lemmas, need, self._answer)))
+        address, size, count = self._answer.tolist()
+        *lines, end = string_at(address, size).decode().splitlines()
+        lows: dict[int, dict[int, int]] = {e // pools: {} for e in np.flatnonzero(need != core.GONE).tolist()}
+        for e in np.flatnonzero((need != core.GONE) & (need < core.FAR)).tolist():
+            lows[e // pools][e % pools] = int(need[e]) * unit
+        split = len(lines) - count
+        return ProofLines(tuple(lines[:split]), tuple(lines[split:]), end.removeprefix("end "), lows)
 
 
-def _areas(given: LemmaInput) -> npt.NDArray[np.float64]:
-    """Return size times sets for each buffer: which of those in a branch comes first."""
-    tables = given.tables
-    return np.asarray(tables.size * np.diff(tables.set_first), dtype=np.float64)
+def _table_of(instance: Instance) -> LemmaInstance:
+    step, reserved = instance.alignment.ravel(), [pool.reserved.reshape(-1, 2) for pool in instance.pools]
+    return LemmaInstance(
+        pools=len(instance.pools),
+        unit=instance.unit,
+        n_sets=instance.n_live_sets,
+        has_ties=not instance.features.isdisjoint({"sharing", "relative"}),
+        source=instance.source,
+        size=instance.size,
+        pin=instance.pin,
+        anchor=instance.anchor,
+        allowed=instance.allowed.ravel(),
+        step=step,
+        residue=instance.lowest.ravel() % step,
+        lowest=instance.lowest.ravel(),
+        page=instance.page.ravel(),
+        page_shift=instance.page_shift.ravel(),
+        first=instance.first,
+        start=instance.start,
+        end=instance.end,
+        time=instance.live_set_time,
+        pair_first=instance.conflict_first,
+        pair=instance.conflict,
+        share_first=instance.share_first,
+        share=instance.share,
+        reserved_first=np.cumsum([0, *map(len, reserved)]),
+        reserved=np.concatenate(reserved),
+    )
 
 
-def _free(tables: LemmaProblem, capacity: I64) -> I64:
-    """Return what each set may use of each group of pools, in units."""
-    p, k = tables.pools, len(tables.member_first) - 1
-    alone = np.repeat(capacity[None, :], k, axis=0)
-    for u in range(k * p):
-        for low, high in tables.block[tables.block_first[u] : tables.block_first[u + 1]].tolist():
-            end = int(capacity[u % p])
-            alone[u // p, u % p] -= max(0, min(high, end) - min(low, end))
-    groups = [[q for q in range(p) if group >> q & 1] for group in tables.group.tolist()]
-    return np.array([[row[group].sum() for group in groups] for row in alone], dtype=np.int64).ravel()
-
-
-__all__ = ["EXHAUSTED", "FOUND", "STOPPED", "LemmaSearch"]
+def _close(handle: Handle, *_: Reference[LemmaInstance] | Reference[core.LemmaQuestion]) -> None:
+    core.close_lemmas(handle)
 
 
 NAME = "lemmas"
-MOST_BUFFERS = 4_000
 _NODES = 400_000
 """The most nodes that are spent in all."""
 _CHUNK = 2_000
@@ -160,24 +137,23 @@ def solve(instance: Instance, search: Search) -> None:
     Honours everything but several pools, costs and pins. Gives up after _NODES nodes; nodes are counted, so that no
     clock decides anything in a deterministic search.
     """
-    if search.is_over or not instance.is_small_numbered or len(instance) > MOST_BUFFERS:
+    if search.is_over or not instance.is_small_numbered:
         return
     if len(instance) == 0:
         search.offer(instance.pin, instance.pin, NAME)
         return
-    given = lemma_input(instance, np.ones(len(instance), dtype=np.bool_))
     left = min(_NODES, search.work_limit // _NODE_WORK) if search.deterministic else _NODES
     step = 0
     while left > 0 and not search.is_over:
         low = int(search.bound[-1])
         high = instance.pools[0].capacity if search.best is None else int(search.best.score[-1]) - 1
         tried = min(low + step, high)
-        run = LemmaSearch(given, np.array([tried], dtype=np.int64), search.seed)
+        run = LemmaSearch(instance, (tried * instance.unit,), search.seed)
         while left > 0 and run.nodes < _NODES and not search.is_over:
             before = run.nodes
             outcome = run.run(min(_CHUNK, left), search.flag)
             left -= run.nodes - before
-            if outcome in (FOUND, EXHAUSTED):
+            if outcome != STOPPED:
                 break
         if run.outcome == FOUND:
             search.offer(np.zeros(len(instance), dtype=np.int64), column(run.offset), NAME)

@@ -6,21 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from memplan.checkers import check as checker
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.instance import CONSTRAINTS, Instance
-from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.conflict_sets import with_pinned
 from memplan.solvers.certificates.goals import Goal, Prices
 from memplan.solvers.certificates.least_cost import CostProof
-from memplan.solvers.certificates.lemma_problem import lemma_input, parts_of, with_pinned
-from memplan.solvers.certificates.lemma_search import EXHAUSTED, STOPPED, LemmaSearch
+from memplan.solvers.certificates.lemma_search import LemmaSearch
 from memplan.solvers.certificates.simple import simple_claim
-from memplan.solvers.certificates.text import ClaimText, alone_claim, lemma_lines
-from memplan.solvers.core.lemmas import FAR
+from memplan.solvers.certificates.text import ClaimText
+from memplan.solvers.core.lemmas import EXHAUSTED, FAR, STOPPED, TOO_LARGE
 from memplan.solvers.search.control import Control
 
 _CHECKER: Any = checker
@@ -30,11 +27,8 @@ COARSE = "no multipliers were found that bring the bound up to the cost"
 _LEFT_OUT = CONSTRAINTS.keys() - {"pages", "bank-weights", "reuse", "together"} | {"ranges"}
 """The features that certificates leave out; what an instance says of `together` is about several pools."""
 MOST_BUFFERS = 4_000
-"""The most buffers of a lemma search: it lists the pairs that conflict."""
-_LONG = 12_000
-"""Of more lemmas than this, about 0.9 MB, a shorter proof is looked for, among the buffers that it names."""
+"""The most buffers of a lemma search that depend on each other: it lists the pairs that conflict; lemma_proof.hpp."""
 _CHUNK = 20_000
-_LARGEST = 2**61
 
 
 def prove(
@@ -54,37 +48,14 @@ def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], contro
     """Return the claim as lemmas prove it, or the reason why there are none."""
     if not instance.is_small_numbered:
         return "the sizes add up to more than the lemma search can hold"
-    capacity = np.array([min(end // instance.unit, _LARGEST) for end in ends], dtype=np.int64)
-    # One part that does not fit is enough, so parts that are too large do no harm.
-    parts = [part for part in parts_of(instance) if part.sum() <= MOST_BUFFERS]
-    if not parts:
-        return f"more than {MOST_BUFFERS} buffers depend on each other"
-    searches = [LemmaSearch(given, capacity) for given in (lemma_input(instance, part) for part in parts)]
+    search = LemmaSearch(instance, tuple(ends))
     with control.flag() as flag:
-        while any(search.outcome == STOPPED for search in searches):
-            # In turns: which part has the short proof is not known.
-            for search in searches:
-                if search.run(_CHUNK, flag) == EXHAUSTED:
-                    return _shorter(search, _claim_of(search, tuple(ends)), flag)
+        while search.run(_CHUNK, flag) == STOPPED:
             if control.is_over:
                 return "no lemmas were found in time"
-    return _refused(problem, instance)
-
-
-def _shorter(search: LemmaSearch, claim: ClaimText, flag: I64) -> ClaimText:
-    """Return a claim by fewer lemmas, if a search among the buffers that its proof names finds one: if it is long."""
-    while claim.lemmas > _LONG and flag[0] == 0:
-        instance = search.given.instance
-        named = np.isin(instance.source, claim.buffers)
-        again = LemmaSearch(lemma_input(instance, named), search.capacity)
-        # No more nodes than the first proof took.
-        if again.run(search.nodes, flag) != EXHAUSTED:
-            return claim
-        found = _claim_of(again, claim.ends)
-        if found.lemmas >= claim.lemmas:
-            return claim
-        search, claim = again, found
-    return claim
+    if search.outcome == TOO_LARGE:
+        return f"more than {MOST_BUFFERS} buffers depend on each other"
+    return _claim_of(search, tuple(ends)) if search.outcome == EXHAUSTED else _refused(problem, instance)
 
 
 def _by_multipliers(
@@ -110,11 +81,9 @@ def _by_multipliers(
 
 
 def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
-    if search.alone >= 0:
-        found = alone_claim(search.given, search.alone, ends)
-    else:
-        found = lemma_lines(search.given, search.store, search.root, ends)
-    return replace(found, buffers=with_pinned(search.given.instance, found.buffers))
+    instance, proof = search.instance, search.lines()
+    named = with_pinned(instance, instance.source[sorted(proof.need)].tolist())
+    return ClaimText(ends, (*proof.sets, *proof.lemmas, f"end {proof.ref}"), len(proof.lemmas), named)
 
 
 def _refused(problem: Problem, instance: Instance) -> str:

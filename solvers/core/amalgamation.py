@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-SOURCES = ("memplan.cpp", "check.cpp")
+SOURCES = ("memplan.cpp", "check.cpp", "certify.cpp")
 HEADER = "memplan.h"
 _INCLUDE = re.compile(r'^#include ([<"])(.+)[>"]\n', re.MULTILINE)
 

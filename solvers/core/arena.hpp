@@ -36,9 +36,9 @@ class Arena {
   }
 
   template <class T>
-  Rows<T> rows(i64 count, i64 columns) {
-    if (count > kMost / 16 / columns) has_failed = true;
-    const Array<T> made = has_failed ? Array<T>{nullptr, 0} : array<T>(count * columns);
+  Rows<T> rows(i64 count, i64 columns, bool is_cleared = true) {
+    if (count > kMost / 16 / std::max<i64>(1, columns)) has_failed = true;
+    const Array<T> made = has_failed ? Array<T>{nullptr, 0} : taken<T>(count * columns, is_cleared);
     return {made.data, has_failed ? 0 : count, columns};
   }
 

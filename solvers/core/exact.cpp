@@ -1,6 +1,6 @@
 // The exact search as Python calls it: components that threads share, and a search for each thread.
+#include "handles.hpp"
 #include "search.hpp"
-#include "stack.hpp"
 
 using namespace memplan;
 
@@ -37,24 +37,6 @@ struct ThreadSearch {
   Allocator allocator;
   ExactSearch search;
 };
-
-template <class T, class Given, class Begin>
-i64 opened(const Given &given, Begin &&begin) {
-  void *room = std::malloc(sizeof(T));
-  if (room == nullptr) return kNoMemory;
-  T *made = new (room) T(given);
-  if (begin(*made)) return static_cast<i64>(reinterpret_cast<std::intptr_t>(made));
-  made->~T();
-  std::free(room);
-  return kNoMemory;
-}
-
-template <class T>
-i64 closed(T *made) {
-  made->~T();
-  std::free(made);
-  return 0;
-}
 
 }  // namespace
 

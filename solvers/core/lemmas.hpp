@@ -18,75 +18,85 @@ namespace memplan::lemmas {
 inline constexpr i64 kFar = i64{1} << 62;
 inline constexpr i64 kGone = -1;
 
-// See `LemmaProblem`, `LemmaState`, `LemmaStore` and `LemmaRun` in lemmas.py.
+// The buffers, none of them pinned, all lengths in units: n buffers, p pools, k sets of buffers that conflict.
+//
+// An offset of entry e is residue[e] + j * step[e], outside of its obstacles, and on one page of page[e] (0: no pages).
 struct LemmaProblem {
   i64 pools;
-  Array<i64> size;
-  Array<i64> step;
+  Array<i64> size;            // (n,)
+  Array<i64> step;            // (n * p,)
   Array<i64> residue;
-  Array<i64> least;
+  Array<i64> least;           // the first offset of an entry, FAR where the buffer may not be in the pool
   Array<i64> page;
   Array<i64> page_shift;
-  Array<i64> obstacle_first;
-  Rows<i64> obstacle;
-  Array<i64> near_first;
+  Array<i64> obstacle_first;  // (n * p + 1,)
+  Rows<i64> obstacle;         // disjoint ascending (low, high)
+  Array<i64> near_first;      // (n + 1,): the buffers that conflict with it
   Array<i64> near;
-  Array<i64> set_first;
+  Array<i64> set_first;       // (n + 1,): the sets that it is in
   Array<i64> set_of;
-  Array<i64> member_first;
+  Array<i64> member_first;    // (k + 1,)
   Array<i64> member;
-  Array<i64> block_first;
+  Array<i64> block_first;     // (k * p + 1,): what no buffer of a set may use in a pool
   Rows<i64> block;
-  Array<i64> granule;
-  Array<i64> remainder;
-  Array<bool> fits;
-  Array<i64> group;
+  Array<i64> granule;         // (g,): the first is 1
+  Array<i64> remainder;       // (g * p,)
+  Array<bool> fits;           // (g * n * p,): whether all offsets of an entry are on the granule's grid
+  Array<i64> group;           // (m,): sets of two or more pools, as bits
 };
 
+// What changes during a run; `need` is the reason of the last failure, GONE for what it does not require.
 struct LemmaState {
-  Array<i64> low;
-  Array<i64> only;
-  Array<i64> member;
-  Array<i64> floor;
-  Array<i64> ready;
-  Array<i64> left;
+  Array<i64> low;      // (n * p,)
+  Array<i64> only;     // (n,): the one pool that a buffer may be in, or -1
+  Array<i64> member;   // of each set, the highest low first, as far as they were sorted last
+  Array<i64> floor;    // (k * p,): the least low of what is left of a set in a pool, FAR if nothing is
+  Array<i64> ready;    // (k * p,): how many have it
+  Array<i64> left;     // (k * p,): the sum of their sizes
   Array<bool> is_dirty;
-  Array<i64> need;
-  Array<i64> changed;
-  Array<i64> stamp;
-  Array<i64> suspect;
-  Rows<i64> log;
-  Rows<i64> frame;
-  Rows<i64> kept;
+  Array<i64> need;     // (n * p,)
+  Array<i64> changed;  // the entries that the last move raised
+  Array<i64> stamp;    // (k,): the number of the check in which a set was looked at last
+  Array<i64> suspect;  // (k,): the sets that a check looks at
+  Rows<i64> log;       // (entry, low) before a move
+  Rows<i64> frame;     // (depth, 5 + p)
+  Rows<i64> kept;      // (depth, n * p): what the branches of a frame so far have required
 };
 
+// Lemmas, one after the other: entries first[k]:first[k + 1] with what is required of them, and what refutes them.
+//
+// `refs` rows (k, q): for a lemma about where a buffer of entry `branch[k]` lies, (it rests, it is lifted); for one about
+// its pools, one for each pool. Each lemma is in one list, of an entry for which it required more than the state did when
+// it was looked at last: `head` begins the list of an entry, `next` goes on, and `excess` is how much.
 struct LemmaStore {
-  Array<i64> first;
-  Array<i64> branch;
-  Rows<i64> refs;
+  Array<i64> first;   // (l + 1,)
+  Array<i64> branch;  // (l,): its entry; -1 - buffer for one about pools
+  Rows<i64> refs;     // (l, max(2, p))
   Array<i64> entry;
   Array<i64> value;
-  Array<i64> excess;
-  Array<i64> next;
-  Array<i64> head;
-  Array<i64> counts;
+  Array<i64> excess;  // (l,)
+  Array<i64> next;    // (l,)
+  Array<i64> head;    // (n * p,)
+  i64 size;
+  i64 listed;         // those that are in a list
 };
 
+// One run: the end that each pool may have, and how to branch. A slim run looks for reasons of few buffers, others for
+// those that fail by most.
 struct LemmaRun {
-  Array<i64> capacity;
-  Array<i64> free;
-  Array<double> weight;
-  Array<double> rank;
+  Array<i64> capacity;   // (p,)
+  Array<i64> free;       // (k * m,): the units that a set may use in the pools of a group
+  Array<double> weight;  // (k,)
+  Array<double> rank;    // (n,): orders buffers
   double lift_weight;
-  i64 is_slim;
+  bool is_slim;
   i64 node_limit;
-  Array<i64> flag;
-  Array<i64> offset;
-  Array<i64> answer;
+  Array<i64> offset;     // (n,): where the buffers lie, if a placement was found
+  i64 nodes;
+  i64 root;
 };
 
 enum Outcome : i64 { kFound = 1, kExhausted = 0, kStopped = -1, kFull = -2 };
-enum Answer : i64 { kNodes = 0, kRoot = 1 };
 // References: nothing can lift the buffer; a buffer has no offset left. Those below are live sets, see leaf_ref.
 enum Reference : i64 { kNothing = -1, kAlone = -2 };
 // The columns of a frame: the entry it is about, the branch it is in, the log before, what refutes each branch.
@@ -96,7 +106,7 @@ enum Phase : i64 { kRest = 0, kLifted = 1, kPools = 2 };
 
 class Search {
  public:
-  Search(const LemmaProblem &problem, const LemmaState &state, const LemmaStore &store, const LemmaRun &run)
+  Search(const LemmaProblem &problem, const LemmaState &state, LemmaStore &store, LemmaRun &run)
       : problem_(problem),
         state_(state),
         store_(store),
@@ -105,7 +115,7 @@ class Search {
         p_(problem.pools),
         sets_(state.stamp.size) {}
 
-  // FOUND: `offset` holds a placement. EXHAUSTED: there is none, and answer[kRoot] refers to why. STOPPED: by the limit
+  // FOUND: `offset` holds a placement. EXHAUSTED: there is none, and `root` refers to why. STOPPED: by the limit
   // or the flag; the lemmas are kept. FULL: there is too little room. O(n p + lemmas that name what moved) a node.
   template <class IsOver>
   i64 prove(IsOver &&is_over) {
@@ -116,7 +126,7 @@ class Search {
     while (true) {
       // 1. A new node: look for a lemma, then branch.
       if (ref == kNothing) {
-        run_.answer[kNodes] = ++nodes;
+        run_.nodes = ++nodes;
         if (nodes > run_.node_limit) return kStopped;
         if (--until_poll == 0) {
           until_poll = poll_every;
@@ -143,7 +153,7 @@ class Search {
 
       // 2. The state fails, and `need` says why: step back over all moves that this does not need.
       if (depth == 0) {
-        run_.answer[kRoot] = ref;
+        run_.root = ref;
         return kExhausted;
       }
       i64 *frame = state_.frame[depth - 1];
@@ -152,7 +162,7 @@ class Search {
         --depth;
         continue;
       }
-      if (ref >= store_.counts[1]) list_lemma(ref);
+      if (ref >= store_.listed) list_lemma(ref);
 
       // 3. Try the other branch.
       if (frame[kPhase] == kRest) {
@@ -194,8 +204,8 @@ class Search {
   static constexpr i64 kPollWork = 16'384;
   const LemmaProblem &problem_;
   const LemmaState &state_;
-  const LemmaStore &store_;
-  const LemmaRun &run_;
+  LemmaStore &store_;
+  LemmaRun &run_;
   const i64 n_, p_, sets_;
   // Buffers left, rows of the log, changed entries, checks, buffers with a choice of pools.
   i64 unplaced_ = 0, n_logged_ = 0, n_changed_ = 0, n_checks_ = 0, n_open_ = 0;
@@ -674,7 +684,7 @@ class Search {
   // Put a new lemma into a list, now that it does not refute the state any more.
   void list_lemma(i64 k) const {
     list_at(k, open_entry(k));
-    store_.counts[1] = k + 1;
+    store_.listed = k + 1;
   }
 
   bool has_all_that_is_needed() const {
@@ -738,7 +748,7 @@ class Search {
 
   // Keep what the last failure needs as a lemma, and return its number; -1 where there is no room.
   i64 learn(i64 depth, bool is_about_pools) const {
-    const i64 k = store_.counts[0];
+    const i64 k = store_.size;
     if (k >= store_.branch.size) return kAbsent;
     i64 at = store_.first[k];
     for (i64 e = 0; e < state_.need.size; ++e) {
@@ -751,7 +761,7 @@ class Search {
     const i64 *frame = state_.frame[depth];
     store_.branch[k] = is_about_pools ? -1 - buffer_of(frame[kEntry]) : frame[kEntry];
     std::copy(frame + kFirstRef, frame + kFirstRef + store_.refs.columns, store_.refs[k]);
-    store_.counts[0] = k + 1;
+    store_.size = k + 1;
     return k;
   }
 };

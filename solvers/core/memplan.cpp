@@ -1,6 +1,5 @@
 // memplan_plan: compile, bound, quick orders, exact search.
-#include <time.h>
-
+#include "asked.hpp"
 #include "bodies.hpp"
 #include "bounds.hpp"
 #include "compile.hpp"
@@ -16,36 +15,7 @@ constexpr i64 kMostSlots = 1 << 18;     // live sets of all lifetimes: a run beg
 constexpr i64 kMostBorders = 100'000;   // of pages, each of which is an obstacle
 constexpr i64 kFirst = 4;               // if none of the first orders comes near the bound, hardly any later one does
 constexpr double kNear = 1.1;
-constexpr i64 kDefaultWork = 100'000;
 constexpr i64 kRandomOrders = 200;
-
-double now() {
-  timespec time{};
-#ifdef _WIN32
-  timespec_get(&time, TIME_UTC);
-#else
-  clock_gettime(CLOCK_MONOTONIC, &time);
-#endif
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-// Whether the clock or the caller ends the search.
-class Stop {
- public:
-  explicit Stop(const memplan_options &options) : options_(options), end_(options.seconds > 0 ? now() + options.seconds : 0) {}
-
-  bool operator()() {
-    if (!is_over_ && options_.cancel != nullptr && options_.cancel(options_.context) != 0) is_over_ = true;
-    if (!is_over_ && options_.seconds > 0 && now() >= end_) is_over_ = true;
-    return is_over_;
-  }
-  bool is_over() const { return is_over_; }
-
- private:
-  const memplan_options &options_;
-  const double end_;
-  bool is_over_ = false;
-};
 
 // The best offsets so far, and what is proved, in units.
 struct Best {
@@ -59,10 +29,8 @@ struct Best {
 
 class Plan {
  public:
-  Plan(const memplan_problem &problem, const memplan_options &options, memplan_result &result)
-      : problem_(problem), options_(options), result_(result), stop_(options) {
-    allocator_.allocate = options.allocate, allocator_.release = options.release, allocator_.context = options.arena;
-  }
+  Plan(const memplan_problem &problem, Asked &asked)
+      : problem_(problem), options_(asked.options), result_(asked.result), allocator_(asked.allocator()), stop_(asked.options) {}
 
   void run(i64 *offsets) {
     {
@@ -208,31 +176,14 @@ class Plan {
   }
 };
 
-bool is_right(const memplan_options &options) {
-  return options.work >= 0 && options.seconds >= 0 && (options.allocate == nullptr) == (options.release == nullptr);
-}
-
 }  // namespace
 }  // namespace memplan
 
 extern "C" memplan_result memplan_plan(const memplan_problem *problem, const memplan_options *options,
                                        int64_t *offsets) {
-  memplan_options usual{};
-  usual.work = memplan::kDefaultWork;
-  memplan_result result{};
-  result.status = MEMPLAN_INVALID, result.order = -1, result.peak = -1;
-  result.buffer = result.other = MEMPLAN_NONE;
-  if (problem == nullptr || (offsets == nullptr && problem->count > 0)) {
-    result.rule = MEMPLAN_NULL_POINTER;
-    return result;
-  }
-  result.rule = memplan::Door(*problem).fault(result.buffer);
-  if (options != nullptr && result.rule == MEMPLAN_FINE && !memplan::is_right(*options))
-    result.rule = MEMPLAN_OPTION_WRONG, result.buffer = MEMPLAN_NONE;
-  if (result.rule != MEMPLAN_FINE) return result;
-  result.buffer = MEMPLAN_NONE, result.status = MEMPLAN_OUT_OF_MEMORY;
-  memplan::Plan(*problem, options == nullptr ? usual : *options, result).run(offsets);
-  return result;
+  memplan::Asked asked(problem, options, offsets == nullptr && problem != nullptr && problem->count > 0);
+  if (asked.result.rule == MEMPLAN_FINE) memplan::Plan(*problem, asked).run(offsets);
+  return asked.result;
 }
 
 extern "C" const char *memplan_version(void) { return "0.1.0"; }

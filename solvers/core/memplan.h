@@ -170,6 +170,14 @@ MEMPLAN_API memplan_result memplan_plan(const memplan_problem *problem, const me
  * shares nothing with the search; O(n^2 + rows). */
 MEMPLAN_API memplan_result memplan_check(const memplan_problem *problem, const int64_t *offsets);
 
+/* Write a certificate that no plan has a lower peak, or, for a peak of -1, that nothing fits: `memplan-lemmas/1`, which
+ * programs without memplan check against the problem. OPTIMAL or INFEASIBLE with `length` characters, of which as many
+ * are written as `room` has beside a '\0'; UNKNOWN where no proof was found in `work` nodes of a search of its own, or
+ * where `lowest` and `limit` decide, which certificates do not say. Members of a group count as if they could overlap,
+ * and `pairs` say where they must not. */
+MEMPLAN_API memplan_result memplan_certify(const memplan_problem *problem, const memplan_options *options, int64_t peak,
+                                           char *text, size_t room, size_t *length);
+
 /* The version, such as "0.1.0". */
 MEMPLAN_API const char *memplan_version(void);
 

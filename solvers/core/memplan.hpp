@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -59,6 +60,17 @@ inline memplan_result check(const Problem &problem, std::span<const std::int64_t
   refused.status = MEMPLAN_INVALID, refused.rule = MEMPLAN_NULL_POINTER, refused.order = -1, refused.peak = -1;
   refused.buffer = refused.other = MEMPLAN_NONE;
   return refused;
+}
+
+// The certificate that no plan has a lower peak, or, for -1, that nothing fits; empty where none was found.
+inline std::string certificate(const Problem &problem, std::int64_t peak, const memplan_options *options = nullptr) {
+  const memplan_problem asked = problem.in_c();
+  std::string text;
+  std::size_t length = 0;
+  memplan_certify(&asked, options, peak, nullptr, 0, &length);
+  text.resize(length);
+  if (length > 0) memplan_certify(&asked, options, peak, text.data(), length + 1, &length);
+  return text;
 }
 
 }  // namespace memplan

@@ -23,4 +23,31 @@ struct Stack {
   T *end() const { return room.data + size; }
 };
 
+// A list that grows in an arena, which keeps what it has grown out of. Once the arena has failed, nothing is added.
+template <class T>
+class Growing {
+ public:
+  explicit Growing(Arena &arena) : arena_(arena) {}
+
+  void push(const T &value) {
+    if (size == room_.size) {
+      const Array<T> larger = arena_.uncleared<T>(2 * size + 64);
+      if (arena_.has_failed) return;
+      std::copy(begin(), end(), larger.data);
+      room_ = larger;
+    }
+    room_[size++] = value;
+  }
+
+  Array<T> array() const { return {room_.data, size}; }
+  T *begin() const { return room_.data; }
+  T *end() const { return room_.data + size; }
+
+  i64 size = 0;
+
+ private:
+  Arena &arena_;
+  Array<T> room_{nullptr, 0};
+};
+
 }  // namespace memplan

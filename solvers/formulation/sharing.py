@@ -38,12 +38,6 @@ def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
     return a[inside], b[inside]
 
 
-def ragged_rows(lists: Sequence[Sequence[Sequence[int]]]) -> tuple[I64, I64]:
-    """Return lists of (low, high) rows as (first, rows)."""
-    first = np.append(0, np.cumsum([len(rows) for rows in lists])).astype(np.int64)
-    return first, np.array([row for rows in lists for row in rows], dtype=np.int64).reshape(-1, 2)
-
-
 def neighbours(first: I64, values: I64, i: int) -> list[int]:
     """Return the list of buffer `i` among adjacency lists."""
     found: list[int] = values[first[i] : first[i + 1]].tolist()

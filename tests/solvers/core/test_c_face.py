@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from memplan.solvers.core.amalgamation import SOURCES
 from memplan.solvers.core.build import FLAGS, HERE
 from tests.support import public_problems
+from tests.support.checkers import answers, compiled
 from tests.support.depth import DEPTH
 
 pytestmark = [
@@ -18,8 +20,8 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("g++") or not shutil.which("gcc"), reason="there is no g++ and gcc"),
 ]
 PROGRAMS = Path(__file__).parent
-FACE = [HERE / "memplan.cpp", HERE / "check.cpp"]
-SANITIZED = ("-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-DMEMPLAN_CHECKED", "-fno-sanitize-recover=all")
+FACE = [HERE / name for name in SOURCES]
+SANITIZED = ("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-DMEMPLAN_CHECKED", "-fno-sanitize-recover")
 
 
 def run(*command: str | Path) -> str:
@@ -36,7 +38,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     objects = [folder / f"{source.stem}.o" for source in FACE]
     for source, made in zip(FACE, objects, strict=True):
         run("g++", *flags, "-c", source, "-o", made)
-    for program in ("drawn", "fuzz"):
+    for program in ("drawn", "fuzz", "certificates"):
         run("g++", *flags, PROGRAMS / f"{program}.cpp", *objects, "-pthread", "-o", folder / program)
     return folder
 
@@ -78,6 +80,25 @@ def test_the_hardest_but_one_is_proved_with_every_seed(plan_files: Path) -> None
 
 def test_drawn_problems_of_every_kind_pass_the_check_and_their_proofs_are_right(sanitized: Path) -> None:
     run(sanitized / "drawn", str(400 * DEPTH), "1", "2")
+
+
+def test_certificates_of_drawn_problems_are_accepted_by_all_checkers_and_no_lower_claim_is(
+    sanitized: Path, tmp_path: Path
+) -> None:
+    program, problem, proof = compiled(tmp_path), tmp_path / "problem.json", tmp_path / "plan.proof"
+    cases = run(sanitized / "certificates", str(40 * DEPTH), "1").split("----\n")[:-1]
+    assert len(cases) > 30 * DEPTH
+    for case in cases:
+        text, certificate = case.split("\n", 1)
+        problem.write_text(text)
+        proof.write_text(certificate)
+        status, sentence = answers(program, [problem, proof])
+        assert status == 0, (sentence, case)
+        claim, *lines = certificate.splitlines()[2:]
+        if claim.startswith("used ") and lines:
+            used = int(claim.split()[1])
+            proof.write_text(certificate.replace(f"{used}\nclaim {used - 1}", f"{used + 1}\nclaim {used}"))
+            assert answers(program, [problem, proof])[0] == 3
 
 
 def test_nonsense_is_refused_with_the_row_and_the_rule(sanitized: Path) -> None:

@@ -1,0 +1,72 @@
+// What a call of memplan.h was asked, once that is right, and what ends it early.
+#pragma once
+#include <time.h>
+
+#include "arena.hpp"
+#include "door.hpp"
+
+namespace memplan {
+
+inline double now() {
+  timespec time{};
+#ifdef _WIN32
+  timespec_get(&time, TIME_UTC);
+#else
+  clock_gettime(CLOCK_MONOTONIC, &time);
+#endif
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Whether the clock or the caller ends the search.
+class Stop {
+ public:
+  explicit Stop(const memplan_options &options) : options_(options), end_(options.seconds > 0 ? now() + options.seconds : 0) {}
+
+  bool operator()() {
+    if (!is_over_ && options_.cancel != nullptr && options_.cancel(options_.context) != 0) is_over_ = true;
+    if (!is_over_ && options_.seconds > 0 && now() >= end_) is_over_ = true;
+    return is_over_;
+  }
+  bool is_over() const { return is_over_; }
+
+ private:
+  const memplan_options &options_;
+  const double end_;
+  bool is_over_ = false;
+};
+
+// The options of a call, and its result as it begins: where a rule is broken, as it ends.
+struct Asked {
+  memplan_options options{};
+  memplan_result result{};
+
+  Asked(const memplan_problem *problem, const memplan_options *given, bool has_null) {
+    result.status = MEMPLAN_INVALID, result.order = -1, result.peak = -1;
+    result.buffer = result.other = MEMPLAN_NONE;
+    options.work = kDefaultWork;
+    if (given != nullptr) options = *given;
+    if (problem == nullptr || has_null) {
+      result.rule = MEMPLAN_NULL_POINTER;
+      return;
+    }
+    result.rule = Door(*problem).fault(result.buffer);
+    if (result.rule == MEMPLAN_FINE && !is_right()) result.rule = MEMPLAN_OPTION_WRONG;
+    if (result.rule == MEMPLAN_FINE) result.status = MEMPLAN_OUT_OF_MEMORY;
+    if (result.rule == MEMPLAN_FINE || result.rule == MEMPLAN_OPTION_WRONG) result.buffer = MEMPLAN_NONE;
+  }
+
+  Allocator allocator() const {
+    Allocator made;
+    made.allocate = options.allocate, made.release = options.release, made.context = options.arena;
+    return made;
+  }
+
+ private:
+  static constexpr i64 kDefaultWork = 100'000;
+
+  bool is_right() const {
+    return options.work >= 0 && options.seconds >= 0 && (options.allocate == nullptr) == (options.release == nullptr);
+  }
+};
+
+}  // namespace memplan

@@ -1,0 +1,60 @@
+// Drawn problems of every kind.
+#pragma once
+#include <vector>
+
+#include "memplan.h"
+#include "random.hpp"
+
+struct Draw : memplan::Random {
+  using Random::Random;
+  std::int64_t below(std::int64_t count) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count)); }
+  bool one_in(int count) { return below(count) == 0; }
+};
+
+struct Case {
+  std::vector<memplan_buffer> buffers;
+  std::vector<memplan_pair> pairs;
+  std::vector<memplan_gap> gaps;
+  std::vector<memplan_join> joins;
+  std::vector<memplan_range> reserved;
+  memplan_problem problem{};
+  bool is_tiny = false;
+};
+
+// Sizes up to 2^shift times a few; tiny ones are small enough to try all offsets.
+inline void draw(Draw &d, Case &c) {
+  c.is_tiny = !d.one_in(3);
+  const int n = static_cast<int>(c.is_tiny ? 1 + d.below(5) : 1 + d.below(40));
+  const std::int64_t unit = c.is_tiny ? 1 : std::int64_t{1} << d.below(d.one_in(8) ? 50 : 10);
+  const std::int64_t early = d.one_in(9) ? INT64_MIN : d.one_in(9) ? INT64_MAX - 40 : d.below(20) - 10;
+  const bool is_plain = d.one_in(3);
+  c.problem.only_pairs = !is_plain && d.one_in(6);
+  for (int i = 0; i < n; ++i) {
+    memplan_buffer b{};
+    b.size = d.one_in(12) ? 0 : unit * (1 + d.below(6));
+    b.begin = early + d.below(20), b.end = b.begin + 1 + d.below(12);
+    b.alignment = d.one_in(3) ? std::int64_t{1} << d.below(5) : d.one_in(9) ? 3 : 0;
+    b.pin = !is_plain && d.one_in(8) ? unit * d.below(10) : MEMPLAN_FREE;
+    b.lowest = !is_plain && d.one_in(8) ? unit * d.below(6) : 0;
+    b.limit = !is_plain && d.one_in(8) ? unit * (4 + d.below(12)) : 0;
+    b.no_cross = !is_plain && d.one_in(6) ? unit * (4 + d.below(8)) : 0;
+    c.buffers.push_back(b);
+    if (!is_plain && !c.problem.only_pairs && d.one_in(4) && b.end - b.begin >= 5)
+      c.gaps.push_back({static_cast<std::size_t>(i), b.begin + 1, b.begin + 2 + d.below(2)});
+  }
+  for (std::int64_t k = is_plain ? 0 : d.below(n); k > 0 && n > 1; --k) {
+    const std::size_t a = static_cast<std::size_t>(d.below(n)), b = static_cast<std::size_t>(d.below(n));
+    if (a != b && (c.problem.only_pairs || d.one_in(3))) c.pairs.push_back({a, b});
+  }
+  if (!is_plain && n > 1 && d.one_in(4))
+    for (std::size_t i = 1; i < c.buffers.size(); ++i)
+      if (d.one_in(3) && c.buffers[i].size > 0 && c.buffers[0].size > 0) c.joins.push_back({i, 0, unit * d.below(6)});
+  if (!is_plain && d.one_in(4)) c.reserved.push_back({unit * d.below(4), unit * (4 + d.below(3))});
+  if (!is_plain && d.one_in(9)) c.problem.base = unit * d.below(9);
+  c.problem.buffers = c.buffers.data(), c.problem.count = c.buffers.size();
+  c.problem.capacity = d.one_in(2) ? MEMPLAN_UNLIMITED : unit * d.below(30);
+  c.problem.pairs = c.pairs.data(), c.problem.pair_count = c.pairs.size();
+  c.problem.gaps = c.gaps.data(), c.problem.gap_count = c.gaps.size();
+  c.problem.joins = c.joins.data(), c.problem.join_count = c.joins.size();
+  c.problem.reserved = c.reserved.data(), c.problem.reserved_count = c.reserved.size();
+}
