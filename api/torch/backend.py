@@ -15,6 +15,7 @@ from typing import Any
 
 from memplan.api.torch.graphs import ModuleGraph, flops_of, graph_of, is_view
 from memplan.api.torch.passes import reordered, with_clones, with_order
+from memplan.api.torch.tracing import interpreted
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.order.search.solve import order_operations
@@ -46,16 +47,9 @@ def memplan(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
 
 def _by_eager(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
     from torch._dynamo.backends.common import aot_autograd
-    from torch.fx import Interpreter
 
     def run(graph: Any, _: Any) -> Any:
-        interpreter = Interpreter(_reordered(graph, partition.time_limit_s))
-
-        def boxed(args: list[Any]) -> Any:
-            return interpreter.boxed_run(args)
-
-        boxed._boxed_call = True  # type: ignore[attr-defined]  # inputs end with their last reader
-        return boxed
+        return interpreted(_reordered(graph, partition.time_limit_s))
 
     return aot_autograd(fw_compiler=run, bw_compiler=run, inference_compiler=run, partition_fn=partition)(
         module, inputs

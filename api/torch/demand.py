@@ -1,86 +1,138 @@
-"""The memory that a step which was recorded demands of a device: live bytes, buffers of a plan, segments."""
+"""The memory that a step demands of a device: live bytes, buffers of a plan, segments of the caching allocator."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from memplan.api.torch.device import FitsOptions
-from memplan.api.torch.recording import Recording
 from memplan.capabilities.plan.solving import solve
 from memplan.capabilities.sizes import size_text
+from memplan.planner.model.intervals import merged
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
 from memplan.systems.torch.caching_allocator import Block, CachingAllocator, OutOfMemoryError
+from memplan.systems.torch.snapshot import lifetime, pools_of
+from memplan.systems.torch.storages import StepMemory
 
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
 _TRY_S = 2.0
 """The time for a plan of a step that is tried as a way out."""
 
 
-def live_peak_of(recording: Recording, device: FitsOptions) -> tuple[int, int]:
+def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
     """Return the most bytes that storages take at once, and the number of events by then."""
-    counted = [tensor.size if device.counts(tensor) else 0 for tensor in recording.tensors]
-    live = sum(size for size, tensor in zip(counted, recording.tensors, strict=True) if tensor.phase == "given")
+    counted = [tensor.size if device.counts(tensor) else 0 for tensor in step.tensors]
+    live = sum(size for size, tensor in zip(counted, step.tensors, strict=True) if tensor.phase == "given")
     peak, at = live, 0
-    for k, event in enumerate(recording.events):
+    for k, event in enumerate(step.events):
         live += counted[event] if event >= 0 else -counted[~event]
         if live > peak:
             peak, at = live, k + 1
     return peak, at
 
 
-def problem_of(recording: Recording, device: FitsOptions) -> Problem:
-    """Return the storages of a step as buffers in one arena, their lifetimes by events."""
-    last = len(recording.events)
-    buffers = [
-        Buffer(
-            id=f"{k} {tensor.module or tensor.role}: {tensor.operation}",
-            size=tensor.size,
-            start=0 if tensor.phase == "given" else tensor.start,
-            end=last + 1 if tensor.end is None else tensor.end,
-            alignment=device.alignment,
-        )
-        for k, tensor in enumerate(recording.tensors)
-        if device.counts(tensor)
-    ]
-    return Problem(buffers=buffers, pools=[Pool(name="device")])
+def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
+    """Return the storages of a step as buffers, their lifetimes by events, in one arena for each stream or graph."""
+    last, names = len(step.events), pools_of(step, "device")
+    buffers = []
+    for k, (tensor, pool) in enumerate(zip(step.tensors, names, strict=True)):
+        if device.counts(tensor):
+            name = f"{k} {tensor.module or tensor.role}: {tensor.operation or tensor.line}"
+            start, end = lifetime(tensor, last)
+            row = Buffer(id=name, size=tensor.size, start=start, end=end, alignment=device.alignment, pools=(pool,))
+            buffers.append(row)
+    pools = dict.fromkeys(row.pools[0] for row in buffers if row.pools) or {"device": None}
+    return Problem(buffers=buffers, pools=[Pool(name=pool) for pool in pools])
 
 
-def is_within(recording: Recording, device: FitsOptions) -> bool:
+def is_within(step: StepMemory, device: FitsOptions) -> bool:
     """Return True if a step surely fits into the bytes that are left on a device."""
-    live_peak, usable = live_peak_of(recording, device)[0], device.usable or 0
+    live_peak, usable = live_peak_of(step, device)[0], device.usable or 0
     if live_peak > usable or device.allocator == "cpu":
         return live_peak <= usable
     if device.is_simulated:
-        return reserved(recording, device, usable)[1] is None
-    peak = solve(problem_of(recording, device), time_limit_s=_TRY_S, explain_s=0).peak
+        return simulate(step, device, usable).stopped is None
+    peak = solve(problem_of(step, device), time_limit_s=_TRY_S, explain_s=0).peak
     return peak is not None and peak <= usable
 
 
-def reserved(recording: Recording, device: FitsOptions, usable: int | None) -> tuple[int, str | None]:
-    """Return the most bytes that the caching allocator reserves, and what it cannot allocate within the usable ones."""
-    allocator = CachingAllocator(usable, expandable=device.allocator == "expandable_segments")
-    blocks: dict[int, Block] = {}
-    given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
-    needs_workspace = device.cublas_workspace
-    for event in (*given, *recording.events):
-        position = event if event >= 0 else ~event
-        tensor = recording.tensors[position]
+@dataclass
+class Simulation:
+    """A step as the caching allocator runs it, up to what it could not allocate, if anything.
+
+    `blocks` are the ranges of all blocks that it gave out, `misplaced` of those that a snapshot has elsewhere.
+    """
+
+    allocator: CachingAllocator
+    stopped: str | None = None
+    blocks: set[tuple[int, int]] = field(default_factory=set)
+    misplaced: int = 0
+
+    @property
+    def idle(self) -> tuple[int, int]:
+        """The bytes of segments that no block ever takes, in all and in one piece."""
+        if self.allocator.expandable:
+            return 0, 0
+        taken = merged([*self.blocks])
+        found = []
+        for base, size in self.allocator.segments.items():
+            inside = [
+                (max(low, base), min(high, base + size)) for low, high in taken if low < base + size and high > base
+            ]
+            ends = [base, *(high for _, high in inside)]
+            found += [low - end for end, low in zip(ends, [*(low for low, _ in inside), base + size], strict=True)]
+        return sum(found), max(found, default=0)
+
+
+def simulate(step: StepMemory, device: FitsOptions, usable: int | None) -> Simulation:
+    """Run a step with the caching allocator, within usable bytes if they are said.
+
+    A snapshot begins with its own segments, where there is space for them, and gets others where it had them.
+    """
+    requested = iter(step.requested)
+
+    def driver(size: int) -> int | None:
+        address, length = next(requested, (0, -1))
+        return address if length == size else None
+
+    allocator = CachingAllocator(usable, device.settings(step), driver)
+    found, blocks = Simulation(allocator), dict[int, Block]()
+    given = {k: tensor for k, tensor in enumerate(step.tensors) if tensor.phase == "given"}
+    if usable is None or sum(segment.size for segment in step.segments) <= usable:
+        at = {tensor.address: k for k, tensor in given.items()}
+        for segment in step.segments:
+            pool = allocator.pool(segment.stream, segment.is_small, segment.private)
+            inside = [(a, allocator.settings.rounded(given[k].size)) for a, k in at.items() if a in segment]
+            for block in allocator.adopt(segment.address, segment.size, pool, inside):
+                blocks[at[block.address]] = block
+                found.blocks.add((block.address, block.address + block.size))
+    needs_workspace = device.cublas_workspace if step.most_reserved is None else 0
+    for position, event in [*((-1, k) for k in given if k not in blocks), *enumerate(step.events)]:
+        if position in step.released:
+            allocator.release_free()
+        tensor = step.tensors[event if event >= 0 else ~event]
         if not device.counts(tensor):
             continue
         if event < 0:
-            allocator.free(blocks.pop(position))
+            allocator.free(blocks.pop(~event))
             continue
         try:
             if needs_workspace and tensor.operation.startswith(_PRODUCTS):
                 allocator.malloc(needs_workspace)
                 needs_workspace = 0
-            blocks[position] = allocator.malloc(tensor.size)
+            block = blocks[event] = allocator.malloc(tensor.size, tensor.stream, tensor.private)
         except OutOfMemoryError:
-            where = f"{tensor.module or 'the step'} ({tensor.operation or tensor.role})"
-            return allocator.peak, f"{size_text(tensor.size)} of {where}"
-    return allocator.peak, None
+            where = f"{tensor.module or 'the step'} ({tensor.operation or tensor.line or tensor.role})"
+            found.stopped = f"{size_text(tensor.size)} of {where}"
+            return found
+        found.misplaced += block.address != tensor.address
+        found.blocks.add((block.address, block.address + block.size))
+    if len(step.events) in step.released:
+        allocator.release_free()
+    return found
 
 
-def has_products(recording: Recording) -> bool:
+def has_products(step: StepMemory) -> bool:
     """Return True if a step multiplies matrices."""
-    return any(tensor.operation.startswith(_PRODUCTS) for tensor in recording.tensors)
+    return any(tensor.operation.startswith(_PRODUCTS) for tensor in step.tensors)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from memplan.api.torch.recording import Storage
 from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.model.rows import Bytes
-from memplan.systems.torch.caching_allocator import ROUNDING
+from memplan.systems.torch.allocator_settings import ROUNDING, AllocatorSettings, settings_of
+from memplan.systems.torch.storages import StepMemory, Storage
 
-Allocator = Literal["cuda", "expandable_segments", "plan", "cpu"]
 CUBLAS = (2 * 4096 + 8 * 16) << 10
 """The workspace of cuBLAS, from its first product on; 32 MiB on devices of compute capability 9."""
 APART = {
@@ -34,16 +33,28 @@ def _bytes(value: Any) -> Any:
         raise PydanticCustomError("rule", "{rule}", {"rule": str(error)}) from None
 
 
+def _allocator(text: str) -> str:
+    """Return a text that names an allocator; raises OptionError for settings that are not known."""
+    if text not in ("cuda", "plan", "cpu"):
+        settings_of(text)
+    return text
+
+
 Size = Annotated[Bytes, BeforeValidator(_bytes)]
+Allocator = Annotated[str, AfterValidator(_allocator)]
+ALLOCATOR = (
+    "cuda, plan (one arena by memplan), cpu, or settings as in PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True."
+)
 
 
 class FitsOptions(CapabilityOptions):
     """The options of `fits`; sizes are bytes, or texts such as 24GiB."""
 
     capacity: Size | None = Field(None, description="The device's memory.")
-    allocator: Allocator = Field("cuda", description="Who gives out memory; plan is one arena by memplan.")
+    allocator: Allocator = Field("cuda", description=ALLOCATOR)
     suggest: bool = Field(False, description="Say what would make the step fit, each tried.")
     computed: bool = Field(False, description="Run the step on real values.")
+    compiled: bool = Field(False, description="Run forward and backward as AOT autograd parts them.")
     cublas_workspace: Size = Field(CUBLAS, description="The workspace of cuBLAS.")
     kernel_workspace: Size | None = Field(None, description="Workspaces of convolutions and attention.")
     context: Size | None = Field(None, description="The context of the device, with its kernels.")
@@ -66,7 +77,11 @@ class FitsOptions(CapabilityOptions):
     @property
     def is_simulated(self) -> bool:
         """True where torch's caching allocator gives out memory."""
-        return self.allocator in ("cuda", "expandable_segments")
+        return self.allocator not in ("plan", "cpu")
+
+    def settings(self, step: StepMemory) -> AllocatorSettings:
+        """Return the settings of the caching allocator: by default those that a snapshot holds."""
+        return (step.settings or AllocatorSettings()) if self.allocator == "cuda" else settings_of(self.allocator)
 
     def counts(self, storage: Storage) -> bool:
         """Return True for a storage that lies on the device; counters of optimizers stay with the host."""

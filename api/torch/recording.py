@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -20,27 +20,10 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 import memplan
+from memplan.systems.torch.storages import Phase, Role, StepMemory, Storage
 
-Role = Literal["parameters", "gradients", "optimizer", "inputs", "activations", "temporaries", "outputs"]
-Phase = Literal["given", "forward", "backward", "optimizer"]
-ROLES: tuple[Role, ...] = get_args(Role)
 _OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
 """The beginnings of names of files whose lines say nothing about a user's tensor."""
-
-
-@dataclass(slots=True)
-class Storage:
-    """A storage: its bytes, what makes it, and its events, from `start` up to `end` if that is within the recording."""
-
-    size: int
-    start: int
-    phase: Phase
-    operation: str
-    module: str
-    line: str
-    role: Role
-    end: int | None = None
-    is_on_host: bool = False
 
 
 @dataclass(slots=True)
@@ -57,18 +40,16 @@ class RunOperation:
     draws: bool
 
 
-class Recording(TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
+class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
     """Records what runs while it is entered.
 
-    `events` are positions of tensors, n where tensor n begins and ~n where it ends; those that are there from the start
-    have no event that begins them. `last_step` is the number of operations before the last step; `names` are modules.
+    `last_step` is the number of operations before the last step; `names` are modules.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.tensors: list[Storage] = []
+        StepMemory.__init__(self)
+        TorchDispatchMode.__init__(self)
         self.operations: list[RunOperation] = []
-        self.events: list[int] = []
         self.phase: Phase = "given"
         self.modules: list[str] = []
         self.names: tuple[str, ...] = ()

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._functorch.aot_autograd import aot_function
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._subclasses import FakeTensorMode
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor
 from torch.utils._python_dispatch import _get_current_dispatch_mode
@@ -19,6 +21,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.checkpoint import checkpoint
 
 from memplan.api.torch.recording import Recording
+from memplan.api.torch.tracing import interpreted
 from memplan.planner.errors import InputError, OptionError, shown
 
 OPTIMIZERS: dict[str, Callable[..., Any]] = {
@@ -50,12 +53,18 @@ class TorchStep:
         return self.loss is not None or self.optimizer is not None
 
     def recorded(
-        self, *, foreach: bool = False, checkpointed: Collection[str] = (), is_computed: bool = False
+        self,
+        *,
+        foreach: bool = False,
+        checkpointed: Collection[str] = (),
+        is_computed: bool = False,
+        is_compiled: bool = False,
     ) -> Recording:
         """Run the step, twice where it trains, as the optimizer makes its state in the first, and record it.
 
         `foreach` is the default of optimizers that have it, `checkpointed` names modules whose activations are computed
-        again. Raises InputError, which names the module, for what cannot be run; `is_computed` runs on real values.
+        again. Raises InputError, which names the module, for what cannot be run; `is_computed` runs on real values,
+        `is_compiled` the graphs of AOT autograd, operation by operation.
         """
         found, log = Recording(), logging.getLogger("torch._subclasses.fake_tensor")
         is_quiet, log.disabled = log.disabled, True  # what it logs is raised, too
@@ -68,7 +77,7 @@ class TorchStep:
             values = tree_leaves((list(model.parameters()), self.inputs))
             mode = next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None)
             with nullcontext() if is_computed else mode or FakeTensorMode(allow_non_fake_inputs=True):
-                replace(self, model=model)._run(found, foreach, checkpointed)
+                replace(self, model=model)._run(found, foreach, checkpointed, is_compiled)
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             rule = f"must not read values of tensors, which fake ones do not have, got {error.func}"
             raise InputError(f"{_place(found)}: {rule}: give computed=True to run the step on real values") from error
@@ -82,7 +91,7 @@ class TorchStep:
             found.close()
         return found
 
-    def _run(self, found: Recording, foreach: bool, checkpointed: Collection[str]) -> None:
+    def _run(self, found: Recording, foreach: bool, checkpointed: Collection[str], is_compiled: bool) -> None:
         model, inputs, targets, optimizer = self._copies()
         named = dict(model.named_modules())
         for name in checkpointed:
@@ -96,6 +105,7 @@ class TorchStep:
         found.give((parameters, list(model.buffers())), "parameters")
         found.give(optimizer.state.values() if optimizer is not None else (), "optimizer")
         found.give((inputs, targets), "inputs")
+        model = self._traced(model, inputs) if is_compiled else model
         with found:
             for _ in range(2 if optimizer is not None else 1):
                 self._once(found, (model, optimizer, parameters), inputs, targets)
@@ -107,8 +117,8 @@ class TorchStep:
         found.phase, found.last_step = "forward", len(found.operations)
         if optimizer is not None:
             optimizer.zero_grad()
-        args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
         with torch.set_grad_enabled(self.is_training):
+            args, kwargs = _arguments(inputs)
             result = model(*args, **kwargs)
             loss = result if self.loss is None else self.loss(result, *targets)
         found.assign(tree_leaves((_plain(result), _plain(loss))), "outputs")
@@ -128,6 +138,25 @@ class TorchStep:
                     count = state.pop("step", None)
                     found.assign(state, "optimizer")
                     found.assign([count], "optimizer", is_on_host=on_host)
+
+    def _traced(self, model: Any, inputs: Any) -> Any:
+        """Return a model whose forward and backward pass are graphs, parted so that the least is saved between them."""
+        state = dict(model.named_parameters()), dict(model.named_buffers())
+
+        def called(parameters: Any, buffers: Any, given: Any) -> Any:
+            args, kwargs = _arguments(given)
+            return torch.func.functional_call(model, {**parameters, **buffers}, args, kwargs)
+
+        compiled = aot_function(
+            called,
+            fw_compiler=interpreted,
+            bw_compiler=interpreted,
+            partition_fn=min_cut_rematerialization_partition,
+            num_params_buffers=sum(map(len, state)),
+        )
+        with torch.set_grad_enabled(self.is_training):
+            compiled(*state, inputs)
+        return lambda *args, **kwargs: compiled(*state, kwargs or args)
 
     def _copies(self) -> tuple[Any, Any, Any, Any]:
         """Return model, inputs, targets and optimizer, on tensors of the mode that is entered."""
@@ -160,6 +189,10 @@ class TorchStep:
         if not parameters:
             raise OptionError("optimizer: must have parameters to change, got a model without any: leave it out")
         return make(parameters)
+
+
+def _arguments(inputs: Any) -> tuple[Any, Any]:
+    return ((), inputs) if isinstance(inputs, dict) else (inputs, {})
 
 
 def _fake(mode: Any, value: Any) -> Any:

@@ -38,6 +38,22 @@ def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[An
     return found[0]
 
 
+def interpreted(graph: Any, _: Any = None) -> Any:
+    """Return a function that runs a graph operation by operation, in which inputs end with their last reader, too."""
+    from torch.fx import Interpreter
+
+    interpreter = Interpreter(graph)
+
+    def boxed(args: list[Any]) -> Any:
+        try:
+            return interpreter.boxed_run(args)
+        finally:
+            interpreter.env.clear()  # it would keep the results
+
+    boxed._boxed_call = True  # type: ignore[attr-defined]  # as AOT autograd asks for it
+    return boxed
+
+
 def whole(forward: Any, backward: Any, n_results: int) -> Any:
     """Return the two graphs of a partition as one graph module again, forward first, which runs what both do."""
     from torch.fx import Graph, GraphModule

@@ -7,16 +7,16 @@ addresses by a check that shares no code with the search.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from memplan.api.torch.answer import BetterOrder, Checkpointed, LargestSize, Ways
 from memplan.api.torch.recording import Recording
 from memplan.api.torch.step import TorchStep
-from memplan.capabilities.capability import Answer
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.planner.errors import InputError
@@ -26,47 +26,6 @@ MOST = 1 << 20
 """The largest size that is tried."""
 Tries = Callable[[Recording], bool]
 """Says whether a step that was recorded fits."""
-
-
-class LargestSize(Answer):
-    """The largest size with which a step fits, and the next one, with which it does not; None where none does."""
-
-    name: str
-    size: int | None
-    tried: int
-
-
-class Checkpointed(Answer):
-    """Modules whose activations are computed again, in `torch.utils.checkpoint`, so that a step fits.
-
-    `extra_cost` is the part of the cost of all operations that runs twice. `modules` is None where no choice fits.
-    """
-
-    modules: tuple[str, ...] | None
-    extra_cost: float
-    tried: int
-
-
-class BetterOrder(Answer):
-    """The memory of the step in the best order that is found, each storage free behind its last reader, in one arena.
-
-    `peak` is that of a plan. `recomputed` is the peak, and `extra_cost` the part of the cost, where single operations
-    run again; None where that was not needed. It is what torch.compile with the backend memplan does.
-    """
-
-    given_peak: int
-    peak: int
-    lower_bound: int
-    recomputed: int | None
-    extra_cost: float
-
-
-class Ways(Answer):
-    """The ways out of a step that does not fit: its sizes, such as the batch, modules to checkpoint, an order."""
-
-    sizes: tuple[LargestSize, ...]
-    checkpoint: Checkpointed | None
-    order: BetterOrder
 
 
 Sizes = Mapping[str, tuple[int, Callable[[int], TorchStep]]]
@@ -106,21 +65,6 @@ def sizes_of(step: TorchStep) -> Sizes:
     is_text = first is not None and first.dim() == 2 and not first.is_floating_point()
     names = ("batch", "length") if is_text else ("batch",) if first is not None and first.dim() else ()
     return {name: with_size(step, axis) for axis, name in enumerate(names)}
-
-
-def lines(found: Ways) -> Iterator[str]:
-    """Yield the ways out for people."""
-    for each in found.sizes:
-        said = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
-        yield f"largest {each.name}: {said} ({each.tried} tried)"
-    if (chosen := found.checkpoint) is not None:
-        said = "does not suffice" if chosen.modules is None else ", ".join(chosen.modules) or "not needed"
-        cost = f" ({100 * chosen.extra_cost:.1f} % more work)" if chosen.modules else ""
-        yield f"torch.utils.checkpoint: {said}{cost}"
-    best = found.order
-    yield f"best order: {best.peak:,} bytes in one arena, no order is below {best.lower_bound:,}"
-    if best.recomputed is not None:
-        yield f"with operations that run again: {best.recomputed:,} bytes, {100 * best.extra_cost:.1f} % more work"
 
 
 def largest(

@@ -17,7 +17,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
-    "executorch": ("executorch", "torch"),
+    "executorch": ("executorch",),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
     "peers": ("omnimalloc",),
 }

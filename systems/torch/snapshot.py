@@ -1,11 +1,13 @@
 """Memory snapshots of PyTorch: what its caching allocator gave out and took back, event by event, and where.
 
 A file is what `torch.cuda.memory._dump_snapshot` writes (a pickle), or the same as JSON. It is read without running
-anything: a pickle may hold numbers, texts, lists, tuples and dictionaries, and no other objects. Each device that has
-events is a pool, with the positions of its events as time. What was there before the recording, or still is behind it,
-is alive from its begin or to its end. Segments, what the allocator requests from the driver, lie one behind the other,
-in the order of their addresses, as gaps between them are no memory. Source:
-torch/cuda/_memory_viz.py.
+anything: a pickle may hold numbers, texts, lists, tuples and dictionaries, and no other objects. Each stream of a
+device is a pool, as a buffer that is freed on one stream is free on another only behind an event that the file does not
+name; where other streams used it, it ends as that is over. So is each private pool, those of CUDA graphs. Time is the
+position among allocations and ends. What was there before the recording, or still is behind it, is alive from its begin
+or to its end. Segments, what the allocator requests from the driver, lie one behind the other, in the order of their
+addresses, as gaps between them are no memory.
+Source: torch/cuda/_memory_viz.py.
 """
 
 from __future__ import annotations
@@ -14,16 +16,19 @@ import io
 import json
 import pickle
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NoReturn
 
 from memplan.planner.errors import FormatError, shown
 from memplan.systems.imported import Imported, ModelOptions, plan_of, problem_of, refuse_dims, size_of
+from memplan.systems.torch.allocator_settings import ROUNDING, settings_of_snapshot
+from memplan.systems.torch.storages import Segment, StepMemory, Storage
 
-ALIGNMENT = 512
-"""The allocator's own rounding."""
 _FREED = ("free_completed", "free")
+_CHANGES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
+_SMALL_SEGMENT = 2 << 20
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -39,24 +44,63 @@ class _PlainUnpickler(pickle.Unpickler):
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a snapshot; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "PyTorch's snapshots")
+    steps = steps_of(data)
+    rows: list[dict[str, Any]] = []
+    addresses: dict[int | str, int] = {}
+    own_peak = 0
+    for device, step in steps.items():
+        prefix = "device" if len(steps) == 1 else f"device{device}"
+        pools = pools_of(step, prefix)
+        for pool in dict.fromkeys(pools):
+            last = len(step.events)
+            mine = [k for k, name in enumerate(pools) if name == pool]
+            ranges = [(segment.address, segment.size) for segment in step.segments + step.last_segments]
+            places = _Places([*ranges, *step.requested], [step.tensors[k] for k in mine])
+            highest = 0
+            for k in mine:
+                tensor = step.tensors[k]
+                name = f"{k}" if len(steps) == 1 else f"{prefix}/{k}"
+                size = size_of(name, tensor.size, options)
+                start, end = lifetime(tensor, last)
+                alignment = options.alignment or ROUNDING
+                rows.append(
+                    {"id": name, "size": size, "start": start, "end": end, "alignment": alignment, "pools": (pool,)}
+                )
+                addresses[name] = places.offset(tensor.address)
+                highest = max(highest, addresses[name] + size)
+            own_peak += highest
+    problem = problem_of(rows, dict.fromkeys(pool for row in rows for pool in row["pools"]))
+    return Imported(problem, own_peak=own_peak, own_plan=plan_of(problem, addresses))
+
+
+def pools_of(step: StepMemory, name: str) -> list[str]:
+    """Return the pool of each storage of a step on a device: that of the name, of another stream, or of a graph."""
+    found = []
+    for tensor in step.tensors:
+        graph = graph_name(tensor.private) if tensor.private else ""
+        stream = f"stream{tensor.stream}" if tensor.stream else ""
+        found.append("/".join(filter(None, (name, graph, stream))))
+    return found
+
+
+def graph_name(private: Iterable[int]) -> str:
+    """Return the name of a private pool."""
+    return "graph" + ".".join(map(str, private))
+
+
+def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
+    """Return the first event of a storage, and the one with which it ends, of `last`."""
+    start = 0 if tensor.phase == "given" else tensor.start
+    return start, last + 1 if tensor.end is None else max(tensor.end, 1)
+
+
+def steps_of(data: bytes) -> dict[int, StepMemory]:
+    """Return what a snapshot records of each device that has events; raises FormatError."""
     snapshot = _plain(data)
     traces = {device: trace for device, trace in enumerate(_list(snapshot, "device_traces")) if trace}
     if not traces:
         raise FormatError("device_traces: must have events: record the history before the snapshot is taken")
-    rows: list[dict[str, Any]] = []
-    addresses: dict[int | str, int] = {}
-    own_peak = 0
-    pools = ["device"] if len(traces) == 1 else [f"device{device}" for device in traces]
-    for pool, (device, trace) in zip(pools, traces.items(), strict=True):
-        segments = _segments(snapshot, device, trace, is_only=len(traces) == 1)
-        found, places = _lives(device, trace, segments, options)
-        own_peak += max((places[row["id"]] + row["size"] for row in found), default=0)
-        for row in found:
-            name = row["id"] if len(traces) == 1 else f"{pool}/{row['id']}"
-            rows.append({**row, "id": name, "pools": (pool,)})
-            addresses[name] = places[row["id"]]
-    problem = problem_of(rows, pools)
-    return Imported(problem, own_peak=own_peak, own_plan=plan_of(problem, addresses))
+    return {device: _step(snapshot, device, trace, len(traces) == 1) for device, trace in traces.items()}
 
 
 def _plain(data: bytes) -> Mapping[str, Any]:
@@ -85,18 +129,19 @@ def _number(event: Any, name: str, path: str) -> int:
     return value
 
 
-class _Segments:
-    """The address ranges that ever were segments, joined where they overlap, laid one behind the other."""
+class _Places:
+    """The address ranges that ever were segments of some tensors, joined where they overlap, one behind the other."""
 
-    def __init__(self, ranges: Iterator[tuple[int, int]]) -> None:
+    def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
         self.lows: list[int] = []
         highs: list[int] = []
-        for low, high in sorted(ranges):
+        addresses = sorted(tensor.address for tensor in tensors)
+        for low, size in sorted(ranges):
             if highs and low < highs[-1]:
-                highs[-1] = max(highs[-1], high)
-            else:
+                highs[-1] = max(highs[-1], low + size)
+            elif bisect_right(addresses, low + size - 1) > bisect_right(addresses, low - 1):
                 self.lows.append(low)
-                highs.append(high)
+                highs.append(low + size)
         sizes = [high - low for low, high in zip(self.lows, highs, strict=True)]
         self.bases = list(accumulate(sizes, initial=0))
 
@@ -108,44 +153,97 @@ class _Segments:
         return self.bases[k] + address - self.lows[k]
 
 
-def _segments(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], *, is_only: bool) -> _Segments:
-    """Return the segments of a device, and, where only one has events, those that name none."""
-
-    def ranges() -> Iterator[tuple[int, int]]:
-        for k, row in enumerate(_list(snapshot, "segments")):
-            if isinstance(row, dict) and row.get("device", device if is_only else 0) != device:
-                continue
-            low = _number(row, "address", f"segments[{k}]")
-            yield low, low + _number(row, "total_size", f"segments[{k}]")
-        for k, event in enumerate(trace):
-            if isinstance(event, dict) and str(event.get("action")).startswith("segment_"):
-                low = _number(event, "addr", f"device_traces[{device}][{k}]")
-                yield low, low + _number(event, "size", f"device_traces[{device}][{k}]")
-
-    return _Segments(ranges())
-
-
-def _lives(
-    device: int, trace: Sequence[Any], segments: _Segments, options: ModelOptions
-) -> tuple[list[dict[str, Any]], dict[int | str, int]]:
-    """Return the buffers of a device's trace, and where each lies."""
-    rows: list[dict[str, Any]] = []
-    offsets: dict[int | str, int] = {}
-    alive: dict[int, dict[str, Any]] = {}
-    for k, event in enumerate(trace):
-        path = f"device_traces[{device}][{k}]"
-        action = event.get("action") if isinstance(event, dict) else None
-        if action != "alloc" and action not in _FREED:
-            continue
-        address, size = _number(event, "addr", path), _number(event, "size", path)
-        row = alive.pop(address, None)
-        if action == "alloc" or row is None:
-            row = {"id": f"{k}", "size": size_of(path, size, options), "start": 0, "end": len(trace)}
-            row["alignment"] = options.alignment or ALIGNMENT
-            rows.append(row)
-            offsets[row["id"]] = segments.offset(address)
+def _step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
+    """Return what the trace of a device records: read backward to know its begin, then forward."""
+    events = [_event(event, f"device_traces[{device}][{k}]") for k, event in enumerate(trace) if _is_known(event)]
+    held, live = _last_state(snapshot, device, is_only)
+    step = StepMemory(last_segments=tuple(held.values()))
+    step.settings = settings_of_snapshot(snapshot.get("allocator_settings") or {})
+    for event in reversed(events):
+        action, address = event["action"], event["addr"]
         if action == "alloc":
-            row["start"], alive[address] = k, row
+            live.pop(address, None)
+        elif action in _FREED:
+            live[address] = _storage(event)
+        elif _CHANGES[action] > 0:
+            held.pop(address, None)
         else:
-            row["end"] = max(k, row["start"] + 1)
-    return [row for row in rows if row["end"] > row["start"]], offsets
+            held[address] = _segment(event, "addr", "size", "segments")
+    step.segments = () if step.settings.expandable else tuple(held.values())
+    changes = [_CHANGES.get(event["action"], 0) * event["size"] for event in events]
+    reserved = sum(segment.size for segment in step.last_segments) - sum(changes)
+    step.most_reserved = max(accumulate(changes, initial=reserved))
+    step.tensors = [*live.values()]
+    at = {address: k for k, address in enumerate(live)}
+    for event in events:
+        action, address = event["action"], event["addr"]
+        if action == "alloc":
+            at[address] = len(step.tensors)
+            step.tensors.append(replace(_storage(event), start=len(step.events), phase="forward"))
+            step.events.append(at[address])
+        elif action in _FREED and address in at:
+            step.tensors[at[address]].end = len(step.events)
+            step.events.append(~at.pop(address))
+        elif action == "segment_alloc":
+            step.requested.append((address, event["size"]))
+        elif action == "segment_free":
+            step.released.add(len(step.events))
+    _name_graphs(step)
+    return step
+
+
+def _last_state(
+    snapshot: Mapping[str, Any], device: int, is_only: bool
+) -> tuple[dict[int, Segment], dict[int, Storage]]:
+    """Return the segments of a device at the end, and the blocks that are given out of them, by address."""
+    held, live = dict[int, Segment](), dict[int, Storage]()
+    for k, row in enumerate(_list(snapshot, "segments")):
+        path = f"segments[{k}]"
+        if isinstance(row, dict) and row.get("device", device if is_only else 0) != device:
+            continue
+        segment = _segment(row, "address", "total_size", path)
+        held[segment.address] = segment
+        address = segment.address
+        for block in _list(row, "blocks"):
+            found = _event({"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks")
+            if str(block.get("state")).startswith("active"):
+                live[found["addr"]] = _storage(found)
+            address = found["addr"] + found["size"]
+    return held, live
+
+
+def _segment(row: Any, address: str, size: str, path: str) -> Segment:
+    length, graph = _number(row, size, path), row.get("segment_pool_id")
+    private = tuple(graph) if isinstance(graph, (tuple, list)) and any(graph) else None
+    kind = row.get("segment_type", "small" if length == _SMALL_SEGMENT else "large")
+    stream = _number({"stream": 0, **row}, "stream", path)
+    return Segment(_number(row, address, path), length, stream, kind == "small", private)
+
+
+def _is_known(event: Any) -> bool:
+    return isinstance(event, dict) and event.get("action") in {"alloc", *_FREED, *_CHANGES}
+
+
+def _event(event: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return an event whose numbers are some."""
+    numbers = {name: _number({"stream": 0, **event}, name, path) for name in ("addr", "size", "stream")}
+    return {**event, **numbers}
+
+
+def _storage(event: Mapping[str, Any]) -> Storage:
+    """Return the storage of an event as one that is there from the start."""
+    frames = event.get("frames")
+    lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
+    own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])
+    line = next((f"{row['filename']}:{row.get('line')}" for row in own), "")
+    return Storage(event["size"], 0, "given", line=line, stream=event["stream"], address=event["addr"])
+
+
+def _name_graphs(step: StepMemory) -> None:
+    """Give the storages in segments of private pools their pool."""
+    private = sorted((row for row in step.last_segments if row.private), key=lambda row: row.address)
+    lows = [row.address for row in private]
+    for tensor in step.tensors:
+        k = bisect_right(lows, tensor.address) - 1
+        if k >= 0 and tensor.address < lows[k] + private[k].size:
+            tensor.private = private[k].private

@@ -32,7 +32,7 @@ LINES = (
     "[os.write(out, f'{main(shlex.split(line)[1:])}\\n'.encode()) for line in lines]"
 )
 """Runs lines in one process as if packages were not installed, and prints the exit status of each."""
-EXTRAS = sorted(package for packages in PACKAGES.values() for package in packages)
+EXTRAS = sorted(("torch", *(package for packages in PACKAGES.values() for package in packages)))
 HARD = "examples/problems/minimalloc/A.1048576.csv"
 
 

@@ -1,38 +1,34 @@
-"""`memplan fits`: a step of torch that a script describes, and the memory of a device.
+"""`memplan fits`: a step of torch, which a script describes or a snapshot records, and the memory of a device.
 
 No capability: it runs code of the caller's, which no service may.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic_core import to_json
 
 from memplan.api.cli.arguments import ListFormat
-from memplan.api.cli.streams import wants_table, write
+from memplan.api.cli.streams import read_as, read_bytes, wants_table, write
+from memplan.api.torch.answer import fits_of_snapshot, lines
 from memplan.planner.errors.extras import require
 
 
-class Allocator(StrEnum):
-    """The allocators that are known."""
-
-    CUDA = "cuda"
-    EXPANDABLE = "expandable_segments"
-    PLAN = "plan"
-    CPU = "cpu"
-
-
 def fits(
-    script: Annotated[
-        str, typer.Argument(metavar="SCRIPT.py:FUNCTION", help="The function that returns the arguments of fits.")
+    step: Annotated[
+        str,
+        typer.Argument(metavar="STEP", help="SCRIPT.py:FUNCTION, which returns the arguments of fits; or a snapshot."),
     ],
     capacity: Annotated[str | None, typer.Option(metavar="SIZE", help="The device's memory, such as 24GiB.")] = None,
-    allocator: Annotated[Allocator, typer.Option(help="Who gives out memory.")] = Allocator.CUDA,
+    allocator: Annotated[
+        str, typer.Option(help="Who gives out memory: cuda, plan, cpu, or settings as max_split_size_mb:128.")
+    ] = "cuda",
     suggest: Annotated[bool, typer.Option("--suggest", help="Say what would make it fit, each tried.")] = False,
     computed: Annotated[bool, typer.Option("--computed", help="Run the step on real values.")] = False,
+    compiled: Annotated[bool, typer.Option("--compiled", help="Run the graphs of AOT autograd.")] = False,
+    snapshot: Annotated[str | None, typer.Option(metavar="FILE", help="A snapshot of the step to compare.")] = None,
     kernel_workspace: Annotated[str | None, typer.Option(metavar="SIZE", help="Workspaces of kernels.")] = None,
     cublas_workspace: Annotated[str | None, typer.Option(metavar="SIZE", help="That of cuBLAS, 8320KiB.")] = None,
     context: Annotated[str | None, typer.Option(metavar="SIZE", help="The context of the device.")] = None,
@@ -43,13 +39,9 @@ def fits(
 
     The script's FUNCTION is called with fake tensors and returns a dictionary of the arguments of
     `memplan.torch.fits`: model, inputs, and loss, targets, optimizer for training. No weights are loaded and nothing is
-    computed. Exit status: 0 fits, or no capacity is given, 1 does not fit, 2 wrong input.
+    computed. A snapshot, as torch.cuda.memory writes it, is a step that ran: its devices, streams and CUDA graphs, and
+    what is left for the whole time. Exit status: 0 fits, or no capacity is given, 1 does not fit, 2 wrong input.
     """
-    require("fits:", ["torch"])
-    # Imported here: it imports torch.
-    from memplan.api.torch.fits import lines
-    from memplan.api.torch.script import fits_of_script
-
     sizes = {
         "capacity": capacity,
         "kernel_workspace": kernel_workspace,
@@ -57,8 +49,18 @@ def fits(
         "context": context,
         "nccl": nccl,
     }
-    given = {name: size for name, size in sizes.items() if size is not None}
-    answer = fits_of_script(script, allocator=allocator.value, suggest=suggest, computed=computed, **given)
+    options: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
+    options["allocator"] = allocator
+    if ".py:" in step or step.endswith(".py"):
+        require("fits:", ["torch"])
+        # Imported here: it imports torch.
+        from memplan.api.torch.fits import fits_of_script
+
+        options |= {"suggest": suggest, "computed": computed, "compiled": compiled}
+        options["snapshot"] = None if snapshot is None else read_bytes(snapshot)
+        answer: Any = fits_of_script(step, **options)
+    else:
+        answer = read_as(step, lambda data: fits_of_snapshot(data, **options))
     text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
     write(None, text)
     return 1 if answer.fits is False else 0

@@ -21,11 +21,12 @@ with warnings.catch_warnings():
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
-    from memplan.api.torch.demand import is_within, live_peak_of
+    from memplan.api.torch.demand import is_within, live_peak_of, simulate
     from memplan.api.torch.device import FitsOptions
-    from memplan.api.torch.fits import fits, judged
+    from memplan.api.torch.fits import fits
     from memplan.api.torch.step import TorchStep
     from memplan.api.torch.ways import with_size
+    from tests.support.plain_allocator import PlainAllocator
     from tests.support.torch_zoo import MODELS, Language, tokens
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -107,14 +108,14 @@ def test_the_live_peak_is_that_of_the_step_on_real_tensors(name: str, kind: str)
     model, inputs = MODELS[name]()
     loss = None if STEPS[kind] is None else summed
     with torch.backends.mkldnn.flags(enabled=False):  # where recurrent layers have kernels of their own
-        answer = fits(model, inputs, loss=loss, optimizer=STEPS[kind], allocator="cpu", time_limit_s=0.1)
-        assert answer.live_peak == counted(model, inputs, STEPS[kind])
+        recording = TorchStep(model, inputs, loss, (), STEPS[kind]).recorded()
+        assert live_peak_of(recording, FitsOptions(allocator="cpu"))[0] == counted(model, inputs, STEPS[kind])
 
 
 def test_what_fits_is_what_the_allocator_runs() -> None:
     """Ask around the live peak and around what is reserved; each answer is judged by a plainer allocator."""
     asked = wrong = 0
-    for name in list(MODELS)[:22]:
+    for name in list(MODELS)[-15:]:
         torch.manual_seed(1)
         model, inputs = MODELS[name]()
         _, step_of = with_size(TorchStep(model, inputs, summed, (), torch.optim.Adam), 0)
@@ -123,7 +124,7 @@ def test_what_fits_is_what_the_allocator_runs() -> None:
         for allocator in ("cpu", "cuda", "expandable_segments"):
             device = FitsOptions(allocator=allocator, cublas_workspace=0, time_limit_s=0.05)
             live, _ = live_peak_of(recording, device)
-            most = judged(recording, device).reserved or live
+            most = live if allocator == "cpu" else simulate(recording, device, None).allocator.peak
             for capacity in (live // 2, live - 1, live, (live + most) // 2, most - 1, most, most + 1):
                 within = is_within(recording, device.model_copy(update={"capacity": capacity}))
                 if allocator == "cpu":
@@ -138,53 +139,16 @@ def test_what_fits_is_what_the_allocator_runs() -> None:
 
 
 def plainly_runs(recording: Any, device: FitsOptions, capacity: int) -> bool:
-    """Run a step on segments, each a list of [size, position or None], with the allocator's rules read again."""
-    segments: list[tuple[bool, list[list[Any]]]] = []
-
-    def total() -> int:
-        return sum(piece[0] for _, pieces in segments for piece in pieces)
-
-    def place(position: int) -> bool:
-        size = -(-recording.tensors[position].size // 512) * 512
-        is_small = size <= 1 << 20
-        for _ in range(2):
-            free = [
-                (piece[0], k, i)
-                for k, (small, pieces) in enumerate(segments)
-                for i, piece in enumerate(pieces)
-                if small == is_small and piece[1] is None and piece[0] >= size
-            ]
-            if not free:
-                length = 2 << 20 if is_small else 20 << 20 if size < 10 << 20 else -(-size // (2 << 20)) * (2 << 20)
-                if total() + length > capacity:
-                    segments[:] = [row for row in segments if len(row[1]) > 1 or row[1][0][1] is not None]
-                    continue
-                segments.append((is_small, [[length, None]]))
-                free = [(length, len(segments) - 1, 0)]
-            _, k, i = min(free)
-            pieces = segments[k][1]
-            rest = pieces[i][0] - size
-            if rest >= 512 if is_small else rest > 1 << 20:
-                pieces[i : i + 1] = [[size, position], [rest, None]]
-            else:
-                pieces[i][1] = position
-            return True
-        return False
-
+    """Run a step with the allocator's rules read again."""
+    allocator = PlainAllocator(capacity)
     given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
     for event in (*given, *recording.events):
-        position = event if event >= 0 else ~event
-        if not device.counts(recording.tensors[position]):
-            continue
-        if event >= 0 and not place(position):
-            return False
-        for _, pieces in segments if event < 0 else ():
-            for i, piece in enumerate(pieces):
-                if piece[1] == position:
-                    low = i - 1 if i and pieces[i - 1][1] is None else i
-                    high = i + 2 if i + 1 < len(pieces) and pieces[i + 1][1] is None else i + 1
-                    pieces[low:high] = [[sum(each[0] for each in pieces[low:high]), None]]
-                    break
+        tensor = recording.tensors[event if event >= 0 else ~event]
+        if device.counts(tensor):
+            if event < 0:
+                allocator.free(~event)
+            elif not allocator.place(event, tensor.size):
+                return False
     return True
 
 

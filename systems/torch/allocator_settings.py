@@ -1,0 +1,94 @@
+"""Settings of torch's caching allocator, as PYTORCH_CUDA_ALLOC_CONF writes them and as snapshots hold them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memplan.planner.errors import OptionError, shown
+
+ROUNDING = 512
+_MIB = 1 << 20
+_INTERVALS = 16
+"""Divisions are set for sizes from 1 MiB on, from each power of two to the next one; the last has all above."""
+_ROW = r"(\w+)(?::(\[[^][]*\]|[^][,:]*))?"
+_NAMES = ("expandable_segments", "max_split_size_mb", "roundup_power2_divisions", "garbage_collection_threshold")
+
+
+@dataclass(frozen=True)
+class AllocatorSettings:
+    """Settings that change what is reserved; sizes are in bytes.
+
+    `max_split_size` is the least size of blocks that are not split. `divisions` are the parts of each power of two that
+    sizes are rounded to, by its interval; 0 and 1 leave 512 bytes. Above `threshold` of the capacity, which stands for
+    the memory that the process may use, free segments that were not used for long are given back.
+    """
+
+    expandable: bool = False
+    max_split_size: int | None = None
+    divisions: tuple[int, ...] = (0,) * _INTERVALS
+    threshold: float = 0.0
+
+    def rounded(self, size: int) -> int:
+        """Return the size of the block for a request."""
+        whole = -(-max(size, 1) // ROUNDING) * ROUNDING
+        floor = size.bit_length() - 1
+        parts = self.divisions[min(max(floor - 20, 0), _INTERVALS - 1)]
+        if parts <= 1 or size <= ROUNDING * parts:
+            return whole
+        step = (1 << floor) >> (parts.bit_length() - 1)
+        return -(-size // step) * step
+
+
+def settings_of(text: str) -> AllocatorSettings:
+    """Return the settings that a text says, such as "expandable_segments:True,max_split_size_mb:128".
+
+    A name alone is True. Raises OptionError for a text that is none, and for settings that are not simulated.
+    """
+    given = dict(re.findall(_ROW, text)) if re.fullmatch(f"{_ROW}(,{_ROW})*", text) else {}
+    if not given or not given.keys() <= {*_NAMES}:
+        rule = f"must be cuda, plan, cpu, or settings as NAME:VALUE, of {', '.join(_NAMES)}"
+        raise OptionError(f"allocator: {rule}, got {shown(text)}")
+    try:
+        most = given.get("max_split_size_mb")
+        return AllocatorSettings(
+            expandable=given.get("expandable_segments", "False").lower() in ("", "true"),
+            max_split_size=None if most is None else int(most) * _MIB,
+            divisions=_divisions(given.get("roundup_power2_divisions", "0")),
+            threshold=float(given.get("garbage_collection_threshold", 0)),
+        )
+    except ValueError as error:
+        raise OptionError(f"allocator: must have numbers for sizes and parts, got {shown(text)}") from error
+
+
+def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
+    """Return the settings that a snapshot holds; what it does not say is as torch begins."""
+    by_size, most = rows.get("roundup_power2_divisions"), rows.get("max_split_size")
+    parts = list(by_size.values()) if isinstance(by_size, dict) else []
+    is_whole = len(parts) == _INTERVALS and all(type(part) is int and 0 <= part < 1 << 10 for part in parts)
+    threshold = rows.get("garbage_collection_threshold")
+    return AllocatorSettings(
+        expandable=rows.get("expandable_segments") is True,
+        max_split_size=most if type(most) is int and most > 0 else None,
+        divisions=tuple(parts) if is_whole else (0,) * _INTERVALS,
+        threshold=threshold if isinstance(threshold, float) else 0.0,
+    )
+
+
+def _divisions(text: str) -> tuple[int, ...]:
+    """Return the parts for each interval: one number for all, or [256:1,512:2,>:4], each from a size in MiB on."""
+    if not text.startswith("["):
+        return (int(text),) * _INTERVALS
+    found, last = [0] * _INTERVALS, -1
+    for row in text.strip("[]").split(","):
+        size, _, parts = row.partition(":")
+        if size.strip() == ">":
+            found[last + 1 :] = [int(parts)] * (_INTERVALS - last - 1)
+            continue
+        index = min(int(size).bit_length() - 1, _INTERVALS - 1)
+        if last < 0:
+            found[:index] = [int(parts)] * index
+        found[index], last = int(parts), index
+    return tuple(found)
