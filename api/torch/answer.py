@@ -91,7 +91,7 @@ class Ways(Answer):
 
 
 class Left(Answer):
-    """What is left of a capacity for the whole step, as for a cache.
+    """The bytes of a capacity that are left for the whole step, as for a cache.
 
     `most` is beside the live peak: no allocator leaves more. `total` is beside the blocks that the allocator gives out,
     `contiguous` of it in one piece; `planned` is behind one arena.
@@ -104,7 +104,7 @@ class Left(Answer):
 
 
 class Recorded(Answer):
-    """What a snapshot says of a device, beside what the simulated allocator does with the same requests.
+    """A device of a snapshot, beside what the simulated allocator does with the same requests.
 
     `misplaced` are the blocks that it gives out elsewhere, `is_equal` says that it ends with the same segments.
     """
@@ -117,7 +117,7 @@ class Recorded(Answer):
 
 
 class Turns(Answer):
-    """What private pools of CUDA graphs reserve, and an arena of graphs that run in turns and keep what they made."""
+    """Private pools of CUDA graphs, and an arena of graphs that run in turns and keep what they made."""
 
     graphs: int
     reserved: int

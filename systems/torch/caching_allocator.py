@@ -23,7 +23,7 @@ SMALL, SMALL_SEGMENT = MIB, 2 * MIB
 LARGE_SEGMENT, OWN_SEGMENT, OWN_ROUNDING = 20 * MIB, 10 * MIB, 2 * MIB
 """The size of segments of several blocks; the least size with a segment of its own, and what that is rounded to."""
 _FIRST_ADDRESS, _ADDRESS_SPACE = 1 << 50, 1 << 44
-"""Where segments begin, above what drivers say; the bytes that an expandable one may grow to."""
+"""The begin of segments, above what drivers say; the bytes that an expandable one may grow to."""
 
 
 class OutOfMemoryError(MemplanError):

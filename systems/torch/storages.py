@@ -1,4 +1,4 @@
-"""What a step of torch keeps in memory: its storages, from a recording of it or from a snapshot."""
+"""The storages that a step of torch keeps in memory, from a recording of it or from a snapshot."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What the allocator has from the driver: a range of addresses for small or large requests of a stream."""
+    """A range of addresses that the allocator has from the driver, for small or large requests of a stream."""
 
     address: int
     size: int

@@ -97,7 +97,7 @@ def test_settings_change_what_is_reserved(text: str, asked: list[int], reserved:
     allocator = CachingAllocator(
         200 * MIB if "threshold" in text or asked[0] == 60 else None, None if text == "cuda" else settings_of(text)
     )
-    blocks = {}
+    blocks: dict[int, Any] = {}
     for size in asked:
         if size < 0:
             allocator.free(blocks.pop(-size))
