@@ -24,7 +24,7 @@ from memplan.capabilities.sizes import with_capacities
 from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
 from memplan.planner.errors import InputError, shown
 from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.model.plan import Explanation, Plan
+from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph import OperationGraph
@@ -40,9 +40,11 @@ class ExplainAnswer(Answer):
 
     `repairs` and `what_if` are there where they were asked for: the fewest changes with which it fits, and what single
     changes are worth against the best plan, in bytes of its peak, as intervals that are points where they are exact.
+    `stop_reason` says why the search of the best plan ended, as that of a plan does.
     """
 
     status: Literal["fits", "infeasible", "unknown"]
+    stop_reason: StopReason | None = None
     explanation: Explanation | None
     pools: tuple[PoolPeak, ...] = ()
     repairs: Repairs | None = Field(None, exclude_if=lambda found: found is None)
@@ -74,6 +76,7 @@ def explain(
     explanation = None if is_placed else _reason(asked, plan, running.within(reason_s))
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",
+        stop_reason=plan.stop_reason,
         explanation=explanation,
         pools=_peaks(asked, plan) if is_placed else (),
         repairs=_repairs(asked, graph, plan, options, running, study_s) if options.repairs else None,
@@ -136,6 +139,8 @@ def lines(found: ExplainAnswer) -> Iterator[str]:
     """Yield the rows of a table for people: the sentence, its members, the size that would do, and what was asked."""
     reason = found.explanation
     yield f"{found.status}: {reason.message if reason else 'all buffers have a place'}"
+    if found.stop_reason not in ("proved", None):
+        yield f"stopped      {found.stop_reason}, with no proof: a longer --time-limit may tell more"
     if reason is not None and reason.kind is not None:
         yield from lines_of_reason(reason)
     for pool in found.pools:

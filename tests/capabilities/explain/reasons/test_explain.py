@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memplan.capabilities.explain.explain import explain
+from memplan.capabilities.explain.explain import CAPABILITY, explain, lines
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.reasons.live_sets import enough
 from memplan.capabilities.explain.reasons.reasoning import reason_of
@@ -196,3 +196,18 @@ def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
     ring = {"buffers": rows, "conflicts": [(k, (k + 1) % 5) for k in range(5)], "pools": [{"name": "s", "size": 60}]}
     found = reason(Problem.model_validate(ring))
     assert (found.needed, found.would_do) == (61, Enough(pool="s", size=61, proved=True))
+
+
+@pytest.mark.parametrize(("capacity", "status"), [(1000, "unknown"), (2000, "fits")])
+def test_an_explanation_that_its_limit_ended_says_so(capacity: int, status: str) -> None:
+    problem = full_load(1, 300).with_capacity(capacity)
+    found = explain(problem, options=ExplainOptions(time_limit_s=0.3))
+    assert (found.status, found.stop_reason) == (status, "time_limit")
+    assert CAPABILITY.exit_status(found) == (status == "unknown")
+    assert "time_limit" in list(lines(found))[1]
+
+
+def test_an_explanation_that_is_proved_says_so() -> None:
+    proved = explain(full_load(1, 30).with_capacity(999))
+    assert (proved.status, proved.stop_reason) == ("infeasible", "proved")
+    assert not any("stopped" in line for line in lines(proved))
