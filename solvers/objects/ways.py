@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from memplan.solvers.objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
-from memplan.solvers.objects.relay_tokens import FreeTextures, FreeTokens, TensorType, Token
+from memplan.solvers.objects.relay_tokens import FreeTextures, FreeTokens, Token
 
 _MOST_IN_A_FLOW = 600
 """The flow takes n^3 steps: 1 s for so many buffers."""
@@ -189,25 +189,18 @@ def _assigned(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[i
 
 def relay(demands: Demands) -> Objects:
     """Relay's storage tokens, or its textures."""
-    is_texture = max(demands.height, default=1) > 1
-    free: FreeTokens | FreeTextures = FreeTextures() if is_texture else FreeTokens()
-    where, held = [-1] * len(demands), dict[int, Token]()
+    free: FreeTokens | FreeTextures = FreeTextures() if max(demands.height, default=1) > 1 else FreeTokens()
+    where, held, made = [-1] * len(demands), dict[int, Token](), 0
     events = [(t, True, i) for i, t in enumerate(demands.first)] + [(t, False, i) for i, t in enumerate(demands.last)]
-    made = 0
     for _, is_start, i in sorted(events):
         if not is_start:
-            if (token := held.pop(i)).uses == 0:  # a texture that grew is not free again
-                free.put(token)
+            free.put(held.pop(i))
             continue
         width, height = demands.width[i], demands.height[i]
-        kind = TensorType((height, width, 4), "float32", scope="global.texture") if is_texture else TensorType((width,))
-        token = Token(kind, max_bytes=width)
-        known = free.take(token) if isinstance(free, FreeTextures) else free.take(width, kind.device)
-        if known is None:
-            known, token.storage, made = token, made, made + 1
-            if isinstance(free, FreeTextures):
-                free.add(token)
-        held[i], where[i] = known, known.storage
+        token = free.take(width, height)
+        if token is None:
+            token, made = Token(made, width, height), made + 1
+        held[i], where[i] = token, token.storage
     return where
 
 

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from math import lcm
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.objects.relay_tokens import FreeTokens, TensorType, Token
+from memplan.solvers.objects.relay_tokens import FreeTokens, Token
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
-
-_BYTES = TensorType((), "uint8")
 
 
 @dataclass(eq=False)
@@ -30,7 +28,7 @@ def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Placed
     capacity, end = problem.pools[0].size, 0
     for storage in _storages(problem, stop_check):
         offset = aligned(end, lcm(*(step(problem, tensor, 0) for tensor in storage.tensors)))
-        end = offset + storage.token.max_bytes
+        end = offset + storage.token.width
         placements.update((tensor.position, (0, offset)) for tensor in storage.tensors)
         if capacity is not None and end > capacity:
             stuck.extend(tensor.position for tensor in storage.tensors)
@@ -50,9 +48,9 @@ def _storages(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
         if not is_start:
             free.put(held.pop(i))
             continue
-        token = free.take(found[i].size, _BYTES.device)
+        token = free.take(found[i].size)
         if token is None:
-            token = Token(_BYTES, max_bytes=found[i].size, storage=len(storages))
+            token = Token(len(storages), found[i].size)
             storages.append(_Storage(token, []))
         held[i] = token
         storages[token.storage].tensors.append(found[i])
