@@ -6,6 +6,7 @@ give lifetimes and no operations.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import (
@@ -46,20 +47,21 @@ class OpenSizesError(FormatError):
     """Sizes of a model are open.
 
     rule: which ones, as a sentence without the way out.
-    dims: a size, as an example, for each name of a dimension that may be given.
-    shape: the same for whole shapes of inputs, with examples below 0, so that what is given stands apart.
+    dims: by name an example of a size, or of a whole shape, in which what is not given yet is below 0.
     """
 
-    def __init__(self, rule: str, dims: Mapping[str, int], shape: Mapping[str, tuple[int, ...]] | None = None) -> None:
-        self.rule, self.dims, self.shape = rule, dict(dims), dict(shape or {})
-        flags = [f"--dim {shlex.quote(f'{name}={size}')}" for name, size in self.dims.items()]
-        flags += [f"--shape {shlex.quote(f'{name}={_listed(sizes)}')}" for name, sizes in self.shape.items()]
+    def __init__(self, rule: str, dims: Mapping[str, Size]) -> None:
+        self.rule, self.dims = rule, dict(dims)
+        flags = [f"--dim {shlex.quote(f'{name}={size_text(size)}')}" for name, size in self.dims.items()]
         them = "it" if len(flags) == 1 else "them"
         super().__init__(f"{rule}; give {them}, for example: {' '.join(flags[:MAX_SHOWN])}")
 
 
-def _listed(sizes: Iterable[int]) -> str:
-    return ",".join(str(abs(size)) for size in sizes)
+def size_text(size: Size) -> str:
+    """Return a size, or a shape, as `--dim` takes it: behind the only size of a shape stands a comma."""
+    if isinstance(size, int):
+        return str(size)
+    return ",".join(str(abs(each)) for each in size) + "," * (len(size) < _SEVERAL)
 
 
 _PROPOSED = (1, 64, 512)
@@ -73,23 +75,21 @@ def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[Mo
     """
     refusal: InputError | None = None
     for size in _PROPOSED:
-        dims, shape, latest = dict[str, int](), dict[str, tuple[int, ...]](), error
-        while not (latest.dims.keys() <= dims.keys() and latest.shape.keys() <= shape.keys()):
-            dims |= {name: max(size, each) for name, each in latest.dims.items()}
-            shape |= {
-                name: tuple(each if each >= 0 else max(size, -each) for each in sizes)
-                for name, sizes in latest.shape.items()
-            }
-            more = {"dims": options.dims | dims, "shape": options.shape | shape}
+        dims, latest = dict[str, Size](), error
+        while not latest.dims.keys() <= dims.keys():
+            for name, each in latest.dims.items():
+                dims[name] = (
+                    max(size, each) if isinstance(each, int) else tuple(n if n >= 0 else max(size, -n) for n in each)
+                )
             try:
-                _ = read(options.model_copy(update=more)).problem
+                _ = read(options.model_copy(update={"dims": {**options.dims, **dims}})).problem
             except OpenSizesError as again:
                 latest = again
             except InputError as other:
                 refusal = refusal or other
                 break
             else:
-                return FormatError(*OpenSizesError(error.rule, dims, shape).sentences)
+                return FormatError(*OpenSizesError(error.rule, dims).sentences)
     return FormatError(*(refusal or error).sentences)
 
 
@@ -122,49 +122,56 @@ def reader_fault(error: Exception) -> ReaderFaultError:
 
 _ENDLESS = 2**128
 _MUCH = 1024
+_DIGITS = 18
+_SEVERAL = 2
 Views = Literal["alias", "separate"]
+Size = int | tuple[int, ...]
+"""The size of a dimension, or of all dimensions of an input."""
 
 
 def _entries(value: object, info: ValidationInfo) -> object:
-    """Return the numbers by name that `batch=1,seq=128`, or several such texts, say; other values as they are."""
+    """Return the sizes by name that `batch=1,seq=128`, or several such texts, say; other values as they are."""
+    is_dim = info.field_name == "dims"
     if isinstance(value, str):
-        value = [entry for entry in value.split(",") if entry]
+        value = re.split(",(?=[^,]*=)" if is_dim else ",", value) if value else []
     if not isinstance(value, (list, tuple)):
         return value
-    found: dict[str, int] = {}
+    found: dict[str, Size] = {}
     for entry in value:
-        name, _, size = str(entry).rpartition("=")
-        if not name or not (size.isascii() and size.isdecimal()) or len(size) > 18:
-            meant = meant_number(size).replace("mean ", f"mean {name}=").replace(", in bytes", "") if name else ""
+        name, _, text = str(entry).rpartition("=")
+        is_shape = is_dim and "," in text
+        sizes = text.removesuffix(",").split(",") if is_shape and text != "," else [text] * (text != ",")
+        if not name or not all(one.isascii() and one.isdecimal() and len(one) <= _DIGITS for one in sizes):
+            meant = meant_number(text).replace("mean ", f"mean {name}=").replace(", in bytes", "") if name else ""
             rule = f"must be {FORM_OF[info.field_name or '']}, got {shown(entry)}{meant}"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
         if name in found:
             rule = f"must be given once for each name, got {shown(name)} again"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
-        found[name] = int(size)
+        found[name] = tuple(map(int, sizes)) if is_shape else int(text)
     return found
 
 
-def _shapes(value: object) -> object:
-    """Return the shapes by name that texts such as `image=1,3,224,224` say; other values as they are."""
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, (list, tuple)):
-        return value
-    found: dict[str, tuple[int, ...]] = {}
-    for text in texts:
-        name, _, sizes = str(text).rpartition("=")
-        parts = sizes.split(",") if sizes else []
-        if not name or name in found or not all(one.isascii() and one.isdecimal() and len(one) <= 18 for one in parts):
-            rule = f"must be NAME=SIZE,SIZE,..., as in image=1,3,224,224, once for each input, got {shown(text)}"
-            raise PydanticCustomError("rule", "{rule}", {"rule": rule})
-        found[name] = tuple(map(int, parts))
-    return found
+def _size(value: object) -> object:
+    """Validate a size, or the sizes of a whole shape, which become a tuple."""
+    sizes = value if isinstance(value, (list, tuple)) else (value,)
+    if not all(type(one) is int and 0 <= one <= MAX_BYTES for one in sizes):
+        rule = "must be a size of at least 0, or a list of the sizes of a shape, got {shown}"
+        raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+    return tuple(value) if isinstance(value, (list, tuple)) else value
 
 
-FORM_OF = {"dims": "NAME=SIZE, as in batch=1", "scratch": "OPERATOR=BYTES, as in my_op=1024"}
+FORM_OF = {
+    "dims": "NAME=SIZE, as in batch=1, or of an input NAME=SIZE,SIZE,..., as in image=1,3,224,224",
+    "scratch": "OPERATOR=BYTES, as in my_op=1024",
+}
 """From an option that gives numbers by name to the form in which it is written as text."""
+_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
+_Sizes = WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]})
+SizesByName = Annotated[
+    Mapping[Name, Annotated[int | tuple[int, ...], PlainValidator(_size), _Sizes]], BeforeValidator(_entries)
+]
 ByName = Annotated[dict[Name, Bytes], BeforeValidator(_entries)]
-ShapesByName = Annotated[dict[Name, tuple[Bytes, ...]], BeforeValidator(_shapes)]
 
 
 class ModelOptions(WireValue):
@@ -172,14 +179,14 @@ class ModelOptions(WireValue):
 
     Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
     alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
-    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names,
-    `shape` the whole shapes of inputs, `scratch` the bytes that kernels require while they run, by the names of
+    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names, or
+    whole shapes of inputs by their names, `scratch` the bytes that kernels require while they run, by the names of
     operators.
     """
 
-    dims: ByName = Field(default_factory=dict, description="The sizes of dimensions that a model only names.")
-    shape: ShapesByName = Field(
-        default_factory=dict, description="The whole shapes of inputs that an ONNX model leaves open."
+    dims: SizesByName = Field(
+        default_factory=dict,
+        description="The sizes of dimensions that a model only names; the whole shape of an input of ONNX.",
     )
     views: Views = Field(
         "alias",
@@ -193,6 +200,15 @@ class ModelOptions(WireValue):
         default_factory=dict,
         description="The bytes that the kernel of an operator needs while it runs, for TFLite models.",
     )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of dimensions by name; raises OptionError for a shape, which only inputs of ONNX models take."""
+        for name, size in self.dims.items():
+            if isinstance(size, tuple):
+                text = f"{name}={size_text(size)}"
+                raise OptionError(f"dim: must be one size, as {name}=8, but for inputs of ONNX models, got {text}")
+        return cast("dict[str, int]", self.dims)
 
     def refuse_for_models(self) -> None:
         """Raise OptionError, for a file that is no model, where an option is given that is for models only."""

@@ -16,6 +16,7 @@ from memplan.capabilities.selection import Selection
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.systems.imported import size_text
 
 V = TypeVar("V")
 _SPELLED = {
@@ -37,7 +38,7 @@ _METAVARS = {
     "budgets": "[NAME=]SIZE",
     "capacity": "[NAME=]SIZE[@ADDRESS]",
     "copies": "[NAME=]NUMBER",
-    "dims": "NAME=SIZE",
+    "dims": "NAME=SIZE[,SIZE...]",
     "extra_cost": "PERCENT%",
     "macs": "+PERCENT%",
     "profile": "speed|balanced[+PERCENT%]|size|POOL=WEIGHT,...",
@@ -46,7 +47,6 @@ _METAVARS = {
     "pools": "NAME=SIZE",
     "reserve": "[POOL=]SIZE[@OFFSET]",
     "scratch": "OPERATOR=SIZE",
-    "shape": "NAME=SIZE,SIZE,...",
     "symbol": "NAME=LOW..[HIGH][:DIVISOR]",
     "stripe": "ROWS[xCOLUMNS]",
     "sweep": "NAME=VALUE,VALUE",
@@ -62,7 +62,7 @@ PANELS = {
         *("keep", "least", "reorder", "heap_limit"),
     ),
     "Output": (*("output", "outputs", "display", "format", "fields", "opens", "save_plan", "save_baseline", "quiet"),),
-    "Models": ("dims", "shape", "views", "scratch"),
+    "Models": ("dims", "views", "scratch"),
     "Several files": ("together", "parts_folder"),
 }
 """The panels of the options of a command, by the names of their fields; all others stand by themselves."""
@@ -123,8 +123,7 @@ def in_texts(value: Any) -> Any:
     """Return a value of options as flags give it: mappings as NAME=VALUE."""
     if not isinstance(value, Mapping):
         return value
-    listed = {name: ",".join(map(str, each)) if isinstance(each, list) else each for name, each in value.items()}
-    return [f"{name}={each}" for name, each in listed.items()]
+    return [f"{name}={size_text(each)}" for name, each in value.items()]
 
 
 def _in_flags(sentence: str, names: Mapping[str, Any]) -> str:

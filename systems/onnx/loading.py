@@ -13,7 +13,7 @@ from memplan.planner.errors.extras import require
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers
 from memplan.planner.symbols.reading import read
-from memplan.systems.imported import ModelOptions, OpenSizesError
+from memplan.systems.imported import ModelOptions, OpenSizesError, Size
 from memplan.systems.onnx.model import graphs_of, is_form, shape_of, subgraphs
 from memplan.systems.onnx.shapes import NodeShapes
 
@@ -163,6 +163,7 @@ def give_sizes(
     Raises OptionError for names that the model has not, FormatError where inputs still lack sizes: all in one sentence,
     with the options that give them.
     """
+    given = {name: size for name, size in options.dims.items() if not isinstance(size, tuple)}
     named = {""}
     for value in values:
         dims = value.type.tensor_type.shape.dim
@@ -172,20 +173,21 @@ def give_sizes(
             if dim.HasField("dim_value") and dim.dim_value < 0:  # written by some for one that is open
                 dim.ClearField("dim_value")
             name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)
-            named |= {dim.dim_param, *words_in(name).intersection(options.dims)}
-            if (size := _size(name, options.dims, numbers)) is None:
+            named |= {dim.dim_param, *words_in(name).intersection(given)}
+            if (size := _size(name, given, numbers)) is None:
                 continue
             if isinstance(size, SymbolicNumber):
                 dim.dim_param = size.numbers.text(size)
             else:
                 dim.dim_value = size
-    if unknown := [name for name in options.dims if name not in named]:
+    if unknown := [name for name in given if name not in named]:
         known = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
         raise OptionError(f"dim: must be a dimension that the model names ({known}), got {shown(unknown[0])}")
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in constants}
-    for name, sizes in options.shape.items():
-        _give_shape(inputs, name, sizes)
+    for name, sizes in options.dims.items():
+        if isinstance(sizes, tuple):
+            _give_shape(inputs, name, sizes)
     _request_sizes([value for value in inputs.values() if value.type.WhichOneof("value") == "tensor_type"])
 
 
@@ -229,7 +231,7 @@ def dim_name(value: ValueInfoProto, axis: int) -> str:
 def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
     if name not in inputs:
         known = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
-        raise OptionError(f"shape: must be of an input of the model ({known}), got {shown(name)}")
+        raise OptionError(f"dim: must be of an input of the model ({known}), got {shown(name)}")
     kind = inputs[name].type.tensor_type
     dims = list(kind.shape.dim)
     said = ",".join(str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in dims)
@@ -237,7 +239,7 @@ def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[in
     pairs = zip(dims, sizes, strict=False)
     if not fits or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
         got = ",".join(map(str, sizes))
-        raise OptionError(f"shape: must fit what the model says of {shown(name)} ({said}), got {got}")
+        raise OptionError(f"dim: must fit what the model says of {shown(name)} ({said}), got {got}")
     del kind.shape.dim[:]
     for size in sizes:
         kind.shape.dim.add(dim_value=size)
@@ -245,8 +247,8 @@ def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[in
 
 def _request_sizes(inputs: list[ValueInfoProto]) -> None:
     """Raise FormatError where inputs lack sizes, with an option for each name of a dimension, or for the input."""
-    dims: dict[str, int] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
+    dims: dict[str, Size] = {}
+    shapes: dict[str, Size] = {}
     without: list[str] = []
     for value in inputs:
         kind = value.type.tensor_type
@@ -263,10 +265,10 @@ def _request_sizes(inputs: list[ValueInfoProto]) -> None:
     if without:
         rule = "must have a number of dimensions"
         example = shlex.quote(f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")
-        raise FormatError(f"inputs: {rule}, got none for {shown(without[0])}; give its shape, as in --shape {example}")
+        raise FormatError(f"inputs: {rule}, got none for {shown(without[0])}; give its shape, as in --dim {example}")
     if dims or shapes:
         names = [*(f"dimension {shown(name)}" for name in dims), *(f"a size of {shown(name)}" for name in shapes)]
-        raise OpenSizesError(f"inputs: must have sizes, got {', '.join(names[:MAX_SHOWN])} open", dims, shapes)
+        raise OpenSizesError(f"inputs: must have sizes, got {', '.join(names[:MAX_SHOWN])} open", dims | shapes)
 
 
 def _proposed(axis: int, rank: int) -> int:

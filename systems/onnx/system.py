@@ -25,7 +25,6 @@ SYSTEM = System(
             suffixes=(".onnx",),
             package="onnx",
             has_symbols=True,
-            options=frozenset({"shape"}),
         ),
     ),
     planners=(

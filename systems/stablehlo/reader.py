@@ -57,7 +57,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     if unknown := [name for name in options.dims if name not in opened.symbols and name not in values]:
         known = ", ".join([*opened.symbols, *values][:MAX_SHOWN]) or "none"
         raise OptionError(f"dim: must be a dimension that the program names ({known}), got {shown(unknown[0])}")
-    sizes = opened.sizes(options.dims) | {name: options.dims[name] for name in values if name in options.dims}
+    sizes = opened.sizes(options.sizes) | {name: options.sizes[name] for name in values if name in options.dims}
     unknown_values = dict.fromkeys((name for name in values if name not in options.dims), 1)
 
     def drawn(results: Iterable[str]) -> tuple[_Program, list[str]]:

@@ -41,7 +41,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a model, with sizes for open dimensions where options have them; raises FormatError and OptionError."""
     model = replace(read_model(data), scratch=options.scratch)
     if options.dims:
-        model = with_sizes(model, options.dims)
+        model = with_sizes(model, options.sizes)
     names = {operator.name for graph in model.subgraphs for operator in graph.operators}
     if other := next((name for name in options.scratch if name not in names), None):
         raise OptionError(f"scratch: must be of operators of the model ({_some(names)}), got {shown(other)}")

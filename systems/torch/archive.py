@@ -41,7 +41,7 @@ _CONSTANTS = ("parameter", "buffer", "tensor_constant")
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
     program = _object(parse(_json(data)), "graph_module")
-    found = _Graph(_object(program, "graph"), options.dims)
+    found = _Graph(_object(program, "graph"), options.sizes)
     specs = _rows(_object(program, "signature"), "input_specs")
     held = (spec[kind] for spec in specs if isinstance(spec, dict) for kind in _CONSTANTS if kind in spec)
     constants = {name for row in held for name in _names(_object(row, "arg"))}

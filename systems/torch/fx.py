@@ -146,7 +146,7 @@ class _Graph:
         """Return the size of a dimension, which may be an expression in symbols that the options give."""
         if isinstance(dim, int):
             return dim
-        found = dim.node.expr.subs({symbol: self.options.dims[symbol.name] for symbol in _known(dim, self.options)})
+        found = dim.node.expr.subs({symbol: self.options.sizes[symbol.name] for symbol in _known(dim, self.options)})
         if not found.is_Integer:
             symbol = min(map(str, found.free_symbols), default=str(found))
             raise FormatError(f"node {shown(node.name)}: must have a known shape; {symbol} is not given as a dim")

@@ -53,7 +53,7 @@ Value = tuple[str | None, ...]
 
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
-    dims = Dims(options.dims)
+    dims = Dims(options.sizes)
     function = function_of(data)
     program = _Program(dims, options.alignment or ALIGNMENT)
     program.add_params(function)

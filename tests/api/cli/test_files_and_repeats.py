@@ -73,7 +73,7 @@ def test_no_command_writes_over_a_file_that_it_reads(
         "shapes p.json --limits --within 9 --at n=1 --at n=2",
         "plan p.json --scratch ADD=1 --scratch ADD=2",
         "plan p.json --dim n=1 --dim n=2",
-        "plan p.json --shape x=1 --shape x=2",
+        "plan p.json --dim x=1,2 --dim x=2",
     ],
 )
 def test_what_is_given_twice_is_refused(folder: Path, line: str, capfd: pytest.CaptureFixture[str]) -> None:

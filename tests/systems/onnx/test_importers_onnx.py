@@ -168,28 +168,24 @@ def test_all_that_inputs_leave_open_is_requested_in_one_sentence_with_options_th
     said, _, flags = str(error.value).partition("; give them, for example: ")
     assert said.startswith('inputs: must have sizes, got dimension "unk__6"')
     words = shlex.split(flags)
-    given = {
-        flag: [value for name, value in zip(words[::2], words[1::2], strict=True) if name == flag] for flag in words
-    }
-    found = imported(data, dims=given["--dim"], shape=given["--shape"])
+    assert set(words[::2]) == {"--dim"}
+    found = imported(data, dims=words[1::2])
     assert {name: size for name, (_, size) in rows(found).items()} == {"x": 256, "y": 256} | dict.fromkeys("mzwn", 64)
 
 
 def test_the_shape_of_an_input_must_fit_what_the_model_says_of_it() -> None:
     data = model([node("Neg", "x", "y")], [value("x", (None, 4))], [value("y", None)])
-    assert rows(imported(data, shape={"x": (8, 4)}))["y"][1] == 128
-    assert rows(imported(data, shape="x=8,4"))["y"][1] == 128
+    assert rows(imported(data, dims={"x": (8, 4)}))["y"][1] == 128
+    assert rows(imported(data, dims="x=8,4"))["y"][1] == 128
     for shape, sentence in (
-        ({"x": (8, 5)}, r'shape: must fit what the model says of "x" \(\?,4\), got 8,5'),
-        ({"x": (8,)}, r'shape: must fit what the model says of "x" \(\?,4\), got 8'),
-        ({"z": (8, 4)}, r'shape: must be of an input of the model \(x\), got "z"'),
+        ({"x": (8, 5)}, r'dim: must fit what the model says of "x" \(\?,4\), got 8,5'),
+        ({"x": (8,)}, r'dim: must fit what the model says of "x" \(\?,4\), got 8'),
+        ({"z": (8, 4)}, r'dim: must be of an input of the model \(x\), got "z"'),
     ):
         with pytest.raises(OptionError, match=sentence):
-            imported(data, shape=shape)
-    with pytest.raises(ValidationError, match="must be NAME=SIZE,SIZE"):
-        ModelOptions.model_validate({"shape": ["x=8,-4"]})
-    with pytest.raises(OptionError, match="shape: must be given for ONNX models only"):
-        read_model(b"\x18\x00\x00\x00TFL3", "m.tflite", ModelOptions(shape={"x": (1,)}))
+            imported(data, dims=shape)
+    with pytest.raises(ValidationError, match="must be NAME=SIZE"):
+        ModelOptions.model_validate({"dims": ["x=8,-4"]})
 
 
 def reshaped(opset: int) -> bytes:
@@ -311,7 +307,7 @@ LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (-4,))], [Y]),
-            'inputs: must have sizes, got a size of "x" open; give it, for example: --shape x=1',
+            'inputs: must have sizes, got a size of "x" open; give it, for example: --dim x=1,',
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (2**40, 2**40))], [value("y", None)]),

@@ -87,5 +87,5 @@ def test_what_is_no_program_is_refused() -> None:
         read_model(out.getvalue(), "m.pt2")
     with pytest.raises(FormatError, match="cut short"):
         read_model(DATA[:5000], "m.pt2")
-    with pytest.raises(OptionError, match="shape: must be given for ONNX models only"):
-        read_model(DATA, "m.pt2", ModelOptions(shape={"x": (4, 8)}))
+    with pytest.raises(OptionError, match="dim: must be one size"):
+        read_model(DATA, "m.pt2", ModelOptions(dims={"x": (4, 8)}))
