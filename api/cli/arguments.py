@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from memplan.api.cli.flags import flag, seconds
-from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.capabilities.selection import HELP
 from memplan.planner.formats import FORMATS
 
 
@@ -18,15 +16,14 @@ def seconds_limit(what: str) -> Any:
     return typer.Option(parser=seconds, metavar="SECONDS", help=f"{what}: 10, 10s, 500ms or 2min.")
 
 
-TABLE = "table"
-"""The way to show a plan to people."""
+TABLE, BROWSER = "table", "page"
+"""The ways to show an answer to people: a table, and besides a page in their browser."""
 SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 
 QUIET = flag("quiet", bool, False, "--quiet", "-q", help="Say nothing but errors to people.")
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
 
-FIELDS = flag("fields", list[str] | None, None, "--fields", metavar="NAMES", help=HELP["fields"])
 REORDER = flag("reorder", bool, False, "--reorder", help="Plan operations in the order that needs the fewest bytes.")
 SERVER = flag(
     *("server", str | None, None),
@@ -40,12 +37,6 @@ SAVE_BASELINE = flag(
 )
 
 
-if TYPE_CHECKING:
-    PlanDisplay = str
-else:  # of each name that the tables of formats have, a member: what typer asks for
-    PlanDisplay = StrEnum("PlanDisplay", {name: name for name in dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS))})
-
-
 class ListDisplay(StrEnum):
     """The ways to show a list: for programs, or for people."""
 
@@ -55,8 +46,3 @@ class ListDisplay(StrEnum):
 
 _AS_LIST = "A table on a terminal, else JSON."
 ListFormat = Annotated[ListDisplay | None, typer.Option("--format", help=_AS_LIST)]
-LIST_FORMAT = flag("display", ListDisplay | None, None, "--format", help=_AS_LIST)
-PLAN_FORMAT = flag(
-    *("display", PlanDisplay | None, None, "--format"),
-    help="JSON by default; a table is for people; tables, triples, exir as elsewhere.",
-)

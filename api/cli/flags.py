@@ -12,7 +12,6 @@ import typer
 from pydantic.fields import FieldInfo
 
 from memplan.capabilities.reading import validated
-from memplan.capabilities.selection import Selection
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import MAX_BYTES
@@ -61,7 +60,7 @@ PANELS = {
         *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile"),
         *("keep", "least", "reorder", "heap_limit"),
     ),
-    "Output": (*("output", "outputs", "display", "format", "fields", "opens", "save_plan", "save_baseline", "quiet"),),
+    "Output": (*("output", "outputs", "display", "save_plan", "save_baseline", "quiet"),),
     "Models": ("dims", "views", "scratch"),
     "Several files": ("together", "parts_folder"),
 }
@@ -76,13 +75,6 @@ def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) ->
     option = typer.Option(*spelled, rich_help_panel=_PANEL_OF.get(name), **described)
     annotation = Annotated[kind, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
-
-
-def selected(answer: type[Any], given: Mapping[str, Any]) -> Selection | None:
-    """Return the fields that are wanted of the JSON of an answer; raises OptionError."""
-    if (display := given.get("display")) not in (None, "json"):
-        raise OptionError(f"format: must be json with fields, got {shown(str(display))}")
-    return Selection.of(answer, given["fields"])
 
 
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}

@@ -12,8 +12,8 @@ import typer
 
 from memplan.api.abandoning import run_in_thread, seconds_left
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.arguments import FIELDS, LIST_FORMAT, QUIET, SERVER, TABLE
-from memplan.api.cli.flags import flag, flags_of, options_given, selected
+from memplan.api.cli.arguments import BROWSER, QUIET, SERVER, TABLE
+from memplan.api.cli.flags import flag, flags_of, options_given
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files, with_reading
@@ -38,6 +38,10 @@ from memplan.planner.errors import InputError, OptionError, shown
 
 Result = TypeVar("Result")
 _OUTPUT = "A file for the answer, as its suffix says: {suffixes}; repeatable."
+_FORMAT = (
+    "A table on a terminal, else JSON; page also opens one in a browser; or fields of the JSON alone: status,peak, or"
+    " all but some: -placements."
+)
 _FOR_FILES = 0.1
 """The part of a limit for files beside the answer: a page of 30,000 operations takes 0.5 s."""
 _GRACE_S = 0.25
@@ -57,6 +61,7 @@ class Invocation:
     reader, question, options: what was read of them.
     outputs: the files that -o names, where it takes several.
     selection: the only fields of the answer's JSON that are wanted on standard output.
+    opens: True where a page of the answer is to be opened in a browser.
     due: when the answer is, so that there is time for its files.
     limit_s, left_s: a limit of time that was given, and what says how much of it is left.
     prepared: what the command's own part keeps for after the answer.
@@ -72,6 +77,7 @@ class Invocation:
     options: CapabilityOptions
     outputs: Sequence[str]
     selection: Selection | None = None
+    opens: bool = False
     due: Deadline = NEVER
     limit_s: float | None = None
     left_s: Callable[[], float] = lambda: float("inf")
@@ -122,6 +128,7 @@ class CommandExtras:
     """What a command has that no other entrance has.
 
     flags: flags of its own, which win over those that are made.
+    formats: the ways to write the answer to standard output.
     forms: by their suffix, files that have the answer in another form than JSON.
     beside: by their suffix, files beside the answer, such as a page; they get a part of the time.
     needs_plans: the suffixes of files that need more than what a service answers.
@@ -139,6 +146,7 @@ class CommandExtras:
     """
 
     flags: Sequence[inspect.Parameter] = ()
+    formats: Sequence[str] = ("json", TABLE)
     forms: Mapping[str, Writer] = field(default_factory=dict)
     beside: Mapping[str, Writer] = field(default_factory=dict)
     needs_plans: Sequence[str] = ()
@@ -167,8 +175,8 @@ def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtra
         *([] if extras.owns_output else [output]),
         *flags_of(capability.options),
         *(row for each in files if each.reading is not None for row in flags_of(each.reading)),
-        *(() if "format" in capability.options.model_fields else (LIST_FORMAT,)),
-        *(FIELDS, *extras.flags, SERVER, QUIET),
+        flag(*("display", str | None, None, "--format"), metavar=f"{'|'.join(extras.formats)}|FIELDS", help=_FORMAT),
+        *(*extras.flags, SERVER, QUIET),
     ]
     # A flag of a command's own comes after one of the same name, and wins.
     unique = tuple({parameter.name: parameter for parameter in parameters}.values())
@@ -231,8 +239,11 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     """Read flags, and then files in the time of the command; raises InputError."""
     capability, given = line.capability, line.given
     is_beside = _refuse_files(line, extras)
-    selection = selected(capability.answer, given) if given["fields"] else None
-    if selection is not None:
+    selection, display = None, given["display"]
+    if display == BROWSER:
+        given = {**given, "display": TABLE}
+    elif display not in (None, *extras.formats):
+        selection = Selection.of(capability.answer, [display], extras.formats)
         given = {**given, "display": "json"}  # at a terminal, too
     options = options_given(capability.options, given)
     plain = None if line.plain is None else options_given(ReadOptions, line.plain)
@@ -242,7 +253,9 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     for path in filter(None, paths.values()):
         reader.load(path)
     extras.loads(given)
-    call = Invocation(line, given, paths, reader, {}, options, given.get("outputs") or (), selection)
+    call = Invocation(
+        line, given, paths, reader, {}, options, given.get("outputs") or (), selection, display == BROWSER
+    )
     if "time_limit_s" in options.model_fields_set and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
     # Reading is a part of the time, unless work is counted instead.

@@ -14,12 +14,11 @@ from memplan.api.cli.advice import flags_for
 from memplan.api.cli.flags import dashed, spelled
 from memplan.capabilities import MODULES
 from memplan.planner.errors import OptionError
-from memplan.planner.errors.did_you_mean import OPTIONS, OtherWords, meant
+from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant
 from memplan.planner.systems import systems
 
 _VALUES: OtherWords = {
-    "json": "yaml yml toml xml html",
-    "table": "text txt human pretty md markdown",
+    **FORMATS,
     "flash": "rom",
     "placed": "plan arena offsets",
     "alive": "live liveness peak",

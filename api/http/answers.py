@@ -15,7 +15,7 @@ from memplan.api.http.app_state import Service
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.selection import NAMES, Selection
+from memplan.capabilities.selection import FIELDS, Selection
 from memplan.planner.errors import OptionError, shown
 
 FAILED = 417
@@ -42,14 +42,14 @@ class Wanted:
     def of(cls, request: Request, answer: type[Any]) -> Wanted:
         """Read it of the query; raises OptionError for names that the answer has not."""
         query: str = request.scope["query_string"].decode("latin-1")
-        if not any(name in query for name in (*NAMES, FAIL)):  # nearly all
+        if not any(name in query for name in (FIELDS, FAIL)):  # nearly all
             return cls(query)
         pairs = parse_qsl(query, keep_blank_values=True)
-        selection = Selection.of(answer, *([value for name, value in pairs if name == each] for each in NAMES))
+        selection = Selection.of(answer, [value for name, value in pairs if name == FIELDS])
         said = [value for name, value in pairs if name == FAIL]
         if any(value not in ("true", "false") for value in said):
             raise OptionError(f"{FAIL}: must be true or false, got {shown(said[0])}")
-        rest = urlencode([(name, value) for name, value in pairs if name not in (*NAMES, FAIL)])
+        rest = urlencode([(name, value) for name, value in pairs if name not in (FIELDS, FAIL)])
         return cls(rest, selection, "true" in said)
 
     async def shape(self, request: Request, capability: Capability[Any], response: Response) -> Response:
@@ -58,7 +58,7 @@ class Wanted:
             return response
         if response.media_type != JSON:
             rule = f"must be left out where the answer is not {JSON}"
-            raise OptionError(f"fields, omit, fail: {rule}, got {shown(response.media_type)}")
+            raise OptionError(f"{FIELDS}, {FAIL}: {rule}, got {shown(response.media_type)}")
         content = bytes(response.body)
         work = partial(self._shaped, capability, content)
         response.body, is_bad = await Service.of(request).run(work, len(content))

@@ -19,7 +19,7 @@ from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEX
 from memplan.capabilities.bodies import request_model
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.selection import HELP
+from memplan.capabilities.selection import FIELDS, HELP
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -61,7 +61,7 @@ def _parameters(model: type[BaseModel], description: str = "") -> list[dict[str,
 
 def selectable(extra: dict[str, Any]) -> dict[str, Any]:
     """Describe a call whose answer may be had in part, or as a failure."""
-    chosen = [_parameter(name, says, {"type": "string"}) for name, says in HELP.items()]
+    chosen = [_parameter(FIELDS, HELP, {"type": "string"})]
     chosen.append(_parameter(FAIL, FAIL_HELP, {"type": "boolean", "default": False}))
     return {**extra, "parameters": [*extra.get("parameters", ()), *chosen]}
 
@@ -105,7 +105,7 @@ def _request_of_job() -> dict[str, Any]:
     says = "The call that the job is for: its body is that of the call, with terms beside."
     bodies = {"anyOf": [_ref(_body_model(capability)) for capability in CAPABILITIES.values()]}
     described["parameters"] = [
-        *(each for each in described["parameters"] if each["name"] not in (*HELP, FAIL)),
+        *(each for each in described["parameters"] if each["name"] not in (FIELDS, FAIL)),
         _parameter("kind", says, kind),
         *_parameters(Terms, "Where the body does not say it."),
     ]

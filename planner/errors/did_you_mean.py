@@ -99,6 +99,8 @@ OPTIONS: OtherWords = {
     "scratch": "workspace temp scratch-buffer",
 }
 """Options, as flags without their dashes."""
+FORMATS: OtherWords = {"json": "yaml yml toml xml html", "table": "text txt human pretty md markdown"}
+"""Ways to write an answer."""
 _EXAMPLES = {
     "size": "bytes, as 4096",
     "start": "the time step from which it is alive, as 0",
@@ -153,8 +155,8 @@ def unknown_field(location: Sequence[str | int]) -> str:
 
 def unknown_option(word: str, options: Collection[str]) -> str:
     """Say that an option is not known, and which one is meant, or which there are."""
-    if word in ("fields", "omit"):
-        return "is not a known field (`fields` and `omit` stand in the query of its call, as ?fields=status,peak)"
+    if word == "fields":
+        return "is not a known field (`fields` stands in the query of its call, as ?fields=status,peak)"
     fields = {field.replace("_", "-").removesuffix("-s").removesuffix("s"): field for field in options}
     plain = word.lower().replace("_", "-").removesuffix("-s")
     found = meant(plain, (), {fields[flag]: wrong for flag, wrong in OPTIONS.items() if flag in fields})

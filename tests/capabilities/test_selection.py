@@ -36,7 +36,7 @@ def test_every_answer_can_be_had_in_part(name: str) -> None:
         field: 1 for model in models for field in model.model_json_schema(mode="serialization")["properties"]
     }
     content = json.dumps(dict.fromkeys((first, *others), 1)).encode()
-    wanted, rest = Selection.of(answer, fields=[first]), Selection.of(answer, omit=[first])
+    wanted, rest = Selection.of(answer, fields=[first]), Selection.of(answer, fields=[f"-{first}"])
     assert wanted is not None
     assert rest is not None
     assert json.loads(wanted.write(content)) == {first: 1}
@@ -49,7 +49,7 @@ def test_python_takes_fields_of_an_answer() -> None:
     plan = memplan.solve(memplan.Problem.model_validate(PROBLEM))
     assert memplan.select_fields(plan, fields=["status", "peak"]) == {"status": "optimal", "peak": 96}
     assert memplan.select_fields(plan, fields="peak") == {"peak": 96}
-    assert "placements" not in memplan.select_fields(plan, omit=["placements"])
+    assert "placements" not in memplan.select_fields(plan, "-placements")
     with pytest.raises(OptionError, match=r"got \"peaks\" \(did you mean peak\?\)"):
         memplan.select_fields(plan, fields=["peaks"])
 
@@ -57,13 +57,16 @@ def test_python_takes_fields_of_an_answer() -> None:
 def test_the_command_writes_fields_beside_whole_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     problem, plan = tmp_path / "p.json", tmp_path / "plan.json"
     problem.write_text(json.dumps(PROBLEM))
-    assert main(["plan", str(problem), "--fields", "status,peak", "-o", str(plan), "--quiet"]) == 0
+    assert main(["plan", str(problem), "--format", "status,peak", "-o", str(plan), "--quiet"]) == 0
     assert json.loads(capfd.readouterr().out) == {"status": "optimal", "peak": 96}
     assert json.loads(plan.read_text())["placements"]
-    assert main(["check", str(problem), "--fields=-pools,-plan", "--quiet"]) == 0
+    assert main(["check", str(problem), "--format=-pools,-plan", "--quiet"]) == 0
     assert not {"pools", "plan"} & json.loads(capfd.readouterr().out).keys()
-    assert main(["plan", str(problem), "--fields", "peak", "--format", "csv"]) == 2
-    assert 'format: must be json with fields, got "csv"' in capfd.readouterr().err
+    assert main(["plan", str(problem), "--format", "pek"]) == 2
+    assert "format: must name json, csv, table, tables, triples, exir, page, or fields" in (
+        err := capfd.readouterr().err
+    )
+    assert 'got "pek" (did you mean peak?)' in err
 
 
 def test_calls_and_jobs_have_them_in_their_query(server: Running) -> None:
@@ -73,7 +76,7 @@ def test_calls_and_jobs_have_them_in_their_query(server: Running) -> None:
         assert (answer.status_code, answer.json()) == (200, {"status": "optimal", "peak": 96})
     assert client.post("/v1/plan", json=PROBLEM).json()["placements"]
     body = {"problem": PROBLEM, "options": {"time_limit_s": 2}}
-    found = client.post("/v1/check?omit=pools&omit=plan", json=body).json()
+    found = client.post("/v1/check?fields=-pools&fields=-plan", json=body).json()
     assert found["passed"]
     assert not {"pools", "plan"} & found.keys()
 
@@ -95,7 +98,7 @@ def test_what_is_no_field_is_refused_with_those_there_are(server: Running) -> No
     answer = server.client.post("/v1/plan?fields=peak", json=PROBLEM, headers={"accept": "text/csv"})
     assert (answer.status_code, answer.json()["detail"]) == (
         422,
-        'fields, omit, fail: must be left out where the answer is not application/json, got "text/csv"',
+        'fields, fail: must be left out where the answer is not application/json, got "text/csv"',
     )
     inside = server.client.post("/v1/check", json={"problem": PROBLEM, "options": {"fields": ["peak"]}})
-    assert "stand in the query of its call, as ?fields=status,peak" in inside.json()["detail"]
+    assert "stands in the query of its call, as ?fields=status,peak" in inside.json()["detail"]

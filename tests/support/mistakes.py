@@ -195,7 +195,7 @@ NEW = [
         ("", "plan two.json --seed x", "--seed", "got x", "valid integer", "left out, it is 0"),
         ("", "plan two.json --time-limit 0", "time-limit", "got 0.0", "must be greater than 0.0", "left out, 10.0"),
         ("", "convert two.json plan.json --to scatter", "--to", "'scatter'", "is not one of", "did you mean armlink?"),
-        ("", "plan two.json --format yaml", "--format", "'yaml'", "is not one of", "did you mean json?"),
+        ("", "plan two.json --format yaml", "format:", '"yaml"', "must name json", "did you mean json?"),
         ("", "plan two.json -o plan.gif", "output", '"plan.gif"', "must end in", ".svg"),
     ),
     *_of(

@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.arguments import PLAN_FORMAT, REORDER
+from memplan.api.cli.arguments import BROWSER, REORDER, TABLE
 from memplan.api.cli.flags import argument, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.plan_output import OPEN, open_page, plan_page, plan_picture, show_plan
+from memplan.api.cli.local.plan_output import open_page, plan_page, plan_picture, show_plan
 from memplan.api.cli.streams import CERTIFICATE, FOLDER, PAGE, PICTURE, read_as, write
+from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.plan import CAPABILITY, read_kept
 from memplan.capabilities.plan.planning import is_own_planner
@@ -86,7 +87,7 @@ def _parts(call: Invocation, answer: Any, path: str) -> None:
 def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     if not isinstance(answer, Plan):
         return ()
-    if call.flags["opens"]:
+    if call.opens:
         open_page(call, answer)
     if answer.status != "infeasible" or call.flags["quiet"]:
         return ()
@@ -101,10 +102,9 @@ LOCAL = CommandExtras(
     (
         argument("more", list[str] | None, None, metavar="[FILE]...", help="Models that share the memory with it."),
         flag("together", list[str] | None, None, "--together", metavar="NAMES", help=_TOGETHER),
-        PLAN_FORMAT,
-        OPEN,
         REORDER,
     ),
+    formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
     beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
     reads=_reads,

@@ -11,7 +11,6 @@ from typing import Any
 
 from memplan.api.abandoning import run_in_thread
 from memplan.api.cli.arguments import TABLE
-from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Invocation
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import CERTIFICATE, PAGE, PICTURE, STANDARD, is_terminal, suffix_of, warnings, write
@@ -19,8 +18,6 @@ from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, problem_in_heaps
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
-
-OPEN = flag("opens", bool, False, "--open", help="Open the page in a browser; without -o FILE.html, a temporary file.")
 
 
 def show_plan(call: Invocation, answer: Any) -> bool:

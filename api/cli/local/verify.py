@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memplan.api.cli.arguments import SAVE_PLAN
+from memplan.api.cli.arguments import BROWSER, SAVE_PLAN, TABLE
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.plan_output import OPEN, open_page, plan_page
+from memplan.api.cli.local.plan_output import open_page, plan_page
 from memplan.api.cli.streams import PAGE, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.question import Question
@@ -33,13 +33,14 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     part = answer.better if answer.again is None else answer.again
     if call.flags["save_plan"] is not None and part is not None and part.plan is not None:
         write(call.flags["save_plan"], write_plan(part.plan, call.question["problem"], "json"))
-    if call.flags["opens"]:
+    if call.opens:
         open_page(call, call.question["plan"])
     return ()
 
 
 LOCAL = CommandExtras(
-    (SAVE_PLAN, OPEN),
+    (SAVE_PLAN,),
+    formats=("json", TABLE, BROWSER),
     beside={PAGE: lambda call, _answer, _path: plan_page(call, call.question["plan"])},
     files=("save_plan",),
     reads=_reads,

@@ -253,7 +253,7 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
     assert line.startswith("memplan: error: nowhere/plan.json: no such directory: ")
 
 
-@pytest.mark.parametrize("options", [["--format", "xml"], ["--time-limit", "long"], ["--colour"]])
+@pytest.mark.parametrize("options", [["--views", "xml"], ["--time-limit", "long"], ["--colour"]])
 def test_a_wrong_command_line_is_explained(options: list[str], two: str, capfd: Captured) -> None:
     lines = refused(["plan", two, *options], capfd)
     assert lines[0].startswith("Usage: memplan plan")

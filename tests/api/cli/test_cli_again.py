@@ -1,4 +1,4 @@
-"""`memplan verify --again` and `--open`: what they write and open, and their exit status."""
+"""`memplan verify --again` and `--format page`: what they write and open, and their exit status."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_page_of_a_plan_is_written_and_opened(
     assert main(["verify", str(table), str(table.with_name("wrong.json")), "-o", str(page), "-q"]) == 3
     assert page.read_text().startswith("<!doctype html>")
     capfd.readouterr()
-    assert main(["verify", str(table), str(table.with_name("p.json")), "--open"]) == 0
+    assert main(["verify", str(table), str(table.with_name("p.json")), "--format", "page"]) == 0
     (path,) = opened
     assert Path(path.removeprefix("file://")).parent == tmp_path
     assert capfd.readouterr().err.splitlines()[-1] == f"memplan: wrote {path.removeprefix('file://')}"

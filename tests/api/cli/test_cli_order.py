@@ -20,7 +20,7 @@ RANDWIRE = str(GRAPHS / "cells_randwire32x1_s1.json")
 def test_two_operations_that_make_one_tensor_are_named(tmp_path: Path, capfd: Captured) -> None:
     graph = tmp_path / "graph.json"
     graph.write_text('{"size": [4, 4], "ops": [{"out": [0]}, {"out": [0, 1], "name": "b"}]}')
-    assert main(["order", str(graph), "--fields", "peak"]) == 0
+    assert main(["order", str(graph), "--format", "peak"]) == 0
     said = 'tensor 0 is made by ops[0] and by ops[1] ("b"), which does not read it'
     assert f"warning: made-again: {said}" in capfd.readouterr().err
 

@@ -166,7 +166,7 @@ def test_the_schema_names_every_call_and_its_examples_are_true(server: Running) 
 def test_options_in_the_schema_are_those_of_the_query(server: Running) -> None:
     schema = server.client.get("/openapi.json").json()
     asked = [one["name"] for one in schema["paths"]["/v1/plan"]["post"]["parameters"]]
-    assert asked == list(dict.fromkeys((*Options.model_fields, *ReadOptions.model_fields, "fields", "omit", "fail")))
+    assert asked == list(dict.fromkeys((*Options.model_fields, *ReadOptions.model_fields, "fields", "fail")))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -50,7 +50,7 @@ def test_plans_have_the_fields_that_are_wanted(server: Running) -> None:
     results = ask(server, one(1), {"problem": one(2), "options": {"format": "triples"}}, fields="peak,status")
     assert results[0]["plan"] == {"status": "optimal", "peak": 1}
     assert results[1]["error"]["status"] == 422
-    refused = server.client.post("/v1/batch", json={"submissions": []}, params={"omit": "peaks"})
+    refused = server.client.post("/v1/batch", json={"submissions": []}, params={"fields": "-peaks"})
     assert (refused.status_code, "did you mean peak?" in refused.text) == (422, True)
     refused = server.client.post("/v1/plan", json=one(1), params={"format": "triples", "fields": "peak"})
     assert (refused.status_code, "another format" in refused.text) == (422, True)
