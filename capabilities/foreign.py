@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memplan.capabilities.capability import CapabilityOptions
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 
 
 class ForeignOptions(ModelOptions, CapabilityOptions):

@@ -13,7 +13,7 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 
 
 def graph_subject(graph: OperationGraph) -> Subject:

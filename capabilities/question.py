@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from memplan.capabilities.extent import Extent, extent_of
 from memplan.capabilities.reading import Reader
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 
 T = TypeVar("T")
 Question = Mapping[str, Any]

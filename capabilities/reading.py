@@ -21,7 +21,8 @@ from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.systems import reading as importers
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 
 if TYPE_CHECKING:
     from memplan.planner.operations.graph import OperationGraph

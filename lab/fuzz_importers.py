@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from memplan.planner.errors import InputError
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_as
 from tests.support.dump_files import MEMORIES, PACKS, perceptron, recorded
 

@@ -21,7 +21,8 @@ from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.operations.program_facts import OperationFacts, ProgramFacts
 from memplan.planner.symbols.numbers import SymbolicNumber
-from memplan.systems.imported import Imported, ModelOptions, ViewFacts, plan_of
+from memplan.systems.imported import Imported, ViewFacts, plan_of
+from memplan.systems.model_options import ModelOptions
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
 """The kinds of values; `carried` by a loop, `chosen` by branches, each of which may write it."""

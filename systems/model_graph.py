@@ -13,7 +13,8 @@ from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
 from memplan.planner.systems import file_readers
-from memplan.systems.imported import Imported, ModelOptions, stranger_bytes
+from memplan.systems.imported import Imported, stranger_bytes
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
 
 

@@ -16,7 +16,8 @@ from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.statements import Repetition
 from memplan.planner.together import Application, times_of_models
 from memplan.systems import reading as importers
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.programs import application_from, poses_a_problem
 
 _STEPS_AT_MOST = 200_000

@@ -21,7 +21,8 @@ from memplan.systems.imported import stranger_bytes
 if TYPE_CHECKING:
     from memplan.planner.model.intervals import Interval
     from memplan.planner.model.problem import Problem
-    from memplan.systems.imported import Imported, ModelOptions
+    from memplan.systems.imported import Imported
+    from memplan.systems.model_options import ModelOptions
 
 
 def detect(data: bytes, name: str | None = None) -> str | None:
@@ -81,7 +82,7 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
     if found is None:
         refuse_unknown(data)
     if options is None:
-        from memplan.systems.imported import ModelOptions
+        from memplan.systems.model_options import ModelOptions
 
         options = ModelOptions()
     for each in systems():

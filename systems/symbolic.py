@@ -21,7 +21,8 @@ from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, lar
 from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, where
 from memplan.planner.symbols.space import Space, SymbolRange, Values
 from memplan.planner.systems import file_readers
-from memplan.systems.imported import Imported, ModelOptions, stranger_bytes
+from memplan.systems.imported import Imported, stranger_bytes
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
 
 _COMPARED = 3

@@ -15,7 +15,7 @@ from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.systems.imported import size_text
+from memplan.systems.model_options import size_text
 
 V = TypeVar("V")
 _SPELLED = {

@@ -20,7 +20,7 @@ from memplan.planner.operations.program_facts import ProgramFacts
 from memplan.planner.operations.program_graph import program_graph, without_scopes
 from memplan.solvers.search.control import Control
 from memplan.systems import reading as importers
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.systems import reading as importers
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 
 
 @dataclass(frozen=True)

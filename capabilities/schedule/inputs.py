@@ -18,7 +18,7 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.formats import memplan_json
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.systems import reading as importers
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 
 
 def _subject(problem: ScheduleProblem | OperationGraph) -> Subject:

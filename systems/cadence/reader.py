@@ -21,7 +21,8 @@ from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.model.problem_fields import Buffers
 from memplan.planner.model.rows import Alignment, Bytes, Name, WireValue, as_tuple
-from memplan.systems.imported import Imported, ModelOptions, aligned, refuse_dims
+from memplan.systems.imported import Imported, aligned, refuse_dims
+from memplan.systems.model_options import ModelOptions
 
 Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 

@@ -24,7 +24,8 @@ from typing import Any
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.problem import Problem
-from memplan.systems.imported import Imported, ModelOptions, refuse_dims
+from memplan.systems.imported import Imported, refuse_dims
+from memplan.systems.model_options import ModelOptions
 
 Row = Mapping[str, Any]
 Pairs = list[tuple[int, int]]

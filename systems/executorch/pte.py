@@ -17,8 +17,8 @@ from memplan.systems.executorch.file import FIRST, Method, read_methods
 from memplan.systems.executorch.reader import read
 from memplan.systems.executorch.system import is_executorch
 from memplan.systems.flatbuffer import Table
-from memplan.systems.imported import ModelOptions
 from memplan.systems.layout import VerifiedLayout
+from memplan.systems.model_options import ModelOptions
 
 # Numbers of fields of ExecutionPlan and of Tensor.
 _VALUES, _MEMORIES, _PLACE = 2, 8, 6

@@ -18,7 +18,8 @@ from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.model.finding import Finding
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.executorch.file import FIRST, Instruction, Method, read_methods
-from memplan.systems.imported import Imported, ModelOptions, sized
+from memplan.systems.imported import Imported, sized
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.torch.facts import instruction_facts
 
 ALIGNMENT = 16

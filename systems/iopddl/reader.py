@@ -17,7 +17,8 @@ from typing import Any
 from memplan.planner.errors import FormatError
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.problem import Problem
-from memplan.systems.imported import Imported, ModelOptions, refuse_dims
+from memplan.systems.imported import Imported, refuse_dims
+from memplan.systems.model_options import ModelOptions
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:

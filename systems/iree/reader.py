@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.finding import MAX_LISTED
-from memplan.systems.imported import Imported, ModelOptions, plan_of, problem_of, refuse_dims, size_of
+from memplan.systems.imported import Imported, plan_of, problem_of, refuse_dims, size_of
+from memplan.systems.model_options import ModelOptions
 
 ALIGNMENT = 64
 _NAME = r"%[\w$.-]+"

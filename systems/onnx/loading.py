@@ -13,7 +13,8 @@ from memplan.planner.errors.extras import require
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers
 from memplan.planner.symbols.reading import read
-from memplan.systems.imported import ModelOptions, OpenSizesError, Size
+from memplan.systems.imported import OpenSizesError
+from memplan.systems.model_options import ModelOptions, Size
 from memplan.systems.onnx.model import graphs_of, is_form, shape_of, subgraphs
 from memplan.systems.onnx.shapes import NodeShapes
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import OperationsDraft
-from memplan.systems.imported import Imported, ModelOptions, once_computed
+from memplan.systems.imported import Imported, once_computed
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
 from memplan.systems.onnx.loading import load, open_names, parsed
 from memplan.systems.onnx.model import node_name, subgraphs, taken_branch

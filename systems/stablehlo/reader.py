@@ -20,7 +20,8 @@ from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
 from memplan.planner.model.finding import Finding
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ModelOptions, OpenSizesError, element_count, once_computed, sized
+from memplan.systems.imported import Imported, OpenSizesError, element_count, once_computed, sized
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.stablehlo.arguments import OpenSizes
 from memplan.systems.stablehlo.shape_rules import KnownOperands, Sizes, UnknownNumber, by_jax, computed, rule_of
 from memplan.systems.stablehlo.text import Array, HloFunction, HloModule, HloOperation, HloType, constant, module_of

@@ -21,7 +21,8 @@ from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ModelOptions, element_count, once_computed, plan_of, sized
+from memplan.systems.imported import Imported, element_count, once_computed, plan_of, sized
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.tflite import ethos_u
 from memplan.systems.tflite.facts import has_effects, operator_facts, tensor_facts
 from memplan.systems.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model

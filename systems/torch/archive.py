@@ -19,7 +19,8 @@ from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import bits_of
 from memplan.planner.symbols.space import SymbolRange
-from memplan.systems.imported import Imported, ModelOptions, OpenSizesError
+from memplan.systems.imported import Imported, OpenSizesError
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.torch.fx import read_graph
 from memplan.systems.torch.sizes import names_in, size_of
 

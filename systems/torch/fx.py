@@ -17,7 +17,8 @@ from typing import Any
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ModelOptions, ViewFacts, sized
+from memplan.systems.imported import Imported, ViewFacts, sized
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.torch.facts import draws, node_facts, value_facts
 
 ALIGNMENT = 64

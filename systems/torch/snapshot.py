@@ -22,7 +22,8 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from memplan.planner.errors import FormatError, shown
-from memplan.systems.imported import Imported, ModelOptions, plan_of, problem_of, refuse_dims, size_of
+from memplan.systems.imported import Imported, plan_of, problem_of, refuse_dims, size_of
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.torch.allocator_settings import ROUNDING, settings_of_snapshot
 from memplan.systems.torch.storages import Segment, StepMemory, Storage
 

@@ -22,7 +22,8 @@ from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.operations import DeclaredBuffer
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, ModelOptions, refuse_dims, sized
+from memplan.systems.imported import Imported, refuse_dims, sized
+from memplan.systems.model_options import ModelOptions
 
 _MOST_DIMENSIONS = 100
 _LONGEST_NAME = 1000

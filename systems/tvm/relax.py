@@ -18,7 +18,8 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft, Uses
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.tvm.relax_facts import call_facts
 from memplan.systems.tvm.relax_text import (
     Dims,

@@ -16,7 +16,8 @@ from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import TensorFacts, bits_of
 from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.draft import OperationsDraft, Uses
-from memplan.systems.imported import Imported, ModelOptions, element_count, sized
+from memplan.systems.imported import Imported, element_count, sized
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.protobuf import ProtobufMessage
 from memplan.systems.vocabulary import kind_of, kinds_by_name, types_by_number
 from memplan.systems.xla.system import is_xla_text

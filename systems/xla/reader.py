@@ -16,7 +16,8 @@ from itertools import accumulate
 
 from memplan.planner.errors import FormatError
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.systems.imported import Imported, ModelOptions, plan_of, problem_of, refuse_dims, size_of
+from memplan.systems.imported import Imported, plan_of, problem_of, refuse_dims, size_of
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.protobuf import ProtobufMessage
 from memplan.systems.xla import text as xla_text
 from memplan.systems.xla.system import is_xla_text

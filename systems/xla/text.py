@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from memplan.planner.errors import FormatError, shown
-from memplan.systems.imported import Imported, ModelOptions, plan_of, problem_of, size_of
+from memplan.systems.imported import Imported, plan_of, problem_of, size_of
+from memplan.systems.model_options import ModelOptions
 
 ALIGNMENT = 64
 _SECTIONS = (b"BufferAssignment:", b"HloLiveRange")

@@ -149,7 +149,7 @@ def changed(path: Path, before: str, after: str) -> None:
 def test_the_guides_list_few_files() -> None:
     assert files_of("How to add a capability") == {"capabilities/NAME.py", "capabilities/__init__.py"}
     assert files_of("How to add an option for reading models") == {
-        "systems/imported.py",
+        "systems/model_options.py",
         "systems/NAME/reader.py",
     }
 
@@ -165,7 +165,7 @@ def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
 def test_a_toy_option_for_models_is_taken_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     changed(
-        tmp_path / "systems/imported.py",
+        tmp_path / "systems/model_options.py",
         '    views: Views = Field(\n        "alias"',
         '    padding: int = Field(0, ge=0, description="Bytes behind each buffer.")\n'
         '    views: Views = Field(\n        "alias"',

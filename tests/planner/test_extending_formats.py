@@ -102,7 +102,8 @@ print("used")
 IMPORTER = '''"""Dumps of a toy compiler: a line of id, first and last step, and bytes for each tensor."""
 
 from memplan.systems.imported import problem_of, refuse_dims
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 from memplan.planner.systems import FileReader, System
 
 IS_TOY = lambda data: data.startswith(b"TOY")

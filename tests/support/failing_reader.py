@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 
 FAULTS: dict[bytes, Any] = {
     b"fault:key": lambda: dict[str, int]()["nodes"],

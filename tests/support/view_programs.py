@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 
 SIZE = 4
 

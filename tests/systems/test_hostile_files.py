@@ -7,7 +7,7 @@ import pytest
 from memplan.planner.errors import FormatError, ProblemError, shown
 from memplan.planner.instance.compile import MOST_CELLS, compile_problem
 from memplan.planner.model.problem import Problem
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_problem
 from memplan.systems.xla.module import read_module
 from tests.support.dump_files import recorded

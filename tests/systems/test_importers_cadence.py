@@ -9,7 +9,7 @@ import pytest
 
 from memplan.planner.errors import FormatError, InputError, OptionError, ProblemError
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from tests.support.dump_files import MEMORIES
 

@@ -11,7 +11,8 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.statements import Operation
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.draft import OperationsDraft
-from memplan.systems.imported import ModelOptions, ViewFacts
+from memplan.systems.imported import ViewFacts
+from memplan.systems.model_options import ModelOptions
 from tests.support.depth import seeds
 from tests.support.view_programs import SIZE, Machine, random_program
 

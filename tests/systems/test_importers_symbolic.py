@@ -15,7 +15,7 @@ from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
 from memplan.planner.symbols.problem import compiled
 from memplan.planner.symbols.space import SymbolRange, Values
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.symbolic import read_symbolic
 

@@ -9,7 +9,7 @@ from typing import Literal
 from memplan.planner.errors import FormatError, OperationsError, shown
 from memplan.planner.operations.graph import OperationGraph
 from memplan.systems.flatbuffer import Content, Field, NewTable, Numbers, Old, Scalar, Table, text
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.tflite.model import Model, TfliteTensor, read_model
 from memplan.systems.tflite.reordered import refuse_bound_models
 

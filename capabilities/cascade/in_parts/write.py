@@ -16,7 +16,7 @@ from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.errors.extras import imported
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.systems import system_of, systems
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect
 
 OPERATION_BYTES = 200

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from memplan.planner.operations.graph import write_graph
-from memplan.systems.imported import ModelOptions
 from memplan.systems.model_graph import read_model_graph
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from tests.support.server import Running, running
 

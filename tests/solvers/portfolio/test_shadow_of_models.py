@@ -15,7 +15,8 @@ from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.operations import Operations
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions, Views
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions, Views
 from memplan.systems.reading import read_as
 
 TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "stablehlo", "torch-export")

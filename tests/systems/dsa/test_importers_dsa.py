@@ -11,7 +11,7 @@ from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
 from memplan.systems.dsa.reader import read
 from memplan.systems.dsa.system import is_dsa
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 
 Data = dict[str, Any]
 TERMS = ["capacity_overflow", "reuse_cost"]

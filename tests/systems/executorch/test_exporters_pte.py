@@ -13,8 +13,8 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.executorch.file import read_methods
-from memplan.systems.imported import ModelOptions
 from memplan.systems.layout import VerifiedLayout, lay_out
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.writing import export
 from tests.support.layouts import one_pool

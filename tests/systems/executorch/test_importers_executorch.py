@@ -12,7 +12,8 @@ from memplan.planner.errors import FormatError, InputError
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from tests.support.tflite_files import Fields, flatbuffer
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import FormatError
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
 
 NODES = {"intervals": [[0, 40], [0, 90], [5, 5]], "costs": [[15, 20], [10], [1]], "usages": [[10, 5], [25], [0]]}

@@ -10,7 +10,8 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
 from tests.support import public_problems
 from tests.support.dump_files import DUMPS, PACKS, recorded

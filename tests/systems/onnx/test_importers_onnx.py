@@ -21,8 +21,9 @@ from memplan.planner.formats import read_problem
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions, ViewFacts
+from memplan.systems.imported import Imported, ViewFacts
 from memplan.systems.model_graph import read_model_graph
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from tests.support import public_problems
 from tests.support.onnx_models import BOOL, INT64, choice, graph, loop, model, node, of_graph, scan, value

@@ -14,8 +14,9 @@ from memplan.planner.errors import FormatError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
 from memplan.systems.layout import lay_out
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.tflite.model import OFFLINE_PLAN
 from memplan.systems.tflite.model import read_model as read_tensors

@@ -9,7 +9,8 @@ import pytest
 from memplan.planner.errors import FormatError
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.tflite.reader import read
 from memplan.systems.tflite.reordered import with_orders
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor

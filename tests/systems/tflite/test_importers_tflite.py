@@ -15,8 +15,9 @@ from memplan.planner.liveness.shadow import shadow
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import program_graph
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions, ViewFacts
+from memplan.systems.imported import Imported, ViewFacts
 from memplan.systems.model_graph import graph_of_imported
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.tflite.model import read_model as read_tensors
 from memplan.systems.tflite.reader import read

@@ -11,7 +11,7 @@ from memplan.api.cli.main import main
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.symbols.problem import compiled
 from memplan.planner.symbols.space import SymbolRange
-from memplan.systems.imported import ModelOptions
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.symbolic import read_symbolic
 from memplan.systems.tflite.model import read_model as read_tensors

@@ -12,8 +12,8 @@ from memplan.capabilities.compare.compare import CompareOptions, compare
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import ModelOptions
 from memplan.systems.layout import lay_out
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.tflite.model import read_model as read_tensors
 from memplan.systems.tflite.tflm_arena import arena_head, scratch_of_model

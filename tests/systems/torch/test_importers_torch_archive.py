@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import FormatError, InputError, OptionError
-from memplan.systems.imported import ModelOptions
 from memplan.systems.model_graph import read_model_graph
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
 
 DATA = (Path(__file__).parents[2] / "models" / "exported.pt2").read_bytes()

@@ -10,7 +10,8 @@ import pytest
 from memplan.planner.errors import FormatError
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions, ViewFacts
+from memplan.systems.imported import Imported, ViewFacts
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.torch.fx import read_exported, read_graph
 
 with warnings.catch_warnings():

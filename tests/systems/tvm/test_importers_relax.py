@@ -12,7 +12,8 @@ from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions, ViewFacts
+from memplan.systems.imported import Imported, ViewFacts
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from tests.support.dump_files import recorded
 

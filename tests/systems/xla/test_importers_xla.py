@@ -11,7 +11,8 @@ from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.imported import Imported, ModelOptions
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from tests.support import public_problems
 from tests.support.dump_files import recorded

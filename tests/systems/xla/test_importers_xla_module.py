@@ -7,8 +7,8 @@ import pytest
 from memplan.planner.errors import FormatError
 from memplan.planner.liveness import analyse
 from memplan.planner.operations.order_check import peak_of
-from memplan.systems.imported import ModelOptions
 from memplan.systems.model_graph import read_model_graph
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.xla.module import read_module
 from tests.support.protobuf_files import field, message, varint
 

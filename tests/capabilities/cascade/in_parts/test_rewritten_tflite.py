@@ -14,8 +14,8 @@ from memplan.capabilities.cascade.in_parts.write import RewritableModel, coarser
 from memplan.capabilities.cascade.regions.unrolled import unrolled
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.errors import FormatError
-from memplan.systems.imported import ModelOptions
 from memplan.systems.model_graph import read_model_graph
+from memplan.systems.model_options import ModelOptions
 from tests.support.litert_models import outputs_of
 from tests.support.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
 

@@ -1,0 +1,122 @@
+"""The options for reading models of other systems, with the forms in which texts say them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.did_you_mean import meant_number
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
+from memplan.planner.systems import file_readers
+
+_DIGITS = 18
+_SEVERAL = 2
+Views = Literal["alias", "separate"]
+Size = int | tuple[int, ...]
+"""The size of a dimension, or of all dimensions of an input."""
+
+
+def size_text(size: Size) -> str:
+    """Return a size, or a shape, as `--dim` takes it: behind the only size of a shape stands a comma."""
+    if isinstance(size, int):
+        return str(size)
+    return ",".join(str(abs(each)) for each in size) + "," * (len(size) < _SEVERAL)
+
+
+def _entries(value: object, info: ValidationInfo) -> object:
+    """Return the sizes by name that `batch=1,seq=128`, or several such texts, say; other values as they are."""
+    is_dim = info.field_name == "dims"
+    if isinstance(value, str):
+        value = re.split(",(?=[^,]*=)" if is_dim else ",", value) if value else []
+    if not isinstance(value, (list, tuple)):
+        return value
+    found: dict[str, Size] = {}
+    for entry in value:
+        name, _, text = str(entry).rpartition("=")
+        is_shape = is_dim and "," in text
+        sizes = text.removesuffix(",").split(",") if is_shape and text != "," else [text] * (text != ",")
+        if not name or not all(one.isascii() and one.isdecimal() and len(one) <= _DIGITS for one in sizes):
+            meant = meant_number(text).replace("mean ", f"mean {name}=").replace(", in bytes", "") if name else ""
+            rule = f"must be {FORM_OF[info.field_name or '']}, got {shown(entry)}{meant}"
+            raise PydanticCustomError("rule", "{rule}", {"rule": rule})
+        if name in found:
+            rule = f"must be given once for each name, got {shown(name)} again"
+            raise PydanticCustomError("rule", "{rule}", {"rule": rule})
+        found[name] = tuple(map(int, sizes)) if is_shape else int(text)
+    return found
+
+
+def _size(value: object) -> object:
+    """Validate a size, or the sizes of a whole shape, which become a tuple."""
+    sizes = value if isinstance(value, (list, tuple)) else (value,)
+    if not all(type(one) is int and 0 <= one <= MAX_BYTES for one in sizes):
+        rule = "must be a size of at least 0, or a list of the sizes of a shape, got {shown}"
+        raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+    return tuple(value) if isinstance(value, (list, tuple)) else value
+
+
+FORM_OF = {
+    "dims": "NAME=SIZE, as in batch=1, or of an input NAME=SIZE,SIZE,..., as in image=1,3,224,224",
+    "scratch": "OPERATOR=BYTES, as in my_op=1024",
+}
+"""From an option that gives numbers by name to the form in which it is written as text."""
+_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
+_Sizes = WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]})
+SizesByName = Annotated[
+    Mapping[Name, Annotated[int | tuple[int, ...], PlainValidator(_size), _Sizes]], BeforeValidator(_entries)
+]
+ByName = Annotated[dict[Name, Bytes], BeforeValidator(_entries)]
+
+
+class ModelOptions(WireValue):
+    """The options for reading a model, on every entrance; all but the alignment may only be given for models.
+
+    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
+    alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
+    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names, or
+    whole shapes of inputs by their names, `scratch` the bytes that kernels require while they run, by the names of
+    operators.
+    """
+
+    dims: SizesByName = Field(
+        default_factory=dict,
+        description="The sizes of dimensions that a model only names; the whole shape of an input of ONNX.",
+    )
+    views: Views = Field(
+        "alias",
+        description="Let views share the bytes of their tensor where that is safe (alias), or never (separate).",
+    )
+    alignment: Alignment | None = Field(
+        None,
+        description="Align buffers to so many bytes; by default 16 for TFLite, 64 for ONNX, else as the file says.",
+    )
+    scratch: ByName = Field(
+        default_factory=dict,
+        description="The bytes that the kernel of an operator needs while it runs, for TFLite models.",
+    )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of dimensions by name; raises OptionError for a shape, which only inputs of ONNX models take."""
+        for name, size in self.dims.items():
+            if isinstance(size, tuple):
+                text = f"{name}={size_text(size)}"
+                raise OptionError(f"dim: must be one size, as {name}=8, but for inputs of ONNX models, got {text}")
+        return cast("dict[str, int]", self.dims)
+
+    def refuse_for_models(self) -> None:
+        """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
+        given = {name: getattr(self, name) for name in _FOR_MODELS}
+        said = [f"{name} {shown(value)}" for name, value in given.items() if value != getattr(ModelOptions(), name)]
+        if said:
+            known = ", ".join(file_readers())
+            rule = f"{', '.join(_FOR_MODELS)}: must be given for models only ({known})"
+            raise OptionError(f"{rule}, got {', '.join(said)}: leave it out")
+
+
+_FOR_MODELS = [name for name in ModelOptions.model_fields if name != "alignment"]
