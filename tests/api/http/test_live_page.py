@@ -12,7 +12,7 @@ import pytest
 from memplan.api.settings import Settings
 from memplan.capabilities import MODULES
 from memplan.capabilities.sizes import parse_size
-from tests.support.browser import DROP, Tab, chromium, tab
+from tests.support.browser import DROP, Tab, tab
 from tests.support.server import Running, running
 
 pytestmark = pytest.mark.slow
@@ -26,12 +26,6 @@ SMALL: dict[str, Any] = {
     "pools": [{"name": "sram", "size": 256}],
 }
 KEY = "a-key-of-an-operator-that-is-long-enough"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -315,6 +309,8 @@ def test_files_of_every_question_open_its_form(opened: Tab) -> None:
         give(opened, name, (EXAMPLES / name).read_bytes())
         opened.page.wait_for_selector(f"dialog .menu [aria-pressed=true] b:text-is('{kind}')")
         if name == "schedules/attention.json":
+            opened.page.select_option("dialog [data-input] select >> nth=0", label="a file…")
+            opened.page.set_input_files("dialog input[type=file]:visible", EXAMPLES / name)
             opened.page.click("dialog .primary")
             opened.page.wait_for_selector(".schedule .slot")
         else:
@@ -382,6 +378,10 @@ def test_answers_are_tables_whose_plans_open(opened: Tab) -> None:
     badge(opened, "valid: checked")
     question(opened, "explain", what_if=True, shrunk_to="0.5")
     opened.page.wait_for_selector(".outcome th:text-is('gain if shrunk')")
+    heads = opened.page.locator(".outcome table:has(th:text-is('gain if shrunk')) th").all_inner_texts()
+    rows = [row.split("\t") for row in opened.page.locator(".outcome table tbody tr").all_inner_texts()]
+    gains = {row[0].strip(): row[heads.index("gain if shrunk")] for row in rows if len(row) == len(heads)}
+    assert gains["conv1"] == "32 B"  # half of it leaves 80 B of 112
     give(opened, "again.json", json.dumps(SMALL).encode())
     badge(opened, "valid: checked")
     question(opened, "sweep")
@@ -453,6 +453,11 @@ def test_a_search_is_stopped_and_keeps_its_plan(opened: Tab) -> None:
     opened.page.fill("label:has-text('seconds') input", "60")
     give(opened, hard.name, hard.read_bytes().replace(b"\r", b""))
     opened.page.wait_for_function("() => !document.querySelectorAll('.service button')[2].disabled")
+    peaks = (
+        "[...document.querySelectorAll('[data-fact=peak], main .facts b')].slice(0, 2).map((one) => one.textContent)"
+    )
+    opened.page.wait_for_function(f"() => {peaks}[1]?.includes('MiB')")
+    assert len(set(opened.page.evaluate(peaks))) == 1  # the strip and the picture tell of one plan
     opened.page.click("text=Stop")
     opened.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
     assert opened.page.locator(".picture canvas").count() == 2

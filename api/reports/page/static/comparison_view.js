@@ -1,7 +1,8 @@
 // @ts-check
 // Two plans: the new one, where its buffers lay in the old one, with arrows, and what made the peaks grow.
 
-import { cells, fill, h, table } from "./dom.js";
+import { tablesOf } from "./answer_tables.js";
+import { fill, h, table } from "./dom.js";
 import { openPlan } from "./plan_view.js";
 import { PlanModel } from "./plan_model.js";
 import { openSides } from "./sides_view.js";
@@ -58,7 +59,7 @@ export function openComparison(element, view, style) {
     const box = shown.picture.boxOf([i]);
     if (box) shown.picture.camera.fit(box, 0.6);
   };
-  fill(side, ...growths(view.facts, select), ...moves(view.facts, select), ...others(view.facts));
+  fill(side, ...growths(view.facts, select), ...changes(view.facts, select));
   return shown;
 }
 
@@ -93,33 +94,13 @@ function growths(facts, select) {
   ]).filter((part) => part !== null);
 }
 
-/** @param {any} facts @param {(id: any) => void} select */
-function moves(facts, select) {
-  if (!facts.moved.length) return [h("h2", {}, "Moved"), h("p", { class: "quiet" }, "Nothing moved.")];
-  const largest = [...facts.moved].sort((a, b) => Number(b.bytes ?? 0) - Number(a.bytes ?? 0));
-  return [
-    h("h2", {}, `Moved: ${countText(facts.moved.length)}`),
-    table(["buffer", "from", "to", "bytes"], largest.slice(0, LISTED).map((move) => cells([
-      h("div", {}, h("button", { onclick: () => select(move.id) }, nameText(move.id, 60)), move.why && h("div", { class: "quiet" }, nameText(move.why, 200))),
-      place(move.from_pool, move.from), place(move.to_pool, move.to), move.bytes === null ? "" : sizeText(Number(move.bytes))], { title: move.why ?? "" }))),
-    largest.length > LISTED ? h("p", { class: "quiet" }, `and ${countText(largest.length - LISTED)} smaller ones`) : null,
-  ].filter((part) => part !== null);
-}
-
-/** @param {string | undefined} pool @param {any} offset */
-function place(pool, offset) {
-  return pool ? `${nameText(pool, 20)} ${countText(offset)}` : countText(offset);
-}
-
-/** @param {any} facts */
-function others(facts) {
-  const lists = [["New", facts.added], ["Gone", facts.removed], ["Resized", (facts.resized ?? []).map((/** @type {any} */ row) =>
-    `${nameText(row.id, 60)}: ${sizeText(Number(row.from))} → ${sizeText(Number(row.to))}`)],
-    ["Other lifetimes", (facts.lifetime ?? []).map((/** @type {any} */ row) => row.id)]];
-  return lists.filter(([, rows]) => rows.length).flatMap(([title, rows]) => [
-    h("h2", {}, `${title}: ${countText(rows.length)}`),
-    h("p", {}, rows.slice(0, 60).map((/** @type {any} */ row) => nameText(row, 120)).join(", ") + (rows.length > 60 ? ", …" : "")),
-  ]);
+/** What moved, the largest first, and what else is another one, as tables. @param {any} facts @param {(id: any) => void} select */
+function changes(facts, select) {
+  const { moved, added, removed, lifetime } = facts;
+  const resized = facts.resized?.map((/** @type {any} */ { id, from, to }) => ({ id, size_before: from, size: to })) ?? [];
+  const sorted = [...moved].sort((a, b) => Number(b.bytes ?? 0) - Number(a.bytes ?? 0));
+  return [!moved.length && h("p", { class: "quiet" }, "Nothing moved."), ...tablesOf({ moved: sorted, added, removed, resized, other_lifetimes: lifetime },
+    { select, open: () => {}, problem: null, drawn: new Set() })];
 }
 
 /**

@@ -49,6 +49,8 @@ export function openFilm(element, { title, problem, names, frames }, style) {
     { type: "range", min: 0, max: 1000, value: 1000, "aria-label": "time of the search", oninput: () => show((Number(slider.value) / 1000) * last) }));
   const button = h("button", { type: "button", onclick: () => play() }, "play");
   let [shown, timer] = [-1, 0];
+  /** @type {import("./plan_view.js").PlanView | null} */
+  let view = null;
   const show = (/** @type {number} */ now) => {
     const frame = frames.filter(({ at }) => at <= now).at(-1) ?? frames[0];
     const gap = frame.peak && frame.bound ? `, ${frame.peak === frame.bound ? "proved to be the least"
@@ -58,8 +60,9 @@ export function openFilm(element, { title, problem, names, frames }, style) {
     const k = frames.reduce((best, { at, plan }, one) => (at <= now && plan ? one : best), -1);
     if (k === shown) return;
     shown = k;
+    view = null;
     if (k < 0) fill(stage, h("p", { class: "quiet welcome" }, "No plan was kept of this time."));
-    else openPlan(stage, { ...frames[k], title: `after ${frames[k].at.toFixed(2)} s`, problem, names }, style);
+    else view = openPlan(stage, { ...frames[k], title: `after ${frames[k].at.toFixed(2)} s`, problem, names }, style);
   };
   const play = () => {
     clearInterval(timer);
@@ -74,5 +77,5 @@ export function openFilm(element, { title, problem, names, frames }, style) {
   fill(element, h("div", { class: "bar" }, h("strong", {}, nameText(title, 60)), button, slider, said), h("div", { class: "charted film" }, chart), stage);
   new ResizeObserver(() => show((Number(slider.value) / 1000) * last)).observe(chart);
   show(last);
-  return { play };
+  return { play, shown: () => view };
 }

@@ -21,6 +21,7 @@ export function legendTexts({ legend, look, plan, demand, shared }) {
     ...says(look.selected >= 0, "blue: selected; red: what it stands on"),
     ...says(plan.pins.size > 0, "\u25e3 pinned"),
     ...says(plan.isShared && shared.length > 0, "red dots: shares bytes"),
+    ...says(plan.reused.length > 0, "dotted line: shares bytes at a price"),
     ...says(look.marks.length > 0, "purple lines: marks"),
     ...says(plan.root.some((root, i) => root !== i), "dashed: a view inside of another buffer")];
 }

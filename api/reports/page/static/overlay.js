@@ -4,7 +4,7 @@
 import { highest } from "./live_bytes.js";
 import { FONT, GUTTER, LETTER, Pencil } from "./pencil.js";
 import { byteTicks, roundTicks } from "./svg.js";
-import { nameText, sizeText } from "./text.js";
+import { countText, nameText, sizeText } from "./text.js";
 
 /** @typedef {import("./lanes.js").Lane} Lane */
 
@@ -223,6 +223,15 @@ export class Overlay extends Pencil {
     c.closePath();
     c.fillStyle = "#101010";
     c.fill();
+  }
+
+  /** A line from a buffer to the one that takes its bytes at a price, and the price. @param {{pair: number[], cost: number}} reused */
+  paid({ pair, cost }) {
+    const [from, to] = pair.map((i, k) => this.box(this.plan.root[i], this.plan.held(this.plan.root[i]).at(k ? 0 : -1) ?? [0, 0]));
+    if (!from || !to) return;
+    const [x, y] = [to.x, to.y + to.height / 2];
+    this.line(from.x + from.width, from.y + from.height / 2, x, y, this.theme.chain, [2, 2], 2);
+    this.tag(`cost ${countText(cost)}`, x + 52, y, this.theme.chain, [-15, 2]);
   }
 
   /** What was dragged: times and offsets of a lane. @param {{pool: number, times: [number, number], offsets: [number, number]}} area */

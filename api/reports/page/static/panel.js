@@ -172,7 +172,18 @@ export class Panel {
       return h("div", { class: "pool" }, h("h2", {}, `Pool ${nameText(pool.name, 60)}`), h("dl", {}, ...this.levels(q)),
         this.lowering(q), form, answer);
     });
-    fill(this.pools, ...parts);
+    fill(this.pools, ...parts, this.paid());
+  }
+
+  /** The pairs that share bytes at a price. */
+  paid() {
+    const { reused, verdict } = this.plan;
+    if (!reused.length || verdict.badge === "not valid") return null;
+    const cost = reused.reduce((sum, one) => sum + Number(one.cost), 0);
+    return h("div", { class: "paid" }, h("h2", {}, `${counted(reused.length, "pair shares", "pairs share")} bytes at a price`),
+      h("p", {}, `${countText(cost)} in all${verdict.isKnown ? "" : " (claimed)"}, the dearest first:`),
+      h("ul", {}, ...[...reused].sort((a, b) => Number(b.cost) - Number(a.cost)).slice(0, LISTED).map((one) =>
+        h("li", {}, this.button(one.pair[0]), " then ", this.button(one.pair[1]), `: ${countText(one.cost)}`))));
   }
 
   /** @param {number} q */

@@ -39,7 +39,7 @@ const IN_COLUMNS = { problem: ["buffers", "interval"],
 /** The columns of a plan. Times are steps after `origin`; `pool` is -1 for a buffer that is not placed. */
 export class PlanModel {
   /**
-   * Throws an Error for a problem that cannot be drawn, and for a plan of other buffers.
+   * Throws an Error for a problem that cannot be drawn, and for a plan of other buffers, unless the verifier tells of these.
    * @param {View} view
    */
   constructor({ title, problem, plan, names = null, inspection = null, isPending = false }) {
@@ -52,7 +52,7 @@ export class PlanModel {
     /** What the plan claims, without what is absent. @type {any} */
     this.facts = plan ? Object.fromEntries(Object.entries(plan).filter(([name, value]) => value !== null && name !== "placements")) : { status: "unknown" };
     /** @type {Pool[]} */ this.pools = (problem.pools?.length ? problem.pools : [{}]).map((/** @type {any} */ row) => poolOf(row, plan));
-    const places = this.placesOf(plan?.placements ?? []);
+    const places = this.placesOf(plan?.placements ?? [], Boolean(inspection));
     this.pool = places.pool;
     this.exactSize = exact(this.rows.map(({ size }) => size));
     this.exactOffset = exact(places.offset);
@@ -76,6 +76,9 @@ export class PlanModel {
     this.pinnedRoots = new Set([...this.pins].map((i) => root[i]));
     /** True where buffers may lie on the same bytes: then bytes are counted by where they lie. */
     this.isShared = Boolean(problem.may_share?.length) || this.rows.some(({ relative }) => relative);
+    /** Pairs that share bytes at a price, what comes first in front. @type {{pair: number[], cost: number}[]} */
+    this.reused = (this.facts.reused ?? []).map((/** @type {any} */ { buffers: [a, b], first, cost }) =>
+      ({ pair: (first === b ? [b, a] : [a, b]).map((id) => this.indexOf(id)), cost }));
     this.roles = column(names?.roles) ?? guessedRoles(this);
     this.operations = column(names?.operations);
     this.types = column(names?.types);
@@ -141,8 +144,8 @@ export class PlanModel {
     return this.times ? this.times.indexOf(String(time)) : Number(BigInt(time) - this.origin);
   }
 
-  /** The pool and the offset of each buffer. @param {any[]} placements */
-  placesOf(placements) {
+  /** The pool and the offset of each buffer. @param {any[]} placements @param {boolean} isVerified */
+  placesOf(placements, isVerified) {
     const pool = new Int32Array(this.count).fill(-1);
     /** @type {(number | bigint)[]} */ const offset = new Array(this.count).fill(0);
     const pools = new Map(this.pools.map(({ name }, q) => [name, q]));
@@ -150,6 +153,7 @@ export class PlanModel {
     if (!isInOrder) this.seek(placements.map(({ id }) => id));
     placements.forEach((row, k) => {
       const [i, q] = [isInOrder ? k : this.indexOf(row.id), pools.get(row.pool ?? "default")];
+      if (isVerified && (i < 0 || q === undefined)) return;
       if (i < 0) throw new Error(`plan: places ${JSON.stringify(String(row.id))}, which is no buffer of the problem`);
       if (q === undefined) throw new Error(`plan: names the pool ${JSON.stringify(String(row.pool))}, which the problem lacks`);
       pool[i] = q;

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Any
 
 import pytest
 
 from memplan import Buffer, Plan, Problem, read_plan, solve
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import _PROBLEMS, problem_of
-from tests.support.browser import chromium, tab
 
 PROBLEM = Problem(
     buffers=[
@@ -22,24 +19,6 @@ PROBLEM = Problem(
         Buffer(id="always", size=16),
     ]
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
-
-
-def test_a_cell_shows_the_page_and_cannot_reach_the_notebook(browser: Any) -> None:
-    shown = solve(PROBLEM)._repr_html_()
-    assert shown is not None
-    with tab(browser) as found:
-        found.page.set_content(f"<p>notebook</p>{shown}")
-        frame = found.page.frame_locator("iframe")
-        frame.locator(".picture canvas").first.wait_for()
-        assert found.page.locator("iframe").get_attribute("sandbox") == "allow-scripts allow-downloads"
-        assert found.page.locator("b").count() == 0
-        assert found.errors == []
 
 
 def test_columns_tell_sizes_and_times_where_the_problem_is_known() -> None:

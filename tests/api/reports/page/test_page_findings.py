@@ -17,7 +17,8 @@ from memplan.api.reports.page.comparison import PlanOf, comparison_page
 from memplan.api.reports.page.file_page import plan_page
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
-from tests.support.browser import DROP, Tab, chromium, tab, wait_until
+from memplan.planner.model.problem_fields import ReuseCost
+from tests.support.browser import DROP, Tab, tab, wait_until
 
 pytestmark = pytest.mark.slow
 VIEWED = Problem(
@@ -63,6 +64,16 @@ PRICED = Problem(
     pools=[Pool(name="fast", size=64, cost=1), Pool(name="slow", size=4096, cost=8)],
     objective="cost",
 )
+REUSED = Problem(
+    buffers=[Buffer(id="then", size=64, start=2, end=4), Buffer(id="first", size=64, start=0, end=2)],
+    pools=[Pool(size=96)],
+    reuse=(ReuseCost(pairs=(("then", "first"),), cost=7),),
+    objective="cost",
+)
+WIDE = Problem(
+    buffers=[Buffer(id=f"features/{k}/relu", size=25_690_111, start=0, end=4, alignment=24) for k in range(9)],
+    pools=[Pool(name="one", size=2**27), Pool(name="two", size=2**28)],
+)
 EQUAL = Problem(buffers=[Buffer(id=f"layer{k // 60}/op{k}", size=64, start=k, end=k + 2) for k in range(240)])
 
 
@@ -78,6 +89,18 @@ def forged(problem: Problem) -> Plan:
     pools = [{"name": "default", "used": peak, "lower_bound": peak}]
     proof = {"kind": "search", "by": "exact"}
     return lifted(problem, 4800, status="optimal", peak=peak, lower_bound=peak, gap=0.0, proof=proof, pools=pools)
+
+
+def dear(problem: Problem) -> Plan:
+    """Return the plan in the dearer memory, which claims a bound on costs."""
+    rows = [{"id": row.id, "pool": "slow", "offset": 64 * k} for k, row in enumerate(problem.buffers)]
+    return Plan.model_validate({"status": "feasible", "placements": rows, "cost": 872, "cost_lower_bound": 172})
+
+
+def elsewhere(problem: Problem) -> Plan:
+    """Return a plan with a pool that the problem lacks."""
+    rows = [{"id": row.id, "pool": "nowhere", "offset": 0} for row in problem.buffers]
+    return Plan.model_validate({"status": "feasible", "placements": rows})
 
 
 FREE = LONE.model_copy(update={"pools": (Pool(),)})
@@ -157,11 +180,31 @@ CASES = [
     Case(
         "least cost is a bound",
         PRICED,
-        lambda problem: lifted(problem, 0),
+        lambda problem: dear(problem),
         text(".facts"),
-        lambda s: "least cost" not in s,
+        lambda s: "cost 872every plan costs at least 172 (claimed), at most 407.0 % above" in s,
     ),
     Case("a pool's alignment pads", PADDED, solve, "memplan.view.plan.padding(0)", lambda padding: padding == 6),
+    Case(
+        "paid pairs are listed",
+        REUSED,
+        solve,
+        text(".paid"),
+        lambda s: "first then then: 7" in s and "claimed" not in s,
+    ),
+    Case("and drawn", REUSED, solve, text(".legend"), lambda s: "shares bytes at a price" in s),
+    Case(
+        "another pool is a fault", LONE, elsewhere, f"{BADGES} + {SAID}", lambda s: "not valid" in s and "nowhere" in s
+    ),
+    Case("no plan was found", FREE, Plan(status="unknown"), text("body"), lambda s: "nothing that fits" not in s),
+    Case(
+        "wide offsets are not cut",
+        WIDE,
+        solve,
+        "(memplan.view.lookAt(0), [...document.querySelectorAll('.side, .buffers')]"
+        ".map((one) => one.scrollWidth - one.clientWidth))",
+        lambda over: max(over) <= 0,
+    ),
     Case("layers are the colours", EQUAL, solve, "memplan.view.picture.look.by", lambda by: by == "group"),
     Case("sums fold by layer", EQUAL, solve, text(".sums"), lambda s: "By" in s),
     Case(
@@ -208,12 +251,6 @@ CASES = [
         lambda s: s.count("64 B") == 11,
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

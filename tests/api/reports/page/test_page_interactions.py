@@ -14,7 +14,7 @@ from memplan.api.reports.page.file_page import plan_page
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.instance.canonical import problem_hash
 from memplan.systems.program_names import NamedTime, ProgramNames, Span
-from tests.support.browser import Tab, chromium, tab
+from tests.support.browser import Tab, tab
 
 pytestmark = pytest.mark.slow
 LONG = "x" * 10_000
@@ -61,12 +61,6 @@ def file(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Path:
     path = tmp_path_factory.mktemp("page") / "plan.html"
     path.write_bytes(plan_page(PROBLEM, plan, names=NAMES))
     return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from memplan import Buffer, Plan, Pool, Problem, read_problem, solve
 from memplan.api.reports.page.file_page import plan_page
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
-from tests.support.browser import Tab, chromium, tab, wait_until
+from tests.support.browser import Tab, tab, wait_until
 
 STATIC = Path(__file__).parents[4] / "api" / "reports" / "page" / "static"
 OWN = sorted(path for path in STATIC.rglob("*.js") if not {"vendor", "built"} & {*path.parts})
@@ -89,11 +89,11 @@ def column_of(buffers: int) -> tuple[Problem, Plan]:
 
 
 @pytest.mark.slow
-def test_a_million_buffers_are_drawn_summed_and_moved(tmp_path: Path) -> None:
+def test_a_million_buffers_are_drawn_summed_and_moved(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "million.html"
     path.write_bytes(plan_page(*column_of(1_000_000)))
     assert path.stat().st_size < 60_000_000
-    with chromium() as browser, tab(browser) as found:
+    with tab(browser) as found:
         found.page.goto(path.as_uri())
         wait_until(found, "!!(window.memplan && memplan.ready && memplan.view.picture.summed)")
         assert found.page.evaluate("memplan.view.picture.summed") == 1_000_000
@@ -111,7 +111,7 @@ def pixels(found: Tab) -> Any:
 
 
 @pytest.mark.slow
-def test_the_picture_has_each_buffer_where_the_plan_has_it(tmp_path: Path) -> None:
+def test_the_picture_has_each_buffer_where_the_plan_has_it(browser: Any, tmp_path: Path) -> None:
     sizes = (400, 300, 200, 100)
     problem = Problem(
         buffers=[Buffer(id=k, size=size, start=2 * k, end=2 * k + 2) for k, size in enumerate(sizes)],
@@ -119,7 +119,7 @@ def test_the_picture_has_each_buffer_where_the_plan_has_it(tmp_path: Path) -> No
     )
     path = tmp_path / "steps.html"
     path.write_bytes(plan_page(problem, solve(problem)))
-    with chromium() as browser, tab(browser, 700, 500) as found:
+    with tab(browser, 700, 500) as found:
         found.page.goto(path.as_uri())
         wait_until(found, "!!(window.memplan && memplan.ready && memplan.view.picture.filled)")
         image = pixels(found)

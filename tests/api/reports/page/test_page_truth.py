@@ -20,7 +20,7 @@ from memplan.planner.errors import InputError
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.canonical import problem_hash
-from tests.support.browser import DROP, Tab, chromium, tab, wait_until
+from tests.support.browser import DROP, Tab, tab, wait_until
 
 pytestmark = pytest.mark.slow
 TIED = Problem(
@@ -95,8 +95,8 @@ def at(problem: Problem, offsets: dict[str, int], **claims: Any) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Tab]:
-    with chromium() as browser, tab(browser) as found:
+def shared(browser: Any) -> Iterator[Tab]:
+    with tab(browser) as found:
         yield found
 
 

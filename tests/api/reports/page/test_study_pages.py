@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from memplan import Buffer, OperationGraph, OrderOptions, Pool, Problem, order, solve
+from memplan import Buffer, OperationGraph, OrderOptions, Plan, Pool, Problem, order, solve
 from memplan.api.cli.main import main
 from memplan.api.reports.page.comparison import PlanOf, comparison_page
-from memplan.api.reports.page.file_page import plan_page
+from memplan.api.reports.page.file_page import file_page, plan_page
 from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.planner.formats.memplan_json import write_problem
-from tests.support.browser import DROP, Tab, chromium, tab
+from tests.support.browser import DROP, Tab, tab
 
 pytestmark = pytest.mark.slow
 HOSTILE = "<img src=x onerror=document.title=1>"
@@ -48,12 +48,6 @@ SUMS: dict[str, Any] = {
     "kept": [4, 5],
     "ops": [*({"out": [k]} for k in range(4)), {"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]}],
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture
@@ -182,12 +176,15 @@ def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:
     assert shown.page.get_by_text("ring", exact=True).count() > 0
 
 
+def raised(problem: Problem) -> Plan:
+    """Return the best plan, 1,024 bytes higher."""
+    rows = [row | {"offset": int(row["offset"]) + 1024} for row in solve(problem).placements.rows()]
+    return Plan.model_validate({"status": "feasible", "placements": rows})
+
+
 def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
     shown = opened(plan_page(OLD, solve(OLD)))
-    moved = solve(OLD).model_dump(mode="json")
-    for row in moved["placements"]:
-        row["offset"] += 1024
-    drop(shown, "moved.json", json.dumps(moved))
+    drop(shown, "moved.json", raised(OLD).model_dump_json())
     shown.page.wait_for_function("() => memplan.view.plan.offset.every((offset) => offset >= 1024)")
     drop(shown, "other.json", json.dumps({"problem": NEW.model_dump(mode="json"), "plan": None}))
     shown.page.wait_for_function("() => memplan.view.plan.ids.includes('new')")
@@ -229,3 +226,31 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: A
     )
     share = found["subgraph_latencies"][0] / found["latency"]
     assert float(first) == pytest.approx(float(ground) * share, abs=1.5)
+
+
+def test_a_cell_shows_the_page_and_cannot_reach_the_notebook(browser: Any) -> None:
+    shown = solve(NEW)._repr_html_()
+    assert shown is not None
+    with tab(browser) as found:
+        found.page.set_content(f"<p>notebook</p>{shown}")
+        frame = found.page.frame_locator("iframe")
+        frame.locator(".picture canvas").first.wait_for()
+        assert found.page.locator("iframe").get_attribute("sandbox") == "allow-scripts allow-downloads"
+        assert found.errors == []
+
+
+def test_the_film_of_a_search_shows_the_best_plan_of_each_time(opened: Any) -> None:
+    plans = [json.loads(plan.model_dump_json()) for plan in (solve(OLD), raised(OLD))]
+    times = ((0.0, None, 64, None), (1.0, 1152, 64, plans[1]), (4.0, 128, 128, plans[0]))
+    frames = [{"at": at, "peak": peak, "bound": bound, "plan": plan} for at, peak, bound, plan in times]
+    film = {"kind": "film", "title": "the film", "problem": OLD.model_dump(mode="json"), "frames": frames}
+    shown = opened(file_page("film", film)).page
+    for at, sentence, top in ((1000, "4.00 s: 128 B, proved to be the least", 128), (500, "2.00 s: 1.125 KiB", 1152)):
+        shown.locator("input[type=range]").fill(str(at))
+        assert sentence in shown.inner_text(".bar:has(input[type=range]) [role=status]")
+        assert shown.evaluate("memplan.view.shown().plan.top(0)") == top
+    shown.locator("input[type=range]").fill("0")
+    assert "No plan was kept of this time." in shown.inner_text(".welcome")
+    shown.click("text=play")
+    shown.wait_for_function("() => Number(document.querySelector('input[type=range]').value) > 5")
+    assert shown.locator(".film path.peak").count() == shown.locator(".film path.bound").count() == 1

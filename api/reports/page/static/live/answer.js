@@ -1,6 +1,7 @@
 // @ts-check
 // The answer of a question: its tables, the files that are in it, and pictures where it holds plans or points.
 
+import { tablesOf } from "../answer_tables.js";
 import { openChart, openCurve } from "../chart_view.js";
 import { openComparison } from "../comparison_view.js";
 import { fill, h, save } from "../dom.js";
@@ -9,7 +10,6 @@ import { bytesAlong, openOrder } from "../order_view.js";
 import { openPlan } from "../plan_view.js";
 import { openSchedule } from "../schedule_view.js";
 import { nameText } from "../text.js";
-import { tablesOf } from "./tables.js";
 
 /** @typedef {import("./state.js").Entry} Entry */
 /** @typedef {{x: string, y: string, name: [string, string], unit?: [string, string], label: (point: any, k: number) => string}} Chart */

@@ -54,11 +54,11 @@ export function Ask({ session, again }) {
 
 /** The form of a question. @param {{question: Question, jobs: any[], session: Session, again: import("./state.js").Again}} props */
 function Form({ question, jobs, session, again }) {
-  const { state, files, service } = session;
+  const { state, files } = session;
   const entries = [...state.entries.slice(0, state.at + 1).reverse(), ...state.entries.slice(state.at + 1).reverse()];
   const isOfPlan = question.inputs.some(({ isRequired, models }) => isRequired && models.some((name) => PLANS.includes(name)));
   const sorted = isOfPlan ? [...entries.filter(hasPlan), ...entries.filter((entry) => !hasPlan(entry))] : entries;
-  const sources = question.inputs.map((input, k) => sourcesOf(input, k === 0, { entries: sorted, files, jobs, service }, again));
+  const sources = question.inputs.map((input, k) => sourcesOf(input, k === 0, { entries: sorted, files, jobs, session }, again));
   const isExample = sources[0]?.[0]?.kind === "text" && question.inputs[0].example !== undefined;
   const [chosen, setChosen] = useState(() => question.inputs.map((input, k) => /** @type {Chosen} */ ({
     at: isExample && input.example !== undefined ? Math.max(0, sources[k].findIndex((source) => source.kind === "text")) : 0,
@@ -79,7 +79,7 @@ function Form({ question, jobs, session, again }) {
     try {
       const request = /** @type {any} */ ({});
       for (const [k, input] of question.inputs.entries()) {
-        const value = await valueFrom(input, sources[k][chosen[k].at], chosen[k], service);
+        const value = await valueFrom(input, sources[k][chosen[k].at], chosen[k], session);
         if (value !== undefined) request[input.name] = value;
       }
       for (const { name, schema, value } of question.options) {
@@ -143,10 +143,11 @@ function offered({ models, name }, entry) {
 
 /**
  * @param {Input} input @param {boolean} isFirst
- * @param {{entries: import("./state.js").Entry[], files: File[], jobs: any[], service: import("./service.js").PlanService}} known
+ * @param {{entries: import("./state.js").Entry[], files: File[], jobs: any[], session: Session}} known
  * @param {import("./state.js").Again} again @returns {Source[]}
  */
-function sourcesOf(input, isFirst, { entries, files, jobs, service }, again) {
+function sourcesOf(input, isFirst, { entries, files, jobs, session }, again) {
+  const { service } = session;
   /** @type {Source[]} */ const found = [];
   const seen = new Set();
   const add = (/** @type {string} */ says, /** @type {() => Promise<any>} */ get) => found.push({ says, kind: "value", get });
@@ -171,7 +172,7 @@ function sourcesOf(input, isFirst, { entries, files, jobs, service }, again) {
     }
   }
   const ofFiles = input.takesBytes || input.models.includes("OperationGraph")
-    ? files.map((file) => ({ says: file.name, kind: /** @type {"value"} */ ("value"), get: () => fileValue(input, file, service) })) : [];
+    ? files.map((file) => ({ says: file.name, kind: /** @type {"value"} */ ("value"), get: () => fileValue(input, file, session) })) : [];
   found.splice(input.takesBytes ? 0 : found.length, 0, ...ofFiles);
   const isOptional = !input.isRequired && !isFirst;
   const text = { says: input.example === undefined ? "written here" : "an example, written here", kind: /** @type {"text"} */ ("text") };
@@ -182,13 +183,13 @@ function sourcesOf(input, isFirst, { entries, files, jobs, service }, again) {
     : [...found, ...rest, ...(input.isRequired ? [] : [none])];
 }
 
-/** @param {Input} input @param {Source} source @param {Chosen} chosen @param {import("./service.js").PlanService} service */
-async function valueFrom(input, source, { text, file }, service) {
+/** @param {Input} input @param {Source} source @param {Chosen} chosen @param {Session} session */
+async function valueFrom(input, source, { text, file }, session) {
   if (source.get) return source.get();
   if (source.kind === "none") return undefined;
   if (source.kind === "file") {
     if (!file) throw new Error(`${input.name}: choose a file`);
-    return fileValue(input, file, service);
+    return fileValue(input, file, session);
   }
   if (!text.trim()) {
     if (!input.isRequired) return undefined;
@@ -202,8 +203,10 @@ async function valueFrom(input, source, { text, file }, service) {
   }
 }
 
-/** The value of an input in a file. @param {Input} input @param {File} file @param {import("./service.js").PlanService} service */
-async function fileValue({ models, takesBytes }, file, service) {
+/** The value of an input in a file. @param {Input} input @param {File} file @param {Session} session */
+async function fileValue(input, file, session) {
+  const { models, takesBytes } = input;
+  const { service } = session;
   const start = new TextDecoder().decode(await file.slice(0, 200).arrayBuffer()).trimStart();
   const text = /^[[{]/.test(start) ? await file.text() : null;
   const value = text === null ? null : parsed(text);
@@ -211,7 +214,7 @@ async function fileValue({ models, takesBytes }, file, service) {
     const found = text === null ? await service.imported(file) : recognised(text);
     return models.includes("PlanAndProblem") && found?.problem ? { problem: found.problem, plan: found.plan } : found?.plan;
   }
-  if (value !== null && (value.ops || !models.includes("OperationGraph"))) return value;
+  if (value !== null && (!models.includes("OperationGraph") || (await session.questions()).isMeant(input, value))) return value;
   if (models.includes("OperationGraph")) return (await service.imported(file)).graph;
   if (models.includes("Problem") && !takesBytes) return (await service.imported(file)).problem;
   if (!takesBytes) return file.text();

@@ -104,7 +104,8 @@ function Watch({ watch, entry }) {
     return () => clearInterval(timer);
   }, []);
   const seconds = Math.max(0, (now - watch.began) / 1000);
-  const last = entry.frames.at(-1);
+  // What is told is of the plan that is drawn, so that the screen has one peak; the chart runs ahead of it.
+  const last = entry.plan ? { peak: bytesOf(entry.plan.peak), bound: bytesOf(entry.plan.lower_bound) } : entry.frames.at(-1);
   useLayoutEffect(() => {
     if (chart.current) fill(chart.current, entry.frames.length > 1
       && /** @type {any} */ (searchChart(entry.frames, Math.max(240, chart.current.clientWidth), Math.max(seconds, watch.limit),
@@ -116,6 +117,11 @@ function Watch({ watch, entry }) {
     ${last && html`<dt>peak</dt><dd data-fact="peak">${last.peak === null ? "…" : bytesText(last.peak)}</dd><dt>no plan below</dt><dd
       data-fact="bound">${last.bound === null ? "…" : sizeText(last.bound)}</dd>
       <dt>gap</dt><dd>${gap === null ? "…" : gap === 0 ? "none" : percentText(gap)}</dd>`}</dl><div class="chart" ref=${chart}></div></div>`;
+}
+
+/** @param {any} value */
+function bytesOf(value) {
+  return value === null || value === undefined ? null : Number(value);
 }
 
 /** The first screen. @param {{session: Session}} props */

@@ -47,14 +47,18 @@ export class Questions {
    * @param {any} value @returns {{kind: string, input: string}[]}
    */
   takers(value) {
-    const names = Object.keys(value).filter((name) => !COMMON.includes(name));
-    const isMeant = (/** @type {string} */ model) => {
-      const { properties = {}, required = [] } = this.schemas[model] ?? {};
-      return names.length > 0 && names.every((name) => name in properties) && required.every((/** @type {string} */ name) => name in value);
-    };
-    return this.all.flatMap((one) => one.inputs.filter(({ models }) => models.some(isMeant))
+    return this.all.flatMap((one) => one.inputs.filter((input) => this.isMeant(input, value))
       .map((input) => ({ kind: one.name, input: input.name, isRequired: input.isRequired })))
       .sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
+  }
+
+  /** True where a value of JSON is one of an input's models, by the names of its fields. @param {Input} input @param {any} value */
+  isMeant({ models }, value) {
+    const names = Object.keys(value).filter((name) => !COMMON.includes(name));
+    return names.length > 0 && models.some((model) => {
+      const { properties = {}, required = [] } = this.schemas[model] ?? {};
+      return names.every((name) => name in properties) && required.every((/** @type {string} */ name) => name in value);
+    });
   }
 }
 

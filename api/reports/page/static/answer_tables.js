@@ -1,8 +1,8 @@
 // @ts-check
 // Answers as tables: terms with their values, lists of rows, names of buffers that select them, and plans that open.
 
-import { h, table } from "../dom.js";
-import { countText, nameText, sentenceText, sizeText } from "../text.js";
+import { h, table } from "./dom.js";
+import { countText, nameText, sentenceText, sizeText } from "./text.js";
 
 /**
  * @typedef {{select: (id: any) => void, open: (problem: any, plan: any, title: string) => void, problem: any, drawn: Set<string>}} Actions
@@ -21,7 +21,7 @@ const LEFT_OUT = new Set(["problem", "planned", "plan", "places", "regions", "ra
 /** The fields that are bytes, or times where they say so. */
 const BYTES = new RegExp("^(?!.*_of_time)(.*_)?(bytes|peaks?|size|used|live|bound|capacity|needed|gain|traffic|idle|reserved|budget|grow|shrunk|dropped|"
   + "best|own|memplan|saved|more|missing)(_|$)");
-const BUFFERS = new Set(["id", "buffer", "buffers", "first", "second", "decides", "alive", "highest", "moved"]);
+const BUFFERS = new Set(["id", "buffer", "buffers", "first", "second", "decides", "alive", "highest", "moved", "added", "removed"]);
 const SENTENCES = new Set(["message", "sentence", "why", "reason"]);
 
 /** The elements of an answer. @param {any} value @param {Actions} actions @param {string} [title] @param {number} [depth] @returns {Node[]} */
@@ -59,9 +59,10 @@ function rowsOf(rows, actions, title) {
   const cells = (/** @type {any} */ row, /** @type {number} */ k) => [...names.map((name) => cellOf(name, row[name], actions)),
     ...(hasPlans ? [planned(row)?.problem ? h("button", { type: "button",
       onclick: () => actions.open(planned(row).problem, planned(row).plan, `${wordsOf(title)} ${k + 1}`) }, "open") : ""] : [])];
-  return [h("h4", {}, `${wordsOf(title)}: ${countText(rows.length)}`),
+  const head = wordsOf(title);
+  return [h("h4", {}, `${head[0].toUpperCase()}${head.slice(1)}: ${countText(rows.length)}`),
     table([...names.map(wordsOf), ...(hasPlans ? ["plan"] : [])], objects.slice(0, ROWS).map(cells)),
-    ...(objects.length > ROWS ? [h("p", { class: "quiet" }, `and ${countText(objects.length - ROWS)} more, in the JSON`)] : [])];
+    ...(objects.length > ROWS ? [h("p", { class: "quiet" }, `and ${countText(objects.length - ROWS)} more`)] : [])];
 }
 
 /** @param {string} name */
