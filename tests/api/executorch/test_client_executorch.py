@@ -14,20 +14,13 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
 from memplan.systems.reading import read_model
 from tests.support import public_problems
+from tests.support.later import Later
 from tests.support.server import Running
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
-    pytest.importorskip("executorch.exir", reason="needs the extra executorch")
-    import torch
-    from executorch import exir
-    from executorch.exir import memory_planning
-    from executorch.exir.passes import MemoryPlanningPass
-    from executorch.exir.passes.sym_shape_eval_pass import ConstraintBasedSymShapeEvalPass
-    from executorch.exir.tensor import TensorSpec
-    from executorch.runtime import Runtime
+exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
+import torch  # noqa: E402  # which ExecuTorch stands on
 
-    from tests.support.torch_models import Attention, resnet
+from tests.support.torch_models import Attention, resnet  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 
@@ -67,8 +60,12 @@ def compiled(program: Any, planning: Any, **options: Any) -> Any:
     return exir.to_edge(program).to_executorch(config)
 
 
+def planned_by(algorithm: Any, **options: Any) -> Any:
+    return exir.passes.MemoryPlanningPass(memory_planning_algo=algorithm, **options)
+
+
 def run(program: Any, *inputs: Any) -> Any:
-    return Runtime.get().load_program(program.buffer).load_method("forward").execute(inputs)[0].clone()
+    return runtime.Runtime.get().load_program(program.buffer).load_method("forward").execute(inputs)[0].clone()
 
 
 def sizes(program: Any) -> list[int]:
@@ -90,12 +87,12 @@ def tokens() -> Any:
 
 @pytest.fixture(scope="module")
 def by_greedy(attention: Any, tokens: Any) -> Any:
-    return compiled(exported(attention, tokens), MemoryPlanningPass())
+    return compiled(exported(attention, tokens), exir.passes.MemoryPlanningPass())
 
 
 def test_a_program_on_our_places_computes_the_same_in_less_memory(attention: Any, tokens: Any, by_greedy: Any) -> None:
     algorithm = MemplanAlgorithm()
-    ours = compiled(exported(attention, tokens), MemoryPlanningPass(memory_planning_algo=algorithm))
+    ours = compiled(exported(attention, tokens), planned_by(algorithm))
     (planned,) = algorithm.planned
     assert planned.plan is not None
     assert not verify(planned.problem, planned.plan)
@@ -109,7 +106,7 @@ def test_a_program_on_our_places_computes_the_same_in_less_memory(attention: Any
 def test_a_network_that_is_exported_again_poses_the_recorded_problem() -> None:
     recorded = problem_hash(public_problems.problem("executorch/resnet18.csv"))
     algorithm = MemplanAlgorithm()
-    planning = MemoryPlanningPass(memory_planning_algo=algorithm)
+    planning = planned_by(algorithm)
     program = compiled(exported(resnet(18), torch.randn(1, 3, 224, 224)), planning)
     assert problem_hash(algorithm.planned[0].problem) == recorded
     assert problem_hash(read_model(program.buffer).problem) == recorded
@@ -117,8 +114,8 @@ def test_a_network_that_is_exported_again_poses_the_recorded_problem() -> None:
 
 def test_a_suite_takes_the_smaller_plan(attention: Any, tokens: Any, by_greedy: Any) -> None:
     algorithm = MemplanAlgorithm()
-    suite = memory_planning.MemoryPlanningAlgorithmSuite([memory_planning.greedy, algorithm.in_suite])
-    ours = compiled(exported(attention, tokens), MemoryPlanningPass(memory_planning_algo=suite))
+    suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.in_suite])
+    ours = compiled(exported(attention, tokens), planned_by(suite))
     assert sizes(ours) == list(algorithm.planned[0].bufsizes)
     assert sum(sizes(ours)) < sum(sizes(by_greedy))
     assert torch.equal(run(ours, tokens), run(by_greedy, tokens))
@@ -126,13 +123,13 @@ def test_a_suite_takes_the_smaller_plan(attention: Any, tokens: Any, by_greedy: 
 
 def test_executorch_itself_finds_no_overlap(attention: Any, tokens: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):  # at which the pass verifies whatever planned
-        compiled(exported(attention, tokens), MemoryPlanningPass(memory_planning_algo=MemplanAlgorithm()))
+        compiled(exported(attention, tokens), planned_by(MemplanAlgorithm()))
     assert any("reuses storage for" in record.message for record in caplog.records)
 
 
 def test_plans_come_from_a_service(server: Running, attention: Any, tokens: Any, by_greedy: Any) -> None:
     algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{server.port}", time_limit_s=5))
-    ours = compiled(exported(attention, tokens), MemoryPlanningPass(memory_planning_algo=algorithm))
+    ours = compiled(exported(attention, tokens), planned_by(algorithm))
     assert algorithm.planned[0].plan is not None
     assert torch.equal(run(ours, tokens), run(by_greedy, tokens))
 
@@ -141,7 +138,7 @@ def test_executorch_plans_by_itself_while_the_service_is_away(attention: Any, to
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{taken.getsockname()[1]}", patience_s=0))
-        planning = MemoryPlanningPass(memory_planning_algo=algorithm)
+        planning = planned_by(algorithm)
         with pytest.warns(OwnPlannerWarning, match="planned by ExecuTorch itself: .http://127"):
             ours = compiled(exported(attention, tokens), planning)
     assert algorithm.planned[0].plan is None
@@ -154,7 +151,7 @@ def test_both_ways_of_a_choice_compute_the_same(sign: float) -> None:
     torch.manual_seed(3)
     model, x = Choice().eval(), sign * torch.rand(8, 32)
     algorithm = MemplanAlgorithm()
-    ours = compiled(exported(model, x), MemoryPlanningPass(memory_planning_algo=algorithm))
+    ours = compiled(exported(model, x), planned_by(algorithm))
     *submodules, whole = algorithm.planned
     assert len(submodules) == 2
     arena = max(planned.bufsizes[1] for planned in submodules)
@@ -178,26 +175,27 @@ class Choices(torch.nn.Module):  # type: ignore[misc]
         return nearby * far
 
 
-@pytest.mark.parametrize("x", [torch.full((4, 4), value) for value in (-1.0, 0.1, 0.2, 0.5, 1.0)])
-def test_results_of_one_choice_outlive_the_next(x: Any) -> None:
-    model = Choices()
-    ours = compiled(exported(model, x), MemoryPlanningPass(memory_planning_algo=MemplanAlgorithm()))
-    torch.testing.assert_close(run(ours, x), model(x))
+def test_results_of_one_choice_outlive_the_next() -> None:
+    model, planning = Choices(), planned_by(MemplanAlgorithm())
+    ours = compiled(exported(model, torch.zeros(4, 4)), planning)
+    for value in (-1.0, 0.1, 0.2, 0.5, 1.0):
+        x = torch.full((4, 4), value)
+        torch.testing.assert_close(run(ours, x), model(x))
 
 
 def test_that_a_choice_overwrites_another_is_said_where_it_cannot_be_mended() -> None:
     algorithm = MemplanAlgorithm()
-    suite = memory_planning.MemoryPlanningAlgorithmSuite([memory_planning.greedy, algorithm.in_suite])
+    suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.in_suite])
     with pytest.warns(OverwrittenWarning, match="results of 'cond' are overwritten while 'cond_1' runs"):
-        compiled(exported(Choices(), torch.ones(4, 4)), MemoryPlanningPass(memory_planning_algo=suite))
+        compiled(exported(Choices(), torch.ones(4, 4)), planned_by(suite))
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_state_is_kept_from_one_execution_to_the_next(is_shared: bool) -> None:
     model, x = Counter(), torch.ones(8)
     program = exported(model, x)
-    planning = MemoryPlanningPass(memory_planning_algo=MemplanAlgorithm(), share_mutable_buffers=is_shared)
-    method = Runtime.get().load_program(compiled(program, planning).buffer).load_method("forward")
+    planning = planned_by(MemplanAlgorithm(), share_mutable_buffers=is_shared)
+    method = runtime.Runtime.get().load_program(compiled(program, planning).buffer).load_method("forward")
     for count in (1, 2, 3):
         torch.testing.assert_close(method.execute((x,))[0].clone(), torch.full((8,), 2.0 * count + 1))
 
@@ -206,8 +204,8 @@ def test_memory_is_planned_for_the_largest_shape() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(32, 80), torch.nn.ReLU(), torch.nn.Linear(80, 32)).eval()
     length = torch.export.Dim("length", min=2, max=48)
     program = exported(model, torch.randn(24, 32), dynamic_shapes=({0: length},))
-    planning = MemoryPlanningPass(memory_planning_algo=MemplanAlgorithm())
-    ours = compiled(program, planning, sym_shape_eval_pass=ConstraintBasedSymShapeEvalPass())
+    shapes = exir.passes.sym_shape_eval_pass.ConstraintBasedSymShapeEvalPass()
+    ours = compiled(program, planned_by(MemplanAlgorithm()), sym_shape_eval_pass=shapes)
     for rows in (3, 24, 48):
         x = torch.randn(rows, 32)
         torch.testing.assert_close(run(ours, x), model(x))
@@ -216,9 +214,8 @@ def test_memory_is_planned_for_the_largest_shape() -> None:
 def test_inputs_and_outputs_may_be_the_callers(attention: Any, tokens: Any) -> None:
     with_all, without = MemplanAlgorithm(), MemplanAlgorithm()
     program = exported(attention, tokens)
-    compiled(program, MemoryPlanningPass(memory_planning_algo=with_all))
-    planning = MemoryPlanningPass(memory_planning_algo=without, alloc_graph_input=False, alloc_graph_output=False)
-    compiled(program, planning)
+    compiled(program, planned_by(with_all))
+    compiled(program, planned_by(without, alloc_graph_input=False, alloc_graph_output=False))
     assert len(with_all.planned[0].problem.buffers) == len(without.planned[0].problem.buffers) + 2
 
 
@@ -228,7 +225,7 @@ def test_a_delegate_gets_its_padding(attention: Any, tokens: Any) -> None:
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     algorithm = MemplanAlgorithm()
     edge = exir.to_edge_transform_and_lower(exported(attention, tokens), partitioner=[XnnpackPartitioner()])
-    planning = MemoryPlanningPass(memory_planning_algo=algorithm)
+    planning = planned_by(algorithm)
     ours = edge.to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning))
     (planned,) = algorithm.planned
     assert planned.plan is not None
@@ -246,17 +243,17 @@ def graph_of(*specs: Any) -> Any:
 
 
 def spec_of(count: int, *, mem_id: int | None = None) -> Any:
-    spec = TensorSpec(torch.float32, torch.Size([count]))
+    spec = exir.tensor.TensorSpec(torch.float32, torch.Size([count]))
     spec.mem_id = mem_id
     return spec
 
 
 def test_each_device_has_memories_of_its_own() -> None:
     near, far = spec_of(16), spec_of(32)
-    far.device = memory_planning.DeviceType.CUDA
+    far.device = exir.memory_planning.DeviceType.CUDA
     module = graph_of(near, far)
     options: dict[str, Any] = {"enable_non_cpu_memory_planning": True}
-    assert memory_planning.apply_algo(MemplanAlgorithm(), module, 16, **options) == [0, 64, 128]
+    assert exir.memory_planning.apply_algo(MemplanAlgorithm(), module, 16, **options) == [0, 64, 128]
     assert (near.mem_id, far.mem_id, near.mem_offset, far.mem_offset) == (1, 2, 0, 0)
     (device,) = module.meta["non_const_buffer_device"]
     assert device.buffer_idx == 2
@@ -266,14 +263,14 @@ def test_a_spec_in_the_storage_of_another_lies_where_greedy_puts_it() -> None:
     base, part, other = spec_of(32), spec_of(8), spec_of(16)
     part.storage_base, part.storage_base_offset = base, 64
     module = graph_of(base, part, other)
-    assert memory_planning.apply_algo(MemplanAlgorithm(), module, 16) == [0, 192]
+    assert exir.memory_planning.apply_algo(MemplanAlgorithm(), module, 16) == [0, 192]
     assert part.mem_offset == base.mem_offset + 64
     specs = [base, part, other]
-    own = memory_planning.greedy(16, specs, module, None).spec_dict
+    own = exir.memory_planning.greedy(16, specs, module, None).spec_dict
     assert own[part].mem_offset == own[base].mem_offset + 64
 
 
 def test_a_spec_stays_in_the_memory_that_a_pass_gave_it() -> None:
     near, far = spec_of(16), spec_of(32, mem_id=3)
-    assert memory_planning.apply_algo(MemplanAlgorithm(), graph_of(near, far), 16) == [0, 64, 0, 128]
+    assert exir.memory_planning.apply_algo(MemplanAlgorithm(), graph_of(near, far), 16) == [0, 64, 0, 128]
     assert far.mem_id == 3

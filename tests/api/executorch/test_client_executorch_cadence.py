@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import socket
-import warnings
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
-    pytest.importorskip("executorch.exir", reason="needs the extra executorch")
-    import torch
-    from executorch import exir
-    from executorch.backends.cadence.aot.memory_constraints import MemConstraints
-    from executorch.backends.cadence.aot.memory_planning import CadenceMemoryPlanning
-    from executorch.backends.cadence.aot.memory_planning_algo import MemoryPlanningState
-    from executorch.backends.cadence.aot.pass_utils import CompileMode
-    from executorch.backends.cadence.aot.utils import MemoryConfig, MemoryPlanningAlgoFailure
-    from executorch.exir.tensor import TensorSpec
-    from executorch.runtime import Runtime
+from memplan.api.executorch.algorithm import OwnPlannerWarning, Source
+from tests.support.later import Later
 
-    from memplan.api.executorch.algorithm import OwnPlannerWarning, Source
-    from memplan.api.executorch.cadence import MemplanCadenceAlgorithm, MemplanCadencePlanning
-    from tests.support.torch_models import Attention
+exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
+aot = "executorch.backends.cadence.aot"
+memory_planning, algo = Later(f"{aot}.memory_planning"), Later(f"{aot}.memory_planning_algo")
+utils, pass_utils = Later(f"{aot}.utils"), Later(f"{aot}.pass_utils")
+constraints, cadence = Later(f"{aot}.memory_constraints"), Later("memplan.api.executorch.cadence")
+import torch  # noqa: E402  # which ExecuTorch stands on
+
+from tests.support.torch_models import Attention  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 
 
-CONFIG = MemoryConfig(memory_sizes=[40_000, 2**20], memory_alignments=[16, 64])
+def memories(*sizes: int, last_alignment: int = 16) -> Any:
+    return utils.MemoryConfig(memory_sizes=list(sizes), memory_alignments=[16] * (len(sizes) - 1) + [last_alignment])
+
+
+def planning_of(config: Any, **options: Any) -> Any:
+    return cadence.MemplanCadencePlanning(config, pass_utils.CompileMode.DEFAULT, **options)
+
+
+@pytest.fixture(scope="module")
+def config() -> Any:
+    return memories(40_000, 2**20, last_alignment=64)
+
+
+@pytest.fixture(scope="module")
+def stock(attention: Any, tokens: Any, config: Any) -> Any:
+    """The program as Cadence plans it."""
+    planning = memory_planning.CadenceMemoryPlanning(config, pass_utils.CompileMode.DEFAULT, 0)
+    return compiled(attention, tokens, planning)
 
 
 def compiled(model: Any, x: Any, planning: Any) -> Any:
@@ -54,34 +65,35 @@ def tokens() -> Any:
     return torch.randn(1, 32, 64)
 
 
-def test_less_is_spilled_and_the_program_computes_the_same(attention: Any, tokens: Any) -> None:
-    stock = compiled(attention, tokens, CadenceMemoryPlanning(CONFIG, CompileMode.DEFAULT, 0))
-    planning = MemplanCadencePlanning(CONFIG, CompileMode.DEFAULT)
+def test_less_is_spilled_and_the_program_computes_the_same(
+    attention: Any, tokens: Any, config: Any, stock: Any
+) -> None:
+    planning = planning_of(config)
     ours = compiled(attention, tokens, planning)
     (planned,) = planning.algo.planned
     assert planned.plan is not None
     assert planned.plan.status == "optimal"
     assert sizes(ours) == list(planned.bufsizes)
     assert sizes(ours)[2] < sizes(stock)[2]
-    found = Runtime.get().load_program(ours.buffer).load_method("forward").execute((tokens,))[0]
+    found = runtime.Runtime.get().load_program(ours.buffer).load_method("forward").execute((tokens,))[0]
     torch.testing.assert_close(found.clone(), attention(tokens))
 
 
-def test_executorch_plans_by_itself_while_the_service_is_away(attention: Any, tokens: Any) -> None:
-    stock = compiled(attention, tokens, CadenceMemoryPlanning(CONFIG, CompileMode.DEFAULT, 0))
+def test_executorch_plans_by_itself_while_the_service_is_away(
+    attention: Any, tokens: Any, config: Any, stock: Any
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        planning = MemplanCadencePlanning(CONFIG, CompileMode.DEFAULT, source=Source(url, patience_s=0))
+        planning = planning_of(config, source=Source(url, patience_s=0))
         with pytest.warns(OwnPlannerWarning, match="planned by ExecuTorch itself: .http://127"):
             ours = compiled(attention, tokens, planning)
     assert sizes(ours) == sizes(stock)
 
 
 def test_what_does_not_fit_is_a_failure_that_says_why(attention: Any, tokens: Any) -> None:
-    small = MemoryConfig(memory_sizes=[1024, 4096], memory_alignments=[16, 64])
-    with pytest.raises(MemoryPlanningAlgoFailure, match="memplan: "):
-        compiled(attention, tokens, MemplanCadencePlanning(small, CompileMode.DEFAULT))
+    with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: "):
+        compiled(attention, tokens, planning_of(memories(1024, 4096, last_alignment=64)))
 
 
 class Constrained:
@@ -91,12 +103,12 @@ class Constrained:
         self.graph = torch.fx.Graph()
         self.nodes = [self.graph.placeholder(f"x{k}") for k in range(len(counts))]
         for node, count in zip(self.nodes, counts, strict=True):
-            node.meta["spec"] = TensorSpec(torch.int8, torch.Size([count]))
+            node.meta["spec"] = exir.tensor.TensorSpec(torch.int8, torch.Size([count]))
             node.meta["spec"].lifetime = [0, 3]
-        config = MemoryConfig(memory_sizes=list(sizes), memory_alignments=[16] * len(sizes))
-        self.algorithm = MemplanCadenceAlgorithm(config)
-        self.state = MemoryPlanningState(config)
-        self.constraints = MemConstraints()
+        config = memories(*sizes)
+        self.algorithm = cadence.MemplanCadenceAlgorithm(config)
+        self.state = algo.MemoryPlanningState(config)
+        self.constraints = constraints.MemConstraints()
 
     def plan(self, *taken: int) -> list[tuple[int, int]]:
         """Plan, and return memory and offset of each spec; submodules have `taken` so much of each memory."""
@@ -123,7 +135,7 @@ def test_a_spec_is_not_put_where_it_is_blocked() -> None:
 def test_a_spec_that_is_blocked_everywhere_is_a_failure() -> None:
     asked = Constrained(64, sizes=(256,))
     asked.constraints.add_mem_id_to_blocklist(asked.nodes[0].meta["spec"], 1)
-    with pytest.raises(MemoryPlanningAlgoFailure, match="memplan: no memory may have"):
+    with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: no memory may have"):
         asked.plan()
 
 

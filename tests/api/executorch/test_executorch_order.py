@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pytest
 
 from memplan.api.executorch.algorithm import MemplanAlgorithm
 from memplan.api.executorch.order import reordered
+from tests.support.later import Later
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
-    pytest.importorskip("executorch.exir", reason="needs the extra executorch")
-    import torch
-    from executorch import exir
-    from executorch.exir.passes import MemoryPlanningPass
-    from executorch.runtime import Runtime
+exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
+import torch  # noqa: E402  # which ExecuTorch stands on
 
-    from tests.support.torch_models import Attention, Block
+from tests.support.torch_models import Attention, Block  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 
@@ -65,7 +60,7 @@ MODELS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 def _program(edge: Any) -> tuple[Any, MemplanAlgorithm]:
     algorithm = MemplanAlgorithm()
-    planning = MemoryPlanningPass(memory_planning_algo=algorithm)
+    planning = exir.passes.MemoryPlanningPass(memory_planning_algo=algorithm)
     return edge.to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning)), algorithm
 
 
@@ -79,7 +74,7 @@ def test_programs_compute_the_same_bits_in_their_new_order_and_need_no_more(name
     given, planned = _program(exir.to_edge(exported))
     better, planned_better = _program(reordered(exir.to_edge(exported), deterministic=True))
     results = [
-        Runtime.get().load_program(program.buffer).load_method("forward").execute((x.clone(),))
+        runtime.Runtime.get().load_program(program.buffer).load_method("forward").execute((x.clone(),))
         for program in (given, better)
     ]
     for first, second in zip(*results, strict=True):
