@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memplan.solvers.core.amalgamation import SOURCES
-from memplan.solvers.core.build import FLAGS, HERE
+from memplan.solvers.core.build import HERE, library_of
 from tests.support import public_problems
 from tests.support.checkers import answers, compiled
 from tests.support.depth import DEPTH
@@ -20,8 +20,10 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("g++") or not shutil.which("gcc"), reason="there is no g++ and gcc"),
 ]
 PROGRAMS = Path(__file__).parent
+LIBRARY = library_of(HERE)
 FACE = [HERE / name for name in SOURCES]
-SANITIZED = ("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-DMEMPLAN_CHECKED", "-fno-sanitize-recover")
+# Not optimised: compiling takes longer than running.
+SANITIZED = ("-std=c++20", "-O0", "-g1", "-Wall", "-Wextra", "-Werror", "-DMEMPLAN_CHECKED", "-fno-sanitize-recover")
 
 
 def run(*command: str | Path) -> str:
@@ -45,13 +47,25 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plan_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("face")
-    objects = [folder / f"{source.stem}.o" for source in FACE]
-    for source, made in zip(FACE, objects, strict=True):
-        run("g++", *FLAGS, "-Wall", "-Wextra", "-Werror", "-c", source, "-o", made)
-    words = ["-std=c99", "-D_POSIX_C_SOURCE=199309L", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{HERE}"]
-    run("gcc", *words, PROGRAMS / "plan_files.c", *objects, "-o", folder / "plan_files")  # no library of C++ is linked
-    return folder / "plan_files"
+    made = tmp_path_factory.mktemp("face") / "plan_files"
+    return linked(made, "plan_files.c", "gcc", "-std=c99", "-D_POSIX_C_SOURCE=199309L", "-pedantic")
+
+
+def linked(made: Path, program: str, *compiler: str) -> Path:
+    """Return a program with the library that is used from Python."""
+    run(
+        *compiler,
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{HERE}",
+        PROGRAMS / program,
+        LIBRARY,
+        f"-Wl,-rpath,{LIBRARY.parent}",
+        "-o",
+        made,
+    )
+    return made
 
 
 def planned(plan_files: Path, work: int, seed: int, *files: Path) -> dict[str, list[str]]:
@@ -111,16 +125,9 @@ def test_threads_share_nothing(tmp_path: Path) -> None:
     run(tmp_path / "drawn", str(100 * DEPTH), "100000", "8")
 
 
-def test_every_rule_that_is_broken_is_told_with_its_row(plan_files: Path) -> None:
-    made = plan_files.with_name("rules")
-    objects = [plan_files.with_name(f"{source.stem}.o") for source in FACE]
-    run("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{HERE}", PROGRAMS / "rules.c", *objects, "-o", made)
-    run(made)
+def test_every_rule_that_is_broken_is_told_with_its_row(tmp_path: Path) -> None:
+    run(linked(tmp_path / "rules", "rules.c", "gcc", "-std=c99"))
 
 
-def test_the_wrapper_with_spans_plans_checks_and_refuses(plan_files: Path) -> None:
-    made = plan_files.with_name("spans")
-    objects = [plan_files.with_name(f"{source.stem}.o") for source in FACE]
-    words = ["-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{HERE}"]
-    run("g++", *words, PROGRAMS / "spans.cpp", *objects, "-o", made)
-    run(made)
+def test_the_wrapper_with_spans_plans_checks_and_refuses(tmp_path: Path) -> None:
+    run(linked(tmp_path / "spans", "spans.cpp", "g++", "-std=c++20"))
