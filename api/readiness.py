@@ -12,6 +12,7 @@ import anyio
 import numpy as np
 from anyio import to_thread
 
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.problem import Problem
 from memplan.solvers.core.library import CORE
@@ -74,11 +75,23 @@ def _solve_a_tiny_problem() -> bool:
 
 
 def warm_up() -> None:
+    """Load all that solving needs, and solve."""
+    load_solvers()
+    with suppress(MemplanError):  # then the server starts, and says that it is not ready
+        _solve_a_tiny_problem()
+
+
+def load_solvers() -> None:
     """Load all that solving needs."""
     _ = CORE.loaded
     np.random.default_rng()  # imported by numpy on first use
     for row in SOLVERS:
         if not row.is_isolated:
             _ = row.function
-    with suppress(MemplanError):  # then the server starts, and says that it is not ready
-        _solve_a_tiny_problem()
+
+
+def load_all() -> None:
+    """Load all that answering needs, but for the readers of other systems' files."""
+    load_solvers()
+    for capability in CAPABILITIES.values():
+        _ = capability.options, capability.answer

@@ -89,7 +89,7 @@ class Service:
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
-        pool = ChildPool(self.queue.places + settings.workers + 1, settings, self.metrics.lost_worker)
+        pool = ChildPool(settings, self.metrics.lost_worker)
         self.workers = Workers(pool, self.queue.places)
         stack.push_async_callback(to_thread.run_sync, self.workers.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings.processes))

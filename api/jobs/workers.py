@@ -104,12 +104,12 @@ class JobWorkers:
     def _claim(self) -> bool:
         """Take as many jobs as there are places; return whether there may be more to take."""
         free = self._places - len(self._runs)
-        if free <= 0 or not self._store.leases.is_any_waiting() or (ready := self._pool.n_ready()) == 0:
+        if free <= 0 or not self._store.leases.is_any_waiting():
             return False
         if free == 1 and time.monotonic() - self._looked_at < _LAST_PLACE_S:
             return False
         self._looked_at = time.monotonic()
-        claims = self._store.leases.claim(self.holder, min(free, ready), self._of_key, self._times.lease_s)
+        claims = self._store.leases.claim(self.holder, free, self._of_key, self._times.lease_s)
         for claim in claims:
             run = self._runs[claim.lease] = JobRun(claim, self._store, self._pool, self._stopping)
             thread = threading.Thread(target=self._do, args=(run,), daemon=True)
@@ -152,7 +152,7 @@ class JobWorkers:
 def working(settings: Settings) -> Iterator[JobWorkers]:
     """Open the store and run its jobs until the block ends; raises OptionError and StoreError."""
     store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S), Metrics()
-    pool = ChildPool(settings.workers + 1, settings, metrics.lost_worker)
+    pool = ChildPool(settings, metrics.lost_worker)
     workers = JobWorkers(store, settings, metrics, pool)
     workers.start()
     try:

@@ -3,92 +3,114 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import threading
+import time
 from dataclasses import dataclass, field
 from math import inf
 
 from memplan.api.refusals import FullError
 
+_PARTS = 4
+"""A request that waits asks for room after each such part of its time."""
+_SHARE_S = 0.05
+"""The time that every place is held, whoever waits."""
+
 
 @dataclass(eq=False)
-class _Waiter:
-    """A request in the queue."""
+class Place:
+    """The place of a request, or its wish for one; where others wait, it `is_short`: the best answer so far is due."""
 
     caller: str | None
-    counts: bool
-    has_place: asyncio.Event = field(default_factory=asyncio.Event)
+    due: float = inf
+    has_begun: asyncio.Event = field(default_factory=asyncio.Event)
+    began: float = 0.0
+    is_short: threading.Event = field(default_factory=threading.Event)
 
 
 class AdmissionQueue:
     """`places` requests at once, of which one key's hold at most `of_key`; `length` more wait. For one event loop.
 
-    First come, first served, but for those of a key that holds all it may. Requests that may not be refused wait beyond
-    the length, and do not count as waiting.
+    Those that are due first go first, but for those of a key that holds all it may. Who has waited for a part of his
+    time asks whoever has held a place for longest to be short; where all were asked, there is one place more for each.
+    Requests that may not be refused wait beyond the length, and do not count as waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
         self.places, self.length = places, length
         self._of_key = places if of_key is None else of_key
-        self.busy = self.waiting = 0
-        """The numbers of places that are taken, and of requests that wait."""
-        self._queue: list[_Waiter] = []
-        self._held: Counter[str | None] = Counter()
+        self._held: list[Place] = []
+        self._queue: list[Place] = []
+
+    @property
+    def busy(self) -> int:
+        """The number of places that are taken."""
+        return len(self._held)
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait, and may be refused."""
+        return sum(wish.due < inf for wish in self._queue)
 
     async def take(
-        self,
-        patience_s: float,
-        *,
-        cancelled: asyncio.Event | None = None,
-        caller: str | None = None,
-        may_be_refused: bool = True,
-    ) -> bool:
-        """Take a place; False where that was cancelled before.
+        self, patience_s: float, *, cancelled: asyncio.Event | None = None, caller: str | None = None
+    ) -> Place | None:
+        """Take a place; None where that was cancelled before. With endless patience it is never refused.
 
         Raises FullError if the queue is full, or if no place is free within `patience_s`.
         """
-        if self._is_free_for(caller):
-            self._seat(caller)
-            return True
-        if may_be_refused and self.waiting >= self.length:
+        wish = Place(caller, time.monotonic() + patience_s)
+        if self._is_free_for(wish, self.places):
+            return self._seated(wish)
+        if patience_s < inf and self.waiting >= self.length:
             raise FullError(f"memplan: all {self._of_key} places are taken and {self.waiting} callers wait already")
-        waiter = _Waiter(caller, counts=may_be_refused)
-        self._queue.append(waiter)
-        self.waiting += waiter.counts
-        events = [waiter.has_place] if cancelled is None else [waiter.has_place, cancelled]
+        self._queue.append(wish)
+        events = [wish.has_begun] if cancelled is None else [wish.has_begun, cancelled]
         waiting = [asyncio.ensure_future(event.wait()) for event in events]
         try:
-            timeout = None if patience_s == inf else patience_s
-            await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            for _ in range(_PARTS):
+                timeout = None if patience_s == inf else patience_s / _PARTS
+                if (await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED))[0]:
+                    break
+                self._make_room()
         except BaseException:
-            if waiter.has_place.is_set():  # the place came together with what ended the wait
-                self.leave(caller)
+            if wish.has_begun.is_set():  # the place came together with what ended the wait
+                self.leave(wish)
             raise
         finally:
             for each in waiting:
                 each.cancel()
-            if waiter in self._queue:
-                self._queue.remove(waiter)
-                self.waiting -= waiter.counts
-        if waiter.has_place.is_set() or (cancelled is not None and cancelled.is_set()):
-            return waiter.has_place.is_set()
+            if wish in self._queue:
+                self._queue.remove(wish)
+        if wish.has_begun.is_set():
+            return wish
+        if cancelled is not None and cancelled.is_set():
+            return None
         raise FullError(f"memplan: all {self._of_key} places stayed taken for the whole time limit")
 
-    def leave(self, caller: str | None = None) -> None:
+    def leave(self, place: Place) -> None:
         """Give a place back: to the first in the queue whose key may have one more."""
-        self.busy -= 1
-        self._held[caller] -= 1
-        if self._held[caller] == 0:
-            del self._held[caller]
-        following = next((waiter for waiter in self._queue if self._is_free_for(waiter.caller)), None)
-        if following is not None:
+        self._held.remove(place)
+        self._seat_next(self.places)
+
+    def _make_room(self) -> None:
+        asked_for = [place for place in self._held if not place.is_short.is_set()]
+        if not asked_for:
+            self._seat_next(2 * self.places)
+        elif time.monotonic() - asked_for[0].began >= _SHARE_S:  # which has held it for longest
+            asked_for[0].is_short.set()
+
+    def _seat_next(self, places: int) -> None:
+        may = [wish for wish in self._queue if self._is_free_for(wish, places)]
+        if may:
+            following = min(may, key=lambda wish: wish.due)
             self._queue.remove(following)
-            self.waiting -= following.counts
-            self._seat(following.caller)
-            following.has_place.set()
+            self._seated(following).has_begun.set()
 
-    def _is_free_for(self, caller: str | None) -> bool:
-        return self.busy < self.places and self._held[caller] < self._of_key
+    def _is_free_for(self, wish: Place, places: int) -> bool:
+        of_key = sum(place.caller == wish.caller for place in self._held)
+        return len(self._held) < places and of_key < self._of_key * places // self.places
 
-    def _seat(self, caller: str | None) -> None:
-        self.busy += 1
-        self._held[caller] += 1
+    def _seated(self, wish: Place) -> Place:
+        wish.began = time.monotonic()
+        self._held.append(wish)
+        return wish

@@ -32,23 +32,32 @@ class WorkService:
         self._workers, self._queue = workers, queue
 
     async def work(
-        self, request: tuple[str, str, bytes], deadline: Deadline, cancelled: asyncio.Event, key_id: str | None = None
+        self,
+        request: tuple[str, str, bytes],
+        deadline: Deadline,
+        cancelled: asyncio.Event,
+        key_id: str | None = None,
+        *,
+        counts_work: bool = False,
     ) -> WorkAnswer:
         """Return the answer to a request, its kind, head and body, by the deadline, or soon after `cancelled` is set.
 
-        It is begun once again where the child is lost. Raises InputError and other errors of the kind, FullError where
+        Where others wait it may be the best so far, unless it `counts_work`. It is begun once again where the child is
+        lost. Raises InputError and other errors of the kind, FullError where
         no place is free, and NotInTimeError where its time was too short for an answer.
         """
-        if not await self._queue.take(max(0.0, deadline.left_s), cancelled=cancelled, caller=key_id):
+        place = await self._queue.take(max(0.0, deadline.left_s), cancelled=cancelled, caller=key_id)
+        if place is None:
             raise UnavailableError(f"{request[0]}: was cancelled before it had its turn")
         deadline = Deadline(deadline.began, max(deadline.at, time.monotonic() + _LEAST_S))
+        is_short = None if counts_work else place.is_short
         task = Task(perform, request, request[0], deadline, grace_s=_GRACE_S)
         try:
-            answer: WorkAnswer = await self._workers.run(task, cancelled)
+            answer: WorkAnswer = await self._workers.run(task, cancelled, is_short)
         except LostWorkersError:
-            answer = await self._workers.run(task, cancelled)
+            answer = await self._workers.run(task, cancelled, is_short)
         finally:
-            self._queue.leave(key_id)
+            self._queue.leave(place)
         return answer
 
 

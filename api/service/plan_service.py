@@ -10,6 +10,7 @@ plan ──> cached? ──no──> is it searched for? ──no──> quick, 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -68,7 +69,7 @@ class PlanRequest:
 class Searches(Protocol):
     """What searches for plans that are not quick; the contract is that of `memplan.api.workers.workers.Workers`."""
 
-    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event) -> SolveResult:
+    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         """Return a verified result, soon after its deadline at the latest."""
 
 
@@ -175,19 +176,20 @@ class PlanService:
 
     async def _by_child(self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None) -> SolveResult:
         """Wait for a place and have a child search; what is cancelled while it waits has the best so far."""
-        options, deadline, key_id = request.options, request.deadline, request.key_id
-        may_be_refused, patience_s = deadline.at < inf, max(0.0, deadline.left_s)
-        if not await self._queue.take(patience_s, cancelled=cancelled, caller=key_id, may_be_refused=may_be_refused):
+        options, deadline = request.options, request.deadline
+        place = await self._queue.take(max(0.0, deadline.left_s), cancelled=cancelled, caller=request.key_id)
+        if place is None:
             return replace(best or nothing_known(request.problem), stop_reason="cancelled")
         taken = Deadline.after(options.time_limit_s)
-        due = Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S)) if may_be_refused else taken
+        due = taken if deadline.at == inf else Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S))
         start = None if best is None or options.deterministic or not best.plan.placements else best.plan
         if start is not None:
             options = options.model_copy(update={"seed": options.seed ^ _ANEW})
         try:
-            found = await self._workers.solve(PlanSearch(request.problem.problem, options, due, start), cancelled)
+            search = PlanSearch(request.problem.problem, options, due, start)
+            found = await self._workers.solve(search, cancelled, place.is_short)
         finally:
-            self._queue.leave(key_id)
+            self._queue.leave(place)
         result = replace(found, elapsed_s=taken.passed_s)
         self._note(request, result, "worker")
         return result

@@ -5,10 +5,12 @@ What it reads on standard input are tasks, or None: the one that runs is to end 
 
 from __future__ import annotations
 
+import gc
 import logging.config
 import os
 import pickle
 import signal
+import socket
 import sys
 import threading
 import time
@@ -19,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memplan.api.logs import log_config, log_fault
-from memplan.api.readiness import warm_up
+from memplan.api.readiness import load_all
 from memplan.api.workers.task import Task, TaskControl, TooMuchMemoryError, WorkFailedError
+from memplan.api.workers.template import fork_always
 from memplan.planner.errors import InputError, MemplanError
 from memplan.solvers.processes.harden import take_at_most
 from memplan.solvers.processes.parent import Parent
@@ -28,7 +31,7 @@ from memplan.solvers.processes.parent import Parent
 LOG_FORMAT = "MEMPLAN_LOG_FORMAT"
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 _NICENESS = 10
-"""A server beside its workers stays quick. It is added once they have started, for which others wait."""
+"""A server beside its workers stays quick."""
 
 
 class _Received(NamedTuple):
@@ -102,7 +105,6 @@ class _Child:
 
     def work(self) -> None:
         """Do one task after the other."""
-        self._send("ready", None)
         while True:
             self._do(*self._tasks.get())
 
@@ -143,11 +145,14 @@ class _Child:
 
 
 def main() -> None:
-    """Run the process."""
-    child = _Child(Parent(is_kept=True))
+    """Run the template, and the children that are forked from it."""
     logging.config.dictConfig(log_config("json" if os.environ.get(LOG_FORMAT) == "json" else "text"))
+    load_all()
+    gc.collect()
+    gc.freeze()  # what is looked at by no collection stays shared
+    fork_always(socket.socket(fileno=0))
+    child = _Child(Parent(is_kept=True))
     threading.Thread(target=child.listen, daemon=True).start()
-    warm_up()
     os.nice(_NICENESS)
     child.work()
 

@@ -14,79 +14,74 @@ from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.child import LOG_FORMAT
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
+from memplan.api.workers.template import ForkedChild, Template
 from memplan.planner import errors
-from memplan.solvers.processes.child import ChildProcess
 
-_MODULE = "memplan.api.workers.child"
 _CANCEL_S = 3.0
 """The time that a task has to answer once it is cancelled; then its child is killed."""
 _PART_OF_MEMORY = 0.9
-_STDERR = 2
 _LOG = logging.getLogger("memplan")
 
 
 class ChildPool:
-    """Up to `most` children, started when there is a task for them, or ahead. For any threads.
+    """Children for as many tasks as there are at a time, forked from one template. For any threads.
 
     `on_loss` is called for each that ends by itself in a task.
     """
 
-    def __init__(self, most: int, settings: Settings, on_loss: Callable[[], None] = lambda: None) -> None:
-        self._most, self._on_loss = most, on_loss
+    def __init__(self, settings: Settings, on_loss: Callable[[], None] = lambda: None) -> None:
+        self._on_loss = on_loss
         self.most_bytes = settings.worker_memory_bytes or int(
             _PART_OF_MEMORY * machine_memory() / max(1, settings.solves)
         )
-        self._environment = {LOG_FORMAT: settings.log_format}
-        self._changed = threading.Condition()
-        self._idle: list[ChildProcess] = []
-        self._all: set[ChildProcess] = set()
-        self._starting = self._waiting = 0
-        self._unready: set[ChildProcess] = set()
+        self._template = Template({LOG_FORMAT: settings.log_format})
+        self._changing = threading.Lock()
+        self._idle: list[ForkedChild] = []
+        self._all: set[ForkedChild] = set()
         self._is_closed = False
 
     @property
     def count(self) -> int:
-        """The number of children that there are, or will be in a moment."""
-        return len(self._all) + self._starting
-
-    def n_ready(self) -> int:
-        """Return how many children wait for a task; where that is none, one is started, if there may be one more."""
-        self._replace(self._waiting + 1)
-        return len(self._idle)
+        """The number of children that there are."""
+        return len(self._all)
 
     def warm(self) -> None:
-        """Start a child ahead, and return once it is ready."""
-        self._start()
+        """Start the template, and a child ahead."""
+        try:
+            self._leave(self._taken("memplan"), is_well=True)
+        except UnavailableError as error:
+            _LOG.error("%s", error)
 
     def close(self) -> None:
         """End all children; what runs ends without an answer."""
-        with self._changed:
+        with self._changing:
             self._is_closed = True
             idle, self._idle = self._idle, []
-            others, self._all = (self._all | self._unready) - set(idle), set()
-            self._changed.notify_all()
+            others, self._all = self._all - set(idle), set()
         for child in others:  # the thread that hears it closes it
             child.kill()
         for child in idle:
             child.close()
+        self._template.close()
 
     def run(
         self,
         task: Task,
         report: Callable[[list[Any], Any], None] | None = None,
         cancelled: threading.Event | None = None,
+        is_short: threading.Event | None = None,
     ) -> Any:
         """Have a child do a task, and return its answer; raises what it raises, here in the calling thread.
 
-        `report` gets what is new several times a second, with the best result so far, where there is a new one. Raises
-        NotInTimeError where there is no answer in time, UnavailableError where there is none when it is cancelled,
-        TooMuchMemoryError, and LostWorkersError where the child ended.
+        `report` gets what is new several times a second, with the best result so far, where there is a new one. Once it
+        `is_short`, the best so far is answered, as soon as there is one. Raises
+        NotInTimeError where there is no answer in time, UnavailableError where there is none when it is cancelled, or
+        no child, TooMuchMemoryError, and LostWorkersError where the child ended.
         """
-        cancelled = cancelled or threading.Event()
-        child = self._take(task, cancelled)
-        call = _Call(child, task, cancelled, report)
+        child = self._taken(task.what)
         is_well = False
         try:
+            call = _Call(child, task, cancelled or threading.Event(), is_short or threading.Event(), report)
             outcome = call.outcome(self.most_bytes)
             is_well = True
         except LostWorkersError:
@@ -100,82 +95,31 @@ class ChildPool:
             raise outcome
         return outcome
 
-    def _take(self, task: Task, cancelled: threading.Event) -> ChildProcess:
-        """Return a child that is ready, as soon as there is one."""
-        with self._changed:
-            self._waiting += 1
-            try:
-                return self._taken(task, cancelled)
-            finally:
-                self._waiting -= 1
-
-    def _taken(self, task: Task, cancelled: threading.Event) -> ChildProcess:
-        """Wait for a child; the lock is held."""
+    def _taken(self, what: str) -> ForkedChild:
+        """Return a child that waits for a task; raises UnavailableError where there is none."""
         while not self._is_closed:
-            while self._idle:
-                if not (child := self._idle.pop()).has_ended():
-                    return child
-                self._all.discard(child)
-                child.close()
-            self._replace(self._waiting)
-            left_s = task.deadline.left_s + task.grace_s
-            if left_s <= 0:
-                raise NotInTimeError(f"{task.what}: no answer came within its time limit")
-            if cancelled.is_set():
-                break
-            self._changed.wait(min(left_s, 0.1))
-        raise UnavailableError(f"{task.what}: was cancelled before there was an answer")
+            with self._changing:
+                child = self._idle.pop() if self._idle else None
+            try:
+                child = child or self._template.fork()
+            except EOFError:
+                raise UnavailableError(f"{what}: a worker process did not start") from None
+            with self._changing:
+                self._all.add(child)
+            if not child.has_ended():
+                return child
+            self._leave(child, is_well=False)
+        raise UnavailableError(f"{what}: was cancelled before there was an answer")
 
-    def _leave(self, child: ChildProcess, is_well: bool) -> None:
-        with self._changed:
+    def _leave(self, child: ForkedChild, is_well: bool) -> None:
+        with self._changing:
             is_kept = is_well and not self._is_closed
             if is_kept:
                 self._idle.append(child)
             else:
                 self._all.discard(child)
-            self._changed.notify()
         if not is_kept:
             child.close()
-            self._replace(self._waiting + 1)
-
-    def _replace(self, wanted: int) -> None:
-        """Start a child where fewer start than are wanted: its start takes longer than most tasks."""
-        with self._changed:
-            is_enough = self._starting >= wanted or len(self._all) + self._starting >= self._most
-            if self._is_closed or self._idle or is_enough:
-                return
-            self._starting += 1
-        threading.Thread(target=self._start_another, daemon=True).start()
-
-    def _start_another(self) -> None:
-        try:
-            self._start()
-        finally:
-            with self._changed:
-                self._starting -= 1
-                self._changed.notify_all()
-
-    def _start(self) -> None:
-        child = ChildProcess(_MODULE, environment=self._environment, complaints=_STDERR)
-        with self._changed:
-            self._unready.add(child)
-        is_ready = False
-        try:
-            if not self._is_closed:
-                child.answer()
-                is_ready = True
-        except (EOFError, ValueError):
-            if not self._is_closed:
-                _LOG.error("a worker process did not start")
-                time.sleep(1.0)
-        with self._changed:
-            self._unready.discard(child)
-            if is_ready and not self._is_closed:
-                self._all.add(child)
-                self._idle.append(child)
-                self._changed.notify()
-                return
-        child.close()
 
 
 class _Call:
@@ -183,19 +127,21 @@ class _Call:
 
     def __init__(
         self,
-        child: ChildProcess,
+        child: ForkedChild,
         task: Task,
         cancelled: threading.Event,
+        is_short: threading.Event,
         report: Callable[[list[Any], Any], None] | None,
     ) -> None:
-        self._child, self._task, self._cancelled, self._report = child, task, cancelled, report
+        self._child, self._task, self._report = child, task, report
+        self._cancelled, self._is_short = cancelled, is_short
         self._due = task.due()
+        self._noted: Any = None
         self._stops_at: float | None = None
         self._is_given = self._is_told = False
 
     def outcome(self, most_bytes: int) -> Any:
         """Give the task to the child, and return its answer, or the error that it says; raises where it is gone."""
-        noted = None
         self._child.limit(self._is_over, most_bytes)
         self._child.give((replace(self._task, deadline=self._due), most_bytes))
         self._is_given = True
@@ -208,23 +154,24 @@ class _Call:
                 if kind == "answer":
                     return value
                 if kind == "noted":
-                    noted = value
+                    self._noted = value
                 elif self._report is not None:
                     self._report(*value)
         except (EOFError, ValueError):
-            if noted is not None and self._child.stopped_by == "over":
-                return noted
+            if self._noted is not None and self._child.stopped_by == "over":
+                return self._noted
             raise self._reason() from None
 
     def _is_over(self) -> bool:
-        """Tell the child once that it is cancelled; return True when it is to be killed."""
+        """Tell the child once that it is to end; return True when it is to be killed."""
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = time.monotonic() + _CANCEL_S
-        if self._stops_at is not None and self._is_given and not self._is_told:
+        is_short = self._is_short.is_set()
+        if (self._stops_at is not None or (is_short and self._task.is_search)) and self._is_given and not self._is_told:
             self._is_told = True
             self._child.give(None)
         is_stopped = self._stops_at is not None and time.monotonic() > self._stops_at
-        return is_stopped or self._due.left_s < -self._task.grace_s
+        return is_stopped or (is_short and self._noted is not None) or self._due.left_s < -self._task.grace_s
 
     def _reason(self) -> errors.MemplanError:
         """Return why a child that is gone has no answer."""

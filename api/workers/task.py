@@ -44,6 +44,7 @@ class Task:
     deadline: when the answer is due.
     limit_s: where given, the time counts from when a child begins, and ends at the deadline at the latest.
     grace_s: how much later the answer may come; then the child is killed.
+    is_search: it has an answer at any time, and gives the best so far when it is to end.
     """
 
     run: Callable[..., Any]
@@ -52,6 +53,7 @@ class Task:
     deadline: Deadline
     limit_s: float | None = None
     grace_s: float = 0.25
+    is_search: bool = False
 
     def due(self) -> Deadline:
         """Return when the answer is due of a child that begins now."""

@@ -35,11 +35,11 @@ class Workers:
         """The number of children that are ready or at work."""
         return self.pool.count
 
-    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event) -> SolveResult:
+    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         """Search in a child; return the result, verified, within half a second of the deadline.
 
-        When `cancelled` is set, that is the best so far. Raises OptionError, and LostWorkersError where children end
-        and nothing is known.
+        When `cancelled` or `is_short` is set, that is the best so far. Raises OptionError, and LostWorkersError where
+        children end and nothing is known.
         """
         carry_s = _CARRY_S * len(asked.problem.buffers)
         deadline, start = asked.deadline.earlier(carry_s), asked.start
@@ -52,9 +52,15 @@ class Workers:
             given = asked.start if asked.options.deterministic else start
             what = asked.problem, asked.options, given
             try:
-                found: SolveResult = await self.run(
-                    Task(search, what, "plan", deadline, grace_s=_GRACE_S + carry_s), cancelled, hear
+                task = Task(
+                    search,
+                    what,
+                    "plan",
+                    deadline,
+                    grace_s=_GRACE_S + carry_s,
+                    is_search=not asked.options.deterministic,
                 )
+                found: SolveResult = await self.run(task, cancelled, is_short, hear)
             except (NotInTimeError, UnavailableError):
                 break
             except TooMuchMemoryError:
@@ -74,6 +80,7 @@ class Workers:
         self,
         task: Task,
         cancelled: asyncio.Event,
+        is_short: threading.Event | None,
         hear: Callable[[list[Any], Any], None] | None = None,
     ) -> Any:
         """Run a task in a thread that waits for its child, as ChildPool.run does; `cancelled` ends it early."""
@@ -90,7 +97,7 @@ class Workers:
 
         forwarding = asyncio.create_task(forward())
         try:
-            return await loop.run_in_executor(self._threads, self.pool.run, task, report, over)
+            return await loop.run_in_executor(self._threads, self.pool.run, task, report, over, is_short)
         finally:
             over.set()
             forwarding.cancel()

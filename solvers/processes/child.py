@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from types import TracebackType
 from typing import IO, Any, Literal
@@ -42,6 +43,33 @@ def command(module: str) -> list[str]:
     return [sys.executable, "-P", "-m", module]
 
 
+def started(
+    module: str, environment: Mapping[str, str] | None, complaints: IO[bytes] | int | None, line: int | None = None
+) -> subprocess.Popen[bytes]:
+    """Run a module of ours in a process group of its own, with what is harmless of this process's environment.
+
+    It is heard by pipes, or has a `line` to whoever starts it.
+    """
+    return subprocess.Popen(
+        command(module),
+        stdin=subprocess.PIPE if line is None else line,
+        stdout=subprocess.PIPE if line is None else subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL if complaints is None else complaints,
+        process_group=0,
+        env=plain_environment() | dict(environment or {}),
+    )
+
+
+@dataclass
+class Forked:
+    """A process that another one forked: its number, its pipes, and its exit status once it has ended."""
+
+    pid: int
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    returncode: int | None = None
+
+
 class ChildProcess:
     """A child that runs a module until its block ends, or it is killed for what `stopped_by` states.
 
@@ -57,21 +85,14 @@ class ChildProcess:
 
     def __init__(
         self,
-        module: str,
+        module: str | Forked,
         is_over: Callable[[], bool] | None = None,
         most_bytes: int | None = None,
         environment: Mapping[str, str] | None = None,
         complaints: IO[bytes] | int | None = None,
         niceness: int = 0,
     ) -> None:
-        self._popen = subprocess.Popen(
-            command(module),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL if complaints is None else complaints,
-            process_group=0,
-            env=plain_environment() | dict(environment or {}),
-        )
+        self._popen = module if isinstance(module, Forked) else started(module, environment, complaints)
         if niceness and sys.platform != "win32":
             os.setpriority(os.PRIO_PROCESS, self._popen.pid, os.nice(0) + niceness)
         assert self._popen.stdin is not None
@@ -133,7 +154,7 @@ class ChildProcess:
         """Return its exit status (negative: the signal), once it has ended by itself or was killed."""
         while not self.has_ended():
             time.sleep(_REAP_EVERY_S)
-        return self._popen.returncode
+        return self._popen.returncode or 0
 
     def kill(self) -> int:
         """Kill it with all that it started, unless it has ended, and return its exit status."""
@@ -185,15 +206,19 @@ class ChildProcess:
             if sys.platform == "win32":
                 return self._popen.poll() is not None
             if self._popen.returncode is None:
-                try:
-                    pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-                except ChildProcessError:  # other code of this process has waited for it, and knows its status
-                    self._popen.returncode = -signal.SIGKILL
-                    return True
-                if pid != 0:
-                    self._popen.returncode = os.waitstatus_to_exitcode(status)
-                    self.cpu_time_s, self.peak_rss_bytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+                self._popen.returncode = self._status()
             return self._popen.returncode is not None
+
+    def _status(self) -> int | None:
+        """Return its exit status, None while it lives."""
+        try:
+            pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        except ChildProcessError:  # other code of this process has waited for it, and knows its status
+            return -signal.SIGKILL
+        if pid == 0:
+            return None
+        self.cpu_time_s, self.peak_rss_bytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+        return os.waitstatus_to_exitcode(status)
 
 
 def memory_in_use(pid: int) -> int:

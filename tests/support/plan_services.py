@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ class Room:
 class EagerWorkers:
     """Workers that solve at once, in this process."""
 
-    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event) -> SolveResult:
+    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         return solve_request(asked.problem, asked.options, Control(asked.deadline), asked.start)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 from memplan.api.workers.plan_search import PlanSearch
 from memplan.planner.model.plan import Plan
@@ -23,7 +24,7 @@ class PatientWorkers:
         self.may_answer = asyncio.Event()
         self.is_asked = asyncio.Event()
 
-    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event) -> SolveResult:
+    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         self.tasks.append(asked)
         self.is_asked.set()
         waiting = {asyncio.create_task(event.wait()) for event in (self.may_answer, cancelled)}

@@ -74,7 +74,9 @@ class _Call:
             found = await self.service.run_by(self.deadline, work, len(self.body), is_short=False)
         else:
             sent, key_id = (asked.kind, self.head, self.body), Caller.of(self.request).key_id
-            found = await self.service.working.work(sent, self.deadline, self.cancelled, key_id)
+            found = await self.service.working.work(
+                sent, self.deadline, self.cancelled, key_id, counts_work=asked.options.counts_work
+            )
         if asked.kind == PLAN:
             return plan_response(found.content, found.status, plan_format)
         return Response(found.content, media_type=JSON)

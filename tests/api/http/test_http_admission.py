@@ -66,17 +66,6 @@ def test_a_request_whose_time_ends_in_the_queue_gets_the_quick_plan(narrow: Runn
     assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "time_limit", 3000)
 
 
-def test_a_request_whose_time_ends_in_the_queue_without_a_plan_is_turned_away(narrow: Running) -> None:
-    asked = hard_request(8)["problem"]
-    bound = narrow.client.post("/v1/plan", json=asked, params={"accept": "fit"}).json()["lower_bound"]
-    with asking(narrow):
-        assert soon(lambda: narrow.service.queue.busy == 1)
-        params: dict[str, str | float] = {"time_limit_s": 0.5, "capacity": str(bound)}
-        answer = narrow.client.post("/v1/plan", json=asked, params=params)
-    assert answer.status_code == 429
-    assert answer.json()["detail"] == "memplan: all 1 places stayed taken for the whole time limit"
-
-
 def test_equal_requests_take_one_place_until_the_last_hangs_up(narrow: Running) -> None:
     with asking(narrow):
         assert soon(lambda: narrow.service.queue.busy == 1)
@@ -119,19 +108,21 @@ def served(arrivals: list[str], places: int = 1, of_key: int | None = None, firs
     served: list[str] = []
 
     async def ask(line: AdmissionQueue, caller: str) -> None:
-        await line.take(60.0, caller=caller)
+        place = await line.take(60.0, caller=caller)
+        assert place is not None
         served.append(caller)
         await anyio.sleep(0)
-        line.leave(caller)
+        line.leave(place)
 
     async def day() -> None:
         line = AdmissionQueue(places, 99, of_key)
-        await line.take(0.0, caller=first)
+        place = await line.take(0.0, caller=first)
+        assert place is not None
         async with anyio.create_task_group() as callers:
             for caller in arrivals:
                 callers.start_soon(ask, line, caller)
             await anyio.sleep(0)
-            line.leave(first)
+            line.leave(place)
         assert (line.busy, line.waiting) == (0, 0)
 
     anyio.run(day)
@@ -149,12 +140,41 @@ def test_a_key_that_holds_all_it_may_leaves_the_rest_to_others() -> None:
 def test_a_full_queue_refuses_and_a_free_place_needs_no_patience() -> None:
     async def day() -> None:
         line = AdmissionQueue(places=1, length=0)
-        await line.take(0.0)
+        place = await line.take(0.0)
+        assert place is not None
         with pytest.raises(FullError, match="all 1 places are taken and 0 callers wait already"):
             await line.take(60.0)
         with pytest.raises(FullError, match="all 0 places stayed taken for the whole time limit"):
             await AdmissionQueue(places=1, length=1, of_key=0).take(0.01)
-        line.leave()
+        line.leave(place)
         await line.take(0.0)
+
+    anyio.run(day)
+
+
+def test_who_waits_has_a_place_after_a_part_of_his_time_and_the_soonest_due_first() -> None:
+    async def day() -> None:
+        line = AdmissionQueue(places=1, length=9)
+        first = await line.take(0.0)
+        assert first is not None
+        second = await line.take(0.4)  # which no place is given back for
+        assert second is not None
+        assert (first.is_short.is_set(), second.is_short.is_set(), line.busy) == (True, False, 2)
+        served: list[float] = []
+
+        async def ask(limit_s: float) -> None:
+            place = await line.take(limit_s)
+            served.append(limit_s)
+            assert place is not None
+            line.leave(place)
+
+        async with anyio.create_task_group() as callers:
+            for limit_s in (60.0, 20.0, 40.0):
+                callers.start_soon(ask, limit_s)
+            await anyio.sleep(0)
+            line.leave(first)
+            assert served == []  # there is one place, and it is taken
+            line.leave(second)
+        assert served == [20.0, 40.0, 60.0]
 
     anyio.run(day)

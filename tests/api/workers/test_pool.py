@@ -25,7 +25,7 @@ LOST: list[str] = []
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ChildPool]:
-    made = ChildPool(1, Settings(), on_loss=lambda: LOST.append("lost"))
+    made = ChildPool(Settings(), on_loss=lambda: LOST.append("lost"))
     yield made
     children = [psutil.Process(child.pid) for child in workers()]
     made.close()
@@ -93,6 +93,21 @@ def test_what_is_reported_comes_before_the_answer_and_a_cancelled_task_answers(p
 
     assert pool.run(task(works.until_cancelled, [1, 2]), report, cancelled) == "cancelled"
     assert (told[0][0], told[-1][1]) == ([1, 2], "best")
+
+
+def test_where_others_wait_a_task_answers_with_what_it_noted_and_a_search_with_its_best(pool: ChildPool) -> None:
+    is_short = threading.Event()
+    is_short.set()
+    assert pool.run(task(works.noted_for_ever), is_short=is_short) in ("first", "noted")
+    search = Task(works.until_cancelled, ([],), "plan", Deadline.after(PATIENCE_S), is_search=True)
+    assert pool.run(search, is_short=is_short) == "cancelled"
+    assert pool.run(task(works.left), is_short=is_short) > 0
+
+
+def test_a_template_that_is_killed_is_replaced(pool: ChildPool) -> None:
+    for process in workers():
+        process.kill()
+    assert pool.run(task(works.left)) > 0
 
 
 def test_a_task_that_is_cancelled_and_does_not_hear_it_is_ended(pool: ChildPool) -> None:

@@ -1,0 +1,131 @@
+"""The template of a pool's children: a process that has loaded all that answers, and is forked for each of them.
+
+A process that starts loads for more than a second; a fork is ready after some milliseconds, and shares its memory.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import threading
+from collections.abc import Mapping
+
+from memplan.solvers.processes.child import ChildProcess, Forked, started
+
+_MODULE = "memplan.api.workers.child"
+_NUMBER = struct.Struct("=i")
+_FORK, _LIVES, _STDERR = 0, 1 << 20, 2
+
+
+class Template:
+    """The parent's side of a template, which is started for the first fork, and again where it is gone. For threads."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._line: socket.socket | None = None
+        self._asking = threading.Lock()
+
+    def fork(self) -> ForkedChild:
+        """Return a child that waits for its tasks; raises EOFError where a new template ends at once."""
+        reads, gives = os.pipe()
+        hears, answers = os.pipe()
+        try:
+            try:
+                pid = self._asked(_FORK, reads, answers)
+            except EOFError:  # it was killed
+                pid = self._asked(_FORK, reads, answers)
+        except BaseException:
+            os.close(gives)
+            os.close(hears)
+            raise
+        finally:
+            os.close(reads)
+            os.close(answers)
+        return ForkedChild(self, Forked(pid, os.fdopen(gives, "wb"), os.fdopen(hears, "rb")))
+
+    def status(self, pid: int) -> int | None:
+        """Return the exit status of a child, None while it lives; one of a template that is gone counts as killed."""
+        try:
+            status = self._asked(pid)
+        except EOFError:
+            return -signal.SIGKILL
+        return None if status == _LIVES else status
+
+    def close(self) -> None:
+        """Let the template end."""
+        with self._asking:
+            self._forget()
+
+    def _asked(self, number: int, *pipes: int) -> int:
+        with self._asking:
+            try:
+                if self._line is None:
+                    if number != _FORK:
+                        raise EOFError
+                    self._line = self._begun()
+                socket.send_fds(self._line, [_NUMBER.pack(number)], pipes)
+                if len(told := self._line.recv(_NUMBER.size)) == _NUMBER.size:
+                    return int(_NUMBER.unpack(told)[0])
+            except OSError:
+                pass
+            self._forget()
+            raise EOFError
+
+    def _begun(self) -> socket.socket:
+        ours, its = socket.socketpair()
+        with its:
+            self._process = started(_MODULE, self._environment, _STDERR, its.fileno())
+        return ours
+
+    def _forget(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+            self._process.kill()
+            self._process.wait()
+
+
+class ForkedChild(ChildProcess):
+    """A child that a template forked, and waits for."""
+
+    def __init__(self, template: Template, made: Forked) -> None:
+        super().__init__(made)
+        self._template = template
+
+    def _status(self) -> int | None:
+        return self._template.status(self.pid)
+
+
+def fork_always(line: socket.socket) -> None:
+    """Fork whenever that is asked for, and return in each fork, whose pipes are its standard input and output.
+
+    The template itself ends with the process that asks.
+    """
+    while True:
+        told, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
+        if len(told) < _NUMBER.size:
+            os._exit(0)
+        if (pid := _NUMBER.unpack(told)[0]) != _FORK:
+            line.send(_NUMBER.pack(_status_of(pid)))
+            continue
+        if (pid := os.fork()) == 0:
+            break
+        os.setpgid(pid, pid)  # before anybody can kill its group; it does so itself before anything else
+        for pipe in pipes:
+            os.close(pipe)
+        line.send(_NUMBER.pack(pid))
+    os.setpgid(0, 0)
+    line.close()
+    for number, pipe in enumerate(pipes):
+        os.dup2(pipe, number)
+        os.close(pipe)
+
+
+def _status_of(pid: int) -> int:
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return -signal.SIGKILL
+    return os.waitstatus_to_exitcode(status) if ended else _LIVES
