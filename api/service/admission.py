@@ -17,7 +17,7 @@ _SHARE_S = 0.05
 
 
 @dataclass(eq=False)
-class Place:
+class Seat:
     """The place of a request, or its wish for one; where others wait, it `is_short`: the best answer so far is due."""
 
     caller: str | None
@@ -38,8 +38,8 @@ class AdmissionQueue:
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
         self.places, self.length = places, length
         self._of_key = places if of_key is None else of_key
-        self._held: list[Place] = []
-        self._queue: list[Place] = []
+        self._held: list[Seat] = []
+        self._queue: list[Seat] = []
 
     @property
     def busy(self) -> int:
@@ -53,12 +53,12 @@ class AdmissionQueue:
 
     async def take(
         self, patience_s: float, *, cancelled: asyncio.Event | None = None, caller: str | None = None
-    ) -> Place | None:
+    ) -> Seat | None:
         """Take a place; None where that was cancelled before. With endless patience it is never refused.
 
         Raises FullError if the queue is full, or if no place is free within `patience_s`.
         """
-        wish = Place(caller, time.monotonic() + patience_s)
+        wish = Seat(caller, time.monotonic() + patience_s)
         if self._is_free_for(wish, self.places):
             return self._seated(wish)
         if patience_s < inf and self.waiting >= self.length:
@@ -87,7 +87,7 @@ class AdmissionQueue:
             return None
         raise FullError(f"memplan: all {self._of_key} places stayed taken for the whole time limit")
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: Seat) -> None:
         """Give a place back: to the first in the queue whose key may have one more."""
         self._held.remove(place)
         self._seat_next(self.places)
@@ -106,11 +106,11 @@ class AdmissionQueue:
             self._queue.remove(following)
             self._seated(following).has_begun.set()
 
-    def _is_free_for(self, wish: Place, places: int) -> bool:
+    def _is_free_for(self, wish: Seat, places: int) -> bool:
         of_key = sum(place.caller == wish.caller for place in self._held)
         return len(self._held) < places and of_key < self._of_key * places // self.places
 
-    def _seated(self, wish: Place) -> Place:
+    def _seated(self, wish: Seat) -> Seat:
         wish.began = time.monotonic()
         self._held.append(wish)
         return wish
