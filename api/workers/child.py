@@ -5,12 +5,10 @@ What it reads on standard input are tasks, or None: the one that runs is to end 
 
 from __future__ import annotations
 
-import gc
 import logging.config
 import os
 import pickle
 import signal
-import socket
 import sys
 import threading
 import time
@@ -148,9 +146,7 @@ def main() -> None:
     """Run the template, and the children that are forked from it."""
     logging.config.dictConfig(log_config("json" if os.environ.get(LOG_FORMAT) == "json" else "text"))
     load_all()
-    gc.collect()
-    gc.freeze()  # what is looked at by no collection stays shared
-    fork_always(socket.socket(fileno=0))
+    fork_always()
     child = _Child(Parent(is_kept=True))
     threading.Thread(target=child.listen, daemon=True).start()
     os.nice(_NICENESS)

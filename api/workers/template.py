@@ -5,6 +5,7 @@ A process that starts loads for more than a second; a fork is ready after some m
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -98,11 +99,14 @@ class ForkedChild(ChildProcess):
         return self._template.status(self.pid)
 
 
-def fork_always(line: socket.socket) -> None:
+def fork_always() -> None:
     """Fork whenever that is asked for, and return in each fork, whose pipes are its standard input and output.
 
-    The template itself ends with the process that asks.
+    It is asked by a socket that is the template's standard input; the template ends with whoever asks.
     """
+    line = socket.socket(fileno=0)
+    gc.collect()
+    gc.freeze()  # what no collection looks at stays shared
     while True:
         told, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
         if len(told) < _NUMBER.size:

@@ -152,7 +152,7 @@ def test_a_full_queue_refuses_and_a_free_place_needs_no_patience() -> None:
     anyio.run(day)
 
 
-def test_who_waits_has_a_place_after_a_part_of_his_time_and_the_soonest_due_first() -> None:
+def test_a_request_that_waits_has_a_place_after_a_part_of_its_time_and_the_soonest_due_goes_first() -> None:
     async def day() -> None:
         line = AdmissionQueue(places=1, length=9)
         first = await line.take(0.0)
