@@ -86,7 +86,10 @@ class ParsedRequest:
             return False
         problem = self.fields.get("problem")
         is_of_objects = isinstance(problem, dict) and problem.get("kind") == "objects"
-        return not is_of_objects and getattr(self.options, "heap_limit", None) is None
+        one_plan = {"heap_limit": None, "plans": 1}
+        return not is_of_objects and all(
+            getattr(self.options, name, value) == value for name, value in one_plan.items()
+        )
 
     def reader(self) -> Reader:
         """Return the reader of its inputs, which reads as a plan of the question remembers it; raises InputError."""

@@ -58,7 +58,7 @@ PANELS = {
     "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "inclusive"),
     "Search": (
         *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile"),
-        *("keep", "least", "reorder", "heap_limit"),
+        *("keep", "least", "reorder", "heap_limit", "plans", "distance"),
     ),
     "Output": (*("output", "outputs", "display", "save_plan", "save_baseline", "quiet"),),
     "Models": ("dims", "views", "scratch"),

@@ -14,7 +14,7 @@ from memplan.capabilities.sizes import size_text
 from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import counted, shown
 from memplan.planner.formats import memplan_json
-from memplan.planner.model.plan import Heaps, Plan
+from memplan.planner.model.plan import Heaps, Others, Plan
 from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.verify.verifier import verify
 
@@ -81,6 +81,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         name = pool.name if pool.name.isprintable() else shown(pool.name)
         yield f"{name}: {pool.used or 0:,} bytes ({size_text(pool.used or 0)}){size}{bound}"
     yield from kept_lines(plan)
+    if plan.others is not None:
+        yield from others_lines(plan.others)
     for finding in plan.findings:
         yield f"warning: {finding.rule}: {finding.message}"
 
@@ -112,3 +114,13 @@ def kept_lines(plan: Plan) -> Iterator[str]:
         yield f"{of_all}, {counted(kept.moved_bytes, 'byte')}; {rule}"
         if kept.not_tried is not None:
             yield f"not tried: {kept.not_tried}"
+
+
+def others_lines(others: Others) -> Iterator[str]:
+    """Yield a line for each plan beside the first one, and whether there are more."""
+    for number, plan in enumerate(others.plans, start=2):
+        bound = "" if plan.cost_lower_bound is None else f", lower bound {plan.cost_lower_bound:g}"
+        yield f"plan {number}: {plan.status}, cost {plan.cost:g}{bound}"
+    pairs = counted(others.distance, "pair")
+    more = "no other plan differs" if others.complete else "each differs"
+    yield f"{more} in at least {pairs} that pay from those before it"

@@ -14,6 +14,7 @@ from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, re
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.capabilities.plan.planning import planned
 from memplan.capabilities.texts import gap_text
+from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
@@ -28,6 +29,12 @@ class PlanOptions(SearchOptions, SolveOptions):
     least: Literal["buffers", "bytes"] = Field("buffers", description="With keep, what is to be small of what moves.")
     heap_limit: Annotated[int, Field(ge=1, le=MAX_BYTES)] | None = Field(
         None, description="Plan one pool in heaps of at most so many bytes each: the fewest, then few bytes in all."
+    )
+    plans: Annotated[int, Field(ge=1, le=1000)] = Field(
+        1, description="So many plans, where pairs of buffers cost something: the cheapest that differ."
+    )
+    distance: Annotated[int, Field(ge=1, le=10**6)] = Field(
+        1, description="With plans, in how many pairs that pay each plan must differ from all before it."
     )
 
 
@@ -58,8 +65,9 @@ def plan(
 
     The plan is verified. That nothing fits is an answer, too, with the reason. With an old plan to `keep`, of this
     problem or of a similar one, as many buffers as can be stay where it has them, at a peak near the best one.
-    A problem of shared objects is answered with objects.
+    A problem of shared objects is answered with objects. Of several plans, the others are in `others`.
     """
+    _check_several(problem, keep, options)
     running = control.begun(options)
     if isinstance(problem, ObjectsProblem):
         return share_objects(problem, running)
@@ -72,7 +80,15 @@ def plan(
         return _kept(problem, keep, options, control)
 
     report = None if running.report is silent else lambda progress: running.report(progress.facts())
-    return planned(problem, options, running, start=start, report=report)
+    if options.plans == 1:
+        return planned(problem, options, running, start=start, report=report)
+    from memplan.capabilities.plan.differing import FIRST_SHARE, refuse_unless_priced, with_others
+
+    refuse_unless_priced(problem)
+    first = planned(problem, options, running, share=FIRST_SHARE, start=start, report=report)
+    if not first.placements:
+        return first
+    return with_others(problem, first, options.plans, options.distance, running)
 
 
 def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -> Plan:
@@ -96,6 +112,17 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -
 def _of_best(options: PlanOptions) -> dict[str, Any]:
     """Return what is accepted of the best plan beside an old one: it is searched for, unless any that fits is good."""
     return {"accept": "fit" if options.accept == "fit" else None}
+
+
+def _check_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
+    """Raise OptionError where several plans are asked for beside what has one, or a distance without them."""
+    if options.plans == 1 and options.distance > 1:
+        raise OptionError(f"distance: must be given with plans, which is 1, got {options.distance}")
+    others = {"keep": keep, "heap_limit": options.heap_limit, "profile": options.profile}
+    given = [name for name, value in others.items() if value is not None]
+    given += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
+    if options.plans > 1 and given:
+        raise OptionError(f"plans: must be 1 with {given[0]}, got {options.plans}")
 
 
 def progress(event: Mapping[str, Any]) -> str:

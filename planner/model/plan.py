@@ -199,6 +199,18 @@ class Reused(PlanValue):
     then: Id | None = None
 
 
+class Others(PlanValue):
+    """Plans beside a first one, each the cheapest, as far as its bound says, that differs from all before it.
+
+    Two differ in at least `distance` pairs that are in `reused` or `bank_clashes` of one of them alone. `complete` says
+    that no other plan differs so from all of these.
+    """
+
+    distance: int
+    complete: bool
+    plans: Annotated[tuple[Plan, ...], BeforeValidator(as_tuple)] = ()
+
+
 class Plan(PlanValue):
     """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
 
@@ -236,6 +248,7 @@ class Plan(PlanValue):
     explanation: Explanation | None = None
     kept: KeptPlaces | None = None
     heaps: Heaps | None = None
+    others: Others | None = Field(None, exclude_if=lambda others: others is None)
     reproducible: bool | None = None
     disturbed_by: Disturbance | None = None
     options: dict[str, Any] | None = None

@@ -7,6 +7,7 @@ Buffers of no bytes need a legal offset, but share bytes with no other and use n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -17,13 +18,13 @@ from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import Others, Plan
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, with_profile
 from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart, relatives_lie_where_they_must
-from memplan.planner.verify.violation import Violation, about
+from memplan.planner.verify.violation import Violation, about, false_claim
 
 __all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]
 
@@ -50,7 +51,25 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     kinds.append(no_two_share_bytes(problem, placed))
     kinds += pairs_are_apart(problem, placed)
     kinds.append(claims(problem, plan, placed))
+    if plan.others is not None:
+        kinds.append(_every_other_plan_differs(problem, plan, plan.others))
     return tuple(chain.from_iterable(map(_listed, kinds)))
+
+
+def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
+    """Yield what is wrong with each plan beside a first one, and those that differ too little from one before them."""
+    before = [_paying(plan)]
+    for k, other in enumerate(others.plans):
+        for violation in verify(problem, other):
+            yield replace(violation, message=f"others.plans[{k}]: {violation.message}")
+        mine = _paying(other)
+        if (least := min(len(mine ^ each) for each in before)) < others.distance:
+            yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
+        before.append(mine)
+
+
+def _paying(plan: Plan) -> set[frozenset[int | str]]:
+    return {frozenset(pair) for pair in (*plan.bank_clashes, *(row.buffers for row in plan.reused))}
 
 
 def _listed(violations: Iterable[Violation]) -> list[Violation]:

@@ -52,7 +52,7 @@ def least_price(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least |
     order = np.argsort(-np.where(piece.price == NEVER, 3, piece.price).sum(axis=1), kind="stable")
     is_mirrored = not is_coloured and _is_mirrored(piece)
     at, counts = np.zeros(len(piece), dtype=np.int64), np.zeros(2, dtype=np.int64)
-    twin = _twins(piece, order)
+    twin = piece.twins(order)
     run = Dolls(place, order, twin, is_coloured, is_mirrored, upper, most_nodes, at, counts, flag)
     price = open_dolls(Reference(table), Reference(run))
     bound, nodes = int(counts[1]), int(counts[0])
@@ -85,18 +85,3 @@ def _places(piece: Piece) -> I64:
     for size in piece.size.tolist():  # each once at the most
         found[size:] |= found[: max(0, top - size)].copy()
     return np.flatnonzero(found)
-
-
-def _twins(piece: Piece, order: I64) -> I64:
-    """Return for each position of an order an earlier one that can be exchanged with it, or -1."""
-    own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)[order]
-    price = piece.price[np.ix_(order, order)]
-    found = np.full(len(order), -1)
-    for b in range(1, len(order)):
-        for a in np.flatnonzero((own[:b] == own[b]).all(axis=1))[::-1].tolist():
-            differs = price[a] != price[b]
-            differs[[a, b]] = False
-            if not differs.any():
-                found[b] = a
-                break
-    return found

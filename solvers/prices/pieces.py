@@ -73,11 +73,12 @@ class Piece:
         named = self.price != 0
         return bool((self.grid[named] == 1).all() and (self.gap[named] == 0).all())
 
-    def among(self, chosen: I64) -> Piece:
-        """Return the piece of some of the buffers, in the coarsest units that say the same."""
+    def among(self, chosen: I64, is_exact: bool = False) -> Piece:
+        """Return the piece of some buffers, in the coarsest units that the cheapest plan needs, or in the same."""
         own = {name: getattr(self, name)[chosen] for name in ("members", "size", "lowest", "highest", "step")}
         both = {name: getattr(self, name)[np.ix_(chosen, chosen)] for name in ("price", "grid", "gap")}
-        return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)._coarser()
+        found = Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
+        return found if is_exact else found._coarser()
 
     def _coarser(self) -> Piece:
         # A plan that is pushed down has no offsets but sums of these (see `common_unit`).
@@ -168,6 +169,20 @@ class Piece:
             gone += out.tolist()
             left[out] = False
         return np.flatnonzero(left), gone
+
+    def twins(self, order: I64) -> I64:
+        """Return for each position of an order an earlier one that can be exchanged with it, or -1."""
+        own = np.stack((self.size, self.lowest, self.highest, self.step), axis=1)[order]
+        both = np.stack((self.price, self.grid, self.gap), axis=2)[np.ix_(order, order)]
+        found = np.full(len(order), -1)
+        for b in range(1, len(order)):
+            for a in np.flatnonzero((own[:b] == own[b]).all(axis=1))[::-1].tolist():
+                differs = (both[a] != both[b]).any(axis=1)
+                differs[[a, b]] = False
+                if not differs.any():
+                    found[b] = a
+                    break
+        return found
 
     def parts(self) -> Iterator[I64]:
         """Yield the sets of buffers that pairs connect, each ascending."""
@@ -261,6 +276,6 @@ def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Pi
     return Piece(members, size, lowest, highest, step, price, grid, gap, pool.reserved, pool.bank_shift)
 
 
-def whole_offsets(piece: Piece, at: Sequence[int], offset: I64) -> None:
+def whole_offsets(piece: Piece, at: Sequence[int] | I64, offset: I64) -> None:
     """Write the offsets of a piece's plan into those of an instance."""
     offset[piece.members] = column(at) * piece.unit

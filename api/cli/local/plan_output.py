@@ -15,7 +15,7 @@ from memplan.api.cli.from_capability import Invocation
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import CERTIFICATE, PAGE, PICTURE, STANDARD, is_terminal, suffix_of, warnings, write
 from memplan.api.reports.plan_formats import write_plan
-from memplan.capabilities.plan.answers import heaps_line, kept_lines, problem_in_heaps
+from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
 
@@ -43,6 +43,8 @@ def show_plan(call: Invocation, answer: Any) -> bool:
             call.say(*warnings(answer.findings), *kept_lines(answer))
         if answer.heaps is not None:
             call.say(heaps_line(answer, answer.heaps))
+        if answer.others is not None:
+            call.say(*others_lines(answer.others))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
         # Tables for people need a library that a program's caller does not wait for.
         from memplan.api.cli import report

@@ -1,0 +1,273 @@
+// The cheapest plan whose pairs share bytes otherwise than in some known plans: for every two buffers the search decides
+// which lies below the other or, where that only costs something, that they meet; starts follow from that.
+#include "piece.hpp"
+
+namespace memplan::prices {
+namespace {
+
+// See `Orders` in orders.py.
+struct Orders {
+  Rows<i64> known;
+  Array<i64> distance;
+  Array<i64> twin;
+  Array<i64> guide;
+  Array<i64> charge;
+  i64 base;
+  i64 scale;
+  i64 least;
+  i64 upper;
+  i64 most_nodes;
+  Array<i64> at;
+  Array<i64> counts;
+  Array<i64> flag;
+};
+
+enum Outcome : i64 { kNoneBelow = -1, kStopped = -2 };
+enum Relation : i64 { kBelow = 1, kAbove = 2, kApart = 3, kMeet = 4 };
+
+// Two buffers, entry `k` of the first and `back` of the second; `number` among the pairs with a price, or kAbsent.
+struct Pair {
+  i64 i;
+  i64 j;
+  i64 k;
+  i64 back;
+  i64 number;
+};
+
+class Search {
+ public:
+  Search(const PieceTable &piece, const Orders &run, Arena &arena)
+      : piece_(piece), run_(run), n_(piece.size.size), top_(run.upper) {
+    n_pairs_ = piece.other.size / 2;
+    pairs_ = arena.array<Pair>(n_pairs_);
+    width_ = 2 * n_ + n_pairs_;
+    states_ = arena.rows<i64>(n_pairs_ + 2, std::max<i64>(width_, 1));
+    is_even_ = true;
+    for (i64 v = 0; v < n_; ++v)
+      is_even_ = is_even_ && piece.step[v] == piece.step[0] && (piece.lowest[v] - piece.lowest[0]) % piece.step[0] == 0;
+  }
+
+  i64 run() {
+    i64 count = 0, number = 0;
+    for (i64 i = 0; i < n_; ++i)
+      for (i64 k = piece_.first[i]; k < piece_.first[i + 1]; ++k) {
+        const i64 j = piece_.other[k];
+        if (j < i) continue;
+        const i64 back = std::lower_bound(piece_.other.data + piece_.first[j], piece_.other.data + piece_.first[j + 1], i) - piece_.other.data;
+        pairs_[count++] = {i, j, k, back, piece_.price[k] == kNever ? kAbsent : number++};
+        if (piece_.price[k] != kNever) cheapest_ = std::min(cheapest_, piece_.price[k]);
+        is_even_ = is_even_ && piece_.grid[k] == 1;
+      }
+    most_passes_ = is_even_ ? n_ * (n_ * piece_.reserved.size + 1) + 2 : kMost;
+    open(0);
+    bool is_legal = true;
+    for (i64 v = 0; v < n_; ++v) {
+      low_[v] = high_[v] = kAbsent;
+      is_legal = is_legal && raise(v, piece_.lowest[v], piece_.highest[v]) && lower(v, piece_.highest[v], piece_.lowest[v]);
+    }
+    for (i64 p = 0; p < n_pairs_; ++p) mask_[p] = pairs_[p].number < 0 ? kApart : kApart | kMeet;
+    least_ = run_.least;
+    for (i64 q = 0; q < run_.known.size; ++q) least_ = std::max(least_, unpaid(q));
+    const bool is_done = !is_legal || go_on(0);
+    run_.counts[0] = nodes_, run_.counts[1] = top_;
+    return !is_done ? kStopped : top_ < run_.upper ? top_ : kNoneBelow;
+  }
+
+ private:
+  void open(i64 depth) {
+    i64 *const row = states_[depth];
+    low_ = row, high_ = row + n_, mask_ = row + 2 * n_;
+  }
+
+  // The least start of the other buffer of entry k above this one, v, which starts at `at`.
+  i64 past(i64 v, i64 k, i64 at) const {
+    const i64 end = at + piece_.size[v] + piece_.gap[k], grid = piece_.grid[k];
+    return grid == 1 ? end : (floor_div(end - 1 + piece_.shift, grid) + 1) * grid - piece_.shift;
+  }
+
+  // The greatest start of v below the other buffer of entry k, which starts at `at`.
+  i64 under(i64 v, i64 k, i64 at) const {
+    const i64 grid = piece_.grid[k];
+    const i64 end = grid == 1 ? at : floor_div(at + piece_.shift, grid) * grid - piece_.shift;
+    return end - piece_.size[v] - piece_.gap[k];
+  }
+
+  // Raise the least start of v to a legal one from `least` on; false where there is none up to `most`.
+  bool raise(i64 v, i64 least, i64 most) {
+    const i64 lowest = piece_.lowest[v], step = piece_.step[v], size = piece_.size[v];
+    i64 at = lowest - floor_div(lowest - least, step) * step;
+    for (i64 r = 0; r < piece_.reserved.size; ++r)
+      if (at < piece_.reserved[r][1] && piece_.reserved[r][0] < at + size)
+        at = lowest - floor_div(lowest - piece_.reserved[r][1], step) * step;
+    low_[v] = at;
+    return at <= most;
+  }
+
+  bool lower(i64 v, i64 most, i64 least) {
+    const i64 lowest = piece_.lowest[v], step = piece_.step[v], size = piece_.size[v];
+    i64 at = lowest + floor_div(most - lowest, step) * step;
+    for (i64 r = piece_.reserved.size - 1; r >= 0; --r)
+      if (at < piece_.reserved[r][1] && piece_.reserved[r][0] < at + size)
+        at = lowest + floor_div(piece_.reserved[r][0] - size - lowest, step) * step;
+    high_[v] = at;
+    return at >= least;
+  }
+
+  bool at_least(i64 v, i64 least) {
+    if (least <= low_[v]) return true;
+    has_moved_ = true;
+    return raise(v, least, high_[v]);
+  }
+
+  bool at_most(i64 v, i64 most) {
+    if (most >= high_[v]) return true;
+    has_moved_ = true;
+    return lower(v, most, low_[v]);
+  }
+
+  // Buffer i of entry k lies below buffer j.
+  bool put_below(i64 i, i64 j, i64 k) { return at_least(j, past(i, k, low_[i])) && at_most(i, under(i, k, high_[j])); }
+
+  // Buffer i of entry k does not lie below buffer j.
+  bool keep_up(i64 i, i64 j, i64 k) {
+    return at_least(i, under(i, k, low_[j]) + 1) && at_most(j, past(i, k, high_[i]) - 1);
+  }
+
+  bool narrow(const Pair &pair, i64 &mask) {
+    const auto &[i, j, k, back, number] = pair;
+    i64 left = mask;
+    if ((left & kBelow) && past(i, k, low_[i]) > high_[j]) left &= ~kBelow;
+    if ((left & kAbove) && past(j, back, low_[j]) > high_[i]) left &= ~kAbove;
+    if ((left & kMeet) && (low_[j] >= past(i, k, high_[i]) || low_[i] >= past(j, back, high_[j]))) left &= ~kMeet;
+    if (left != mask) mask = left, is_new_ = true;
+    if (left == 0) return false;
+    if (left == kBelow) return put_below(i, j, k);
+    if (left == kAbove) return put_below(j, i, back);
+    // Neither below nor above: not one of them alone is left out.
+    if (!(left & kBelow) && !keep_up(i, j, k)) return false;
+    return (left & kAbove) || keep_up(j, i, back);
+  }
+
+  // Draw all conclusions; false where nothing is left, or nothing that is cheap or different enough.
+  bool conclude() {
+    for (i64 passes = 0;; ++passes) {
+      has_moved_ = is_new_ = false;
+      for (i64 p = 0; p < n_pairs_; ++p)
+        if (!narrow(pairs_[p], mask_[p])) return false;
+      for (i64 v = 0; v < n_; ++v)
+        if (const i64 u = run_.twin[v]; u >= 0 && !(at_least(v, low_[u]) && at_most(u, high_[v]))) return false;
+      if (is_new_) passes = 0;
+      if (has_moved_) {
+        // Starts that go on to rise after so many passes rise in a circle.
+        if (passes > most_passes_) return false;
+        continue;
+      }
+      if (!is_cheap() || !is_different()) return false;
+      if (!is_new_) return true;
+    }
+  }
+
+  bool is_cheap() {
+    paid_ = 0;
+    i64 charged = run_.base;
+    for (i64 p = 0; p < n_pairs_; ++p)
+      if (pairs_[p].number >= 0 && mask_[p] == kMeet)
+        paid_ += piece_.price[pairs_[p].k], charged += run_.charge[pairs_[p].number];
+    return paid_ < top_ && charged <= run_.scale * (top_ - 1);
+  }
+
+  // What must be paid yet to be far enough from a known plan: pairs that meet in it may be apart for nothing.
+  i64 unpaid(i64 q) const {
+    i64 missing = run_.distance[q];
+    for (i64 p = 0; p < n_pairs_; ++p)
+      if (const i64 number = pairs_[p].number; number >= 0)
+        missing -= run_.known[q][number] ? (mask_[p] & kApart) != 0 : mask_[p] == kMeet;
+    return std::max<i64>(missing, 0) * cheapest_;
+  }
+
+  // Ask whether each known plan can still be far enough; what must then differ does.
+  bool is_different() {
+    for (i64 q = 0; q < run_.known.size; ++q) {
+      i64 reach = -run_.distance[q];
+      for (i64 p = 0; p < n_pairs_; ++p)
+        if (const i64 number = pairs_[p].number; number >= 0) reach += may_differ(q, p);
+      if (reach < 0 || paid_ + unpaid(q) >= top_) return false;
+      if (reach > 0 || run_.distance[q] == 0) continue;
+      for (i64 p = 0; p < n_pairs_; ++p) {
+        if (pairs_[p].number < 0 || !may_differ(q, p)) continue;
+        const i64 left = mask_[p] & (run_.known[q][pairs_[p].number] ? kApart : kMeet);
+        if (left != mask_[p]) mask_[p] = left, is_new_ = true;
+      }
+    }
+    return true;
+  }
+
+  bool may_differ(i64 q, i64 p) const {
+    return (mask_[p] & (run_.known[q][pairs_[p].number] ? kApart : kMeet)) != 0;
+  }
+
+  // The slack of a relation: how far the two may still move.
+  i64 slack(const Pair &pair, i64 relation) const {
+    const auto &[i, j, k, back, number] = pair;
+    if (relation == kBelow) return high_[j] - past(i, k, low_[i]);
+    if (relation == kAbove) return high_[i] - past(j, back, low_[j]);
+    return kMost;
+  }
+
+  // Decide what is open, from the state of a depth on; false where the search must stop.
+  bool go_on(i64 depth) {
+    if (++nodes_ > run_.most_nodes || ((nodes_ & 255) == 0 && is_set(run_.flag))) return false;
+    if (!conclude()) return true;
+    i64 chosen = kAbsent, fewest = kMost, tightest = kMost;
+    for (i64 p = 0; p < n_pairs_; ++p) {
+      const i64 mask = mask_[p], options = (mask & 1) + (mask >> 1 & 1) + (mask >> 2);
+      if (options < 2 || options > fewest) continue;
+      i64 room = 0;
+      for (const i64 relation : {kBelow, kAbove})
+        if (mask & relation) room += slack(pairs_[p], relation);
+      if (options < fewest || room < tightest) chosen = p, fewest = options, tightest = room;
+    }
+    if (chosen == kAbsent) {
+      top_ = paid_;
+      std::copy(low_, low_ + n_, run_.at.data);
+      return true;
+    }
+    const Pair pair = pairs_[chosen];
+    const i64 a = run_.guide[pair.i], b = run_.guide[pair.j];
+    const i64 liked = past(pair.i, pair.k, a) <= b ? i64{kBelow} : past(pair.j, pair.back, b) <= a ? i64{kAbove} : i64{kMeet};
+    bool is_tried = false;
+    for (const i64 relation : {liked, i64{kBelow}, i64{kAbove}, i64{kMeet}}) {
+      if (relation == liked && is_tried) continue;
+      is_tried = true;
+      if (!(mask_[chosen] & relation)) continue;
+      std::copy(states_[depth], states_[depth] + width_, states_[depth + 1]);
+      open(depth + 1);
+      mask_[chosen] = relation;
+      const bool is_done = go_on(depth + 1);
+      open(depth);
+      if (!is_done) return false;
+      if (top_ <= least_) return true;
+    }
+    return true;
+  }
+
+  const PieceTable &piece_;
+  const Orders &run_;
+  const i64 n_;
+  i64 top_;
+  i64 n_pairs_ = 0, width_ = 0, nodes_ = 0, most_passes_ = 0, paid_ = 0, least_ = 0, cheapest_ = kMost;
+  bool is_even_ = false, has_moved_ = false, is_new_ = false;
+  Array<Pair> pairs_{nullptr, 0};
+  Rows<i64> states_{nullptr, 0, 0};
+  i64 *low_ = nullptr, *high_ = nullptr, *mask_ = nullptr;
+};
+
+}  // namespace
+}  // namespace memplan::prices
+
+MEMPLAN_KERNEL memplan_least_orders(const memplan::prices::PieceTable *piece, const memplan::prices::Orders *run) {
+  memplan::Allocator allocator;
+  memplan::Arena arena(allocator);
+  memplan::prices::Search search(*piece, *run, arena);
+  return arena.has_failed ? memplan::kNoMemory : search.run();
+}
