@@ -147,9 +147,9 @@ class FurtherPlans:
         best, tried = None, set()
         # Of two choices for this part, the one that is no dearer and differs no less from each plan will do. So after
         # each, only those are looked for that differ more from some plan; the cheapest first.
-        asked = [(part.least, tuple(np.maximum(need - self._reach[k + 1], 0).tolist()))]
-        while asked and asked[0][0] + later < upper and upper > self._floor - paid:
-            least, wanted = heappop(asked)
+        queue = [(part.least, tuple(np.maximum(need - self._reach[k + 1], 0).tolist()))]
+        while queue and queue[0][0] + later < upper and upper > self._floor - paid:
+            least, wanted = heappop(queue)
             if k + 1 == len(self.parts):
                 least = max(least, self._floor - paid)
             found = part.cheapest(np.array(wanted), upper - later, least, control)
@@ -168,7 +168,7 @@ class FurtherPlans:
                 more = (*wanted[:q], int(apart[q]) + 1, *wanted[q + 1 :])
                 if more not in tried:
                     tried.add(more)
-                    heappush(asked, (price, more))
+                    heappush(queue, (price, more))
         return best
 
 
