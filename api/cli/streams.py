@@ -87,10 +87,10 @@ def read_as(path: str, reader: Callable[[bytes], T]) -> T:
         return reader(data)
 
 
-def format_for(path: str | None, given: str | None) -> str:
-    """Return the format to write in: `given`, else by the file's name, else JSON; raises FormatError."""
-    if given is not None or path is None or path == STANDARD:
-        return given or "json"
+def format_for(path: str | None) -> str:
+    """Return the format to write in: by the file's name, else JSON; raises FormatError."""
+    if path is None or path == STANDARD:
+        return "json"
     with named(path):
         return formats.format_of_name(path)
 

@@ -147,10 +147,6 @@ def _peak(
     return peak.model_copy(update={"sentence": _sentence(peak, at)})
 
 
-def _kind_of(tower: list[int], pinned: set[int]) -> Literal["tower", "pinned", "highest"]:
-    return "highest" if not tower else "pinned" if tower[0] in pinned else "tower"
-
-
 def _down_to(tower: list[int], pinned: set[int]) -> list[int]:
     """Return a tower down to its first pinned buffer, which stands on nothing."""
     return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]

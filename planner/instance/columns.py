@@ -1,6 +1,6 @@
 """Declarations of an instance's columns.
 
-Parts of an instance, dummy buffers, units, the canonical form and symmetry go through the declarations, so that a
+Parts of an instance, units, the canonical form and symmetry go through the declarations, so that a
 column which is declared is right in all of them.
 """
 
@@ -57,7 +57,7 @@ class Scale(Enum):
 class Column:
     """A declaration: `counts` names the feature with which the column makes a difference to the best plans.
 
-    `along` names another column: the START of the lists for LIST and LIFETIME, the pairs for PAIR. `dummy` is the value
+    `along` names another column: the START of the lists for LIST and LIFETIME, the pairs for PAIR. `free` is the value
     of a buffer that nothing is required of; in GROUPS, that buffer is a group of its own.
     """
 
@@ -66,7 +66,7 @@ class Column:
     scale: Scale = Scale.NONE
     holds: Holds = Holds.NUMBERS
     along: str = ""
-    dummy: int = 0
+    free: int = 0
 
 
 def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
@@ -79,7 +79,7 @@ def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
         return np.zeros(0) if column.scale is Scale.NONE else np.zeros(0, dtype=np.int64)
     shapes = {Axis.BUFFER: (n,), Axis.POOL_AND_BUFFER: (pools, n), Axis.START: (n + 1,), Axis.LIST: (0,)}
     shape = shapes[column.axis]
-    return np.full(shape, column.dummy) if column.dummy else np.zeros(shape, dtype=np.int64)
+    return np.full(shape, column.free) if column.free else np.zeros(shape, dtype=np.int64)
 
 
 def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more: Iterable[I64]) -> int:

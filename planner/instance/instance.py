@@ -92,13 +92,13 @@ class Instance:
     unit: Annotated[int, Column(Axis.WHOLE)]
     objective: Annotated[Objective, Column(Axis.WHOLE, ALWAYS)]
     pools: Annotated[tuple[CompiledPool, ...], Column(Axis.POOL, ALWAYS)]
-    source: Annotated[I64, Column(Axis.BUFFER, dummy=ABSENT)]
+    source: Annotated[I64, Column(Axis.BUFFER, free=ABSENT)]
     size: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.EXACT)]  # all positive
-    pin: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.OPTIONAL, dummy=ABSENT)]
-    hint: Annotated[I64, Column(Axis.BUFFER, NEVER, Scale.OPTIONAL, dummy=ABSENT)]
+    pin: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.OPTIONAL, free=ABSENT)]
+    hint: Annotated[I64, Column(Axis.BUFFER, NEVER, Scale.OPTIONAL, free=ABSENT)]
     traffic: Annotated[I64, Column(Axis.BUFFER, "cost")]
-    allowed: Annotated[Bool, Column(Axis.POOL_AND_BUFFER, ALWAYS, dummy=True)]
-    alignment: Annotated[I64, Column(Axis.POOL_AND_BUFFER, ALWAYS, Scale.STEP, dummy=1)]
+    allowed: Annotated[Bool, Column(Axis.POOL_AND_BUFFER, ALWAYS, free=True)]
+    alignment: Annotated[I64, Column(Axis.POOL_AND_BUFFER, ALWAYS, Scale.STEP, free=1)]
     lowest: Annotated[I64, Column(Axis.POOL_AND_BUFFER, ALWAYS, Scale.EXACT)]
     page: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "pages", Scale.EXACT)]
     page_shift: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "pages", Scale.EXACT)]
@@ -121,7 +121,7 @@ class Instance:
     clearance: Annotated[I64, Column(Axis.PAIR, "clearances", Scale.EXACT, along="clear_pairs")]
     reuse_pairs: Annotated[I64, Column(Axis.PAIR, "reuse", holds=Holds.BUFFERS, along="reuse_pairs")]
     reuse_price: Annotated[F64, Column(Axis.PAIR, "reuse", along="reuse_pairs")]
-    highest: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "ranges", Scale.MOST, dummy=I64_MAX)]
+    highest: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "ranges", Scale.MOST, free=I64_MAX)]
     unplaceable: Annotated[tuple[int, ...], Column(Axis.WHOLE, ALWAYS)] = ()
 
     def __post_init__(self) -> None:

@@ -1,18 +1,17 @@
-"""Parts of an instance, with dummy buffers or without, and buffers that nothing distinguishes."""
+"""Parts of an instance, and buffers that nothing distinguishes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from memplan.planner.instance.columns import Axis, Holds
+from memplan.planner.instance.columns import Axis
 from memplan.planner.instance.contents import numbers, relations
 from memplan.planner.instance.instance import COLUMNS, HOLDING_BUFFERS, ON, Bool, Instance
-from memplan.planner.model.buffer_table import ABSENT, I64, frozen
+from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.constraints.kept import first_of_equals
 
 
@@ -54,24 +53,6 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
         if isinstance(values, np.ndarray):
             values.setflags(write=False)
     return Instance(**columns)
-
-
-def with_dummies(instance: Instance, count: int, **given: Any) -> Instance:
-    """Return the instance with `count` buffers more, of which nothing is required but what is `given`.
-
-    The given columns are whole; live sets stay.
-    """
-    new = len(instance) + np.arange(count)
-    columns: dict[str, Any] = {}
-    for name, declared in COLUMNS.items():
-        values = getattr(instance, name)
-        if name not in given and declared.axis is Axis.START:
-            columns[name] = frozen(np.append(values, np.full(count, values[-1])))
-        elif name not in given and declared.axis in (Axis.BUFFER, Axis.POOL_AND_BUFFER):
-            shape = (*values.shape[:-1], count)
-            dummy = np.broadcast_to(new if declared.holds is Holds.GROUPS else declared.dummy, shape)
-            columns[name] = frozen(np.append(values, dummy, axis=-1).astype(values.dtype))
-    return replace(instance, **columns, **given)
 
 
 def whole(instance: Instance, kept: Bool) -> Bool:

@@ -30,7 +30,7 @@ def _runs(line: CommandLine) -> int | None:
 def _prepare(call: Invocation) -> None:
     if call.files["baseline"] is not None and "baseline" not in call.question:
         call.say(f"{call.files['baseline']}: is made now, so that nothing is compared with it before the next check")
-    format_for(call.flags["save_plan"], None)
+    format_for(call.flags["save_plan"])
     if call.flags["subject"] is None:
         call.change(subject=call.files["problem"])
     if call.has_output(PAGE):
@@ -72,7 +72,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
         return ()
     problem, _ = read_budgets(call.flags["budgets"] or (), call.question["problem"])
     if (path := call.flags["save_plan"]) is not None:
-        write(path, write_plan(answer.plan, problem, format_for(path, None)))
+        write(path, write_plan(answer.plan, problem, format_for(path)))
     if (path := call.flags["save_baseline"]) is not None and answer.pools:
         if "baseline" in call.question and real_path(path) == real_path(str(call.files["baseline"])):
             return (f"{path}: stays as it was, as it is compared with; without --baseline it is new",)

@@ -7,7 +7,7 @@ in which they run.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -205,7 +205,6 @@ class AccessGraph:
     operations: tuple[AccessOperation, ...]
     kept: tuple[int, ...]
     name: str = ""
-    notes: tuple[str, ...] = field(default=(), compare=False)
     origins: tuple[int, ...] = ()
     tensor_origins: tuple[int, ...] = ()
     layout: str = "NHWC"

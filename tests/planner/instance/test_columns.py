@@ -14,7 +14,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import COLUMNS, CONSTRAINTS, PLAIN, Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.formulation.subinstance import identical, part_of, whole, with_dummies
+from memplan.solvers.formulation.subinstance import identical, part_of, whole
 from memplan.solvers.packing.packer import Packer
 from tests.support import constrained_problems
 from tests.support.constrained_problems import constrained_problem, with_clearances
@@ -76,15 +76,11 @@ def test_every_column_is_declared_once() -> None:
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_columns_have_the_shape_of_their_axis_whole_in_part_and_with_dummies(problem: Problem) -> None:
+def test_columns_have_the_shape_of_their_axis_whole_and_in_part(problem: Problem) -> None:
     instance = compile_problem(problem)
     kept = whole(instance, np.random.default_rng(5).random(len(instance)) < 0.6)
     assert wrong_shapes(instance) == {}
     assert wrong_shapes(part_of(instance, kept, len(instance.pools) - 1)) == {}
-    more = with_dummies(instance, 2)
-    assert wrong_shapes(more) == {}
-    assert more.features == instance.features
-    assert identical(replace(more, size=np.append(instance.size, [1, 1]))) == identical(instance)
 
 
 @pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.axis is Axis.BUFFER])
