@@ -6,10 +6,10 @@ does not move alone.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import chain, combinations
-from math import lcm
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.proofs import Congruence, congruence
+from memplan.planner.verify.proofs import Congruence, congruence, rules_of
 from memplan.planner.verify.tie_rules import PAIR_RULES
 from memplan.planner.verify.verifier import every_place_is_legal
 
@@ -27,9 +27,16 @@ ON_RESERVED = -2
 """The value in `under` for a buffer that stands on a reserved range."""
 _TRIES = 1_000
 """An offset is raised so often from one page to the next before the search for it is given up."""
-_EXACT = 2**62
-"""Sums of numbers that stay below this are int64's; others are Python's."""
-Numbers = npt.NDArray[Any]
+_NO_PAGE = 2**65
+"""Larger than all addresses."""
+
+
+class Border(NamedTuple):
+    """The bytes of a buffer in a pool with a base address, which cross no multiple of its page."""
+
+    base: int
+    size: int
+    page: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +48,7 @@ class LowestPlaces:
     pool; `idle` the bytes between; `over` the next buffer above it, ABSENT for none.
     """
 
-    lowest: Numbers
+    lowest: I64
     under: I64
     idle: I64
     over: I64
@@ -65,7 +72,7 @@ def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS
         return None
     alive, share, banked = found
     under, idle, over = _neighbours(problem, placed, alive)
-    lowest = _lowest(problem, placed, _taken(problem, placed, alive, share, banked))
+    lowest = _lowest(problem, placed, alive, share, banked)
     root, distance = placed.inside if problem.buffers.aliases else (placed.root, np.zeros(len(under), dtype=np.int64))
     lowest = np.where(lowest[root] < 0, ABSENT, lowest[root] + distance)
     moved = np.where(lowest < 0, placed.offset, lowest).astype(np.int64)
@@ -155,117 +162,45 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
     return under, placed.offset - top, over
 
 
-def _taken(
-    problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64
-) -> tuple[I64, Numbers, Numbers]:
-    """Return ranges [low, high) in which the offset of a buffer must not be, as (buffer, low, high)."""
-    size = _numbers(problem, problem.buffers.size)
-    offset, end = (_numbers(problem, values) for values in (placed.offset, placed.end.astype(np.int64)))
-    i, j = alive.T
-    # Two that share an offset meet at that one alone.
-    parts = [
-        (i, offset[j] - size[i] + 1, np.where(share, offset[j], end[j])),
-        (i[share], offset[j[share]] + 1, end[j[share]]),
-    ]
-    for q, pool in enumerate(problem.pools):
-        here = np.flatnonzero((placed.pool == q) & (problem.buffers.size > 0))
-        parts += [(here, low - size[here] + 1, 0 * size[here] + low + width) for low, width in pool.reserved if width]
-        if pool.bank_size is None:
-            continue
-        i, j = banked[placed.pool[banked[:, 0]] == q].T
-        base, width = pool.base_address, pool.bank_size
-        first, last = (offset[j] + base) // width, (end[j] - 1 + base) // width
-        parts.append((i, first * width - base - size[i] + 1, (last + 1) * width - base))
-    buffer, low, high = (np.concatenate(column) for column in zip(*parts, strict=True))
-    if low.dtype == object:
-        order = np.array(sorted(range(len(low)), key=lambda k: (buffer[k], low[k])), dtype=np.int64)
-    else:
-        order = np.lexsort((low, buffer))
-    return buffer[order], low[order], high[order]
+def _lowest(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64) -> I64:
+    """Return the lowest offset of each root, ABSENT where it is not found; in Python's integers, which are exact."""
+    table, pools = problem.buffers, problem.pools
+    size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
+    taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    # What lies above a buffer leaves it where it is, or lower.
+    is_below = placed.offset[alive[:, 1]].astype(np.uint64) < placed.end[alive[:, 0]]
+    for (i, j), may_share in zip(alive[is_below].tolist(), share[is_below].tolist(), strict=True):
+        low = offset[j] - size[i] + 1
+        # Two that share an offset meet at that one alone.
+        taken[i] += [(low, offset[j]), (offset[j] + 1, end[j])] if may_share else [(low, end[j])]
+    for i, j in banked.tolist():
+        if (width := pools[pool[i]].bank_size) is not None:
+            base = pools[pool[i]].base_address
+            first, last = (offset[j] + base) // width, (end[j] - 1 + base) // width
+            taken[i].append((first * width - base - size[i] + 1, (last + 1) * width - base))
+    found = np.where(placed.pool < 0, ABSENT, placed.offset)
+    is_root = placed.root == np.arange(len(table))
+    moving = np.flatnonzero(is_root & (placed.pool >= 0) & ~_fixed(problem, placed))
+    for i, rules in rules_of(problem, placed, moving).items():
+        reserved = pools[pool[i]].reserved if size[i] else ()
+        ranges = taken[i] + [(low - size[i] + 1, low + width) for low, width in reserved if width]
+        page = table.rules["no_cross"].get(i, _NO_PAGE)
+        border = Border(pools[pool[i]].base_address, size[i], page)
+        found[i] = _lowest_at(congruence(rules), border, sorted(ranges), offset[i])
+    return found
 
 
-def _numbers(problem: Problem, values: I64) -> Numbers:
-    """Return a column as int64, or as Python's integers where sums of such would pass that."""
-    reach = max((pool.base_address + (pool.bank_size or 0) + pool.alignment for pool in problem.pools), default=0)
-    table = problem.buffers
-    reach += int(table.alignment.max(initial=0)) + sum(modulus for modulus, _ in table.rules["offset_mod"].values())
-    is_small = reach + int(table.size.sum(dtype=np.float64)) < _EXACT and int(values.max(initial=0)) < _EXACT // 4
-    return values if is_small else values.astype(object)
-
-
-def _lowest(problem: Problem, placed: PlacedBuffers, taken: tuple[I64, Numbers, Numbers]) -> Numbers:
-    """Return the lowest offset of each root, ABSENT where it is not found."""
-    n, own = len(problem.buffers), _numbers(problem, placed.offset)
-    step, rest = _grids(problem, placed)
-    buffer, low, high = taken
-    first = np.searchsorted(buffer, np.arange(n + 1))
-    # The end of all ranges up to each, of the same buffer: a running maximum over ranks, which no sum can overflow.
-    order = np.argsort(high, kind="stable")
-    rank = np.empty(len(high), dtype=np.int64)
-    rank[order] = np.arange(len(high))
-    turn = max(len(high), 1)
-    reach = np.maximum(high[order[np.maximum.accumulate(buffer * turn + rank) % turn]], 0 * high)
-    at = reach + (rest[buffer] - reach) % step[buffer]
-    next_low = np.append(low[1:], low[:0] if not len(low) else low[-1:])
-    is_last = np.append(buffer[1:] != buffer[:-1], np.ones(min(len(buffer), 1), dtype=np.bool_))
-    fits = is_last | (at < next_low)
-    found = 0 * own + (rest - 0) % step
-    blocked = np.flatnonzero(np.diff(first) > 0)
-    blocked = blocked[found[blocked] >= low[first[blocked]]]
-    where = np.flatnonzero(fits)
-    k = where[np.searchsorted(where, first[blocked])]
-    found[blocked] = at[k]
-    found = np.minimum(found, own)
-    for i in problem.buffers.rules["no_cross"]:
-        ranges = list(zip(low[first[i] : first[i + 1]].tolist(), high[first[i] : first[i + 1]].tolist(), strict=True))
-        found[i] = _lowest_in_pages(problem, placed, i, (int(step[i]), int(rest[i])), ranges)
-    fixed = _fixed(problem, placed)
-    found[fixed] = own[fixed]
-    return np.asarray(np.where(placed.pool < 0, ABSENT, found))
-
-
-def _grids(problem: Problem, placed: PlacedBuffers) -> tuple[Numbers, Numbers]:
-    """Return the step and the remainder of each root's offsets: its own rules, its aliases' and its pool's."""
-    table, n = problem.buffers, len(problem.buffers)
-    step, rest = _numbers(problem, np.ones(n, dtype=np.int64)), _numbers(problem, np.zeros(n, dtype=np.int64))
-    root, distance = placed.inside if table.aliases else (np.arange(n), np.zeros(n, dtype=np.int64))
-    for q, pool in enumerate(problem.pools):
-        here = np.flatnonzero(placed.pool == q)
-        for own in np.unique(table.alignment[here]).tolist():
-            mine, shared = here[table.alignment[here] == own], lcm(own, pool.alignment)
-            if shared + pool.base_address >= _EXACT and step.dtype != object:
-                step, rest = step.astype(object), rest.astype(object)
-            step[mine], rest[mine] = shared, -pool.base_address % shared
-    rules: dict[int, list[Congruence]] = {}
-    special = {i for i in table.aliases if step[i] > 1} | set(table.rules["offset_mod"])
-    for i in special:
-        rules.setdefault(int(root[i]), []).append((int(step[i]), int(rest[i] - distance[i])))
-        if i in table.rules["offset_mod"]:
-            modulus, remainder = table.rules["offset_mod"][i]
-            rules[int(root[i])].append((modulus, remainder - int(distance[i])))
-    for i, mine in rules.items():
-        both = congruence([(int(step[i]), int(rest[i])), *mine])
-        if max(both) >= _EXACT and step.dtype != object:
-            step, rest = step.astype(object), rest.astype(object)
-        step[i], rest[i] = both
-    return step, rest
-
-
-def _lowest_in_pages(
-    problem: Problem, placed: PlacedBuffers, i: int, grid: Congruence, ranges: list[tuple[int, int]]
-) -> int:
-    """Return the lowest offset of a buffer that crosses no multiple of its page; ABSENT where it is far to seek."""
-    (step, rest), page, own = grid, problem.buffers.rules["no_cross"][i], int(placed.offset[i])
-    base, size = problem.pools[int(placed.pool[i])].base_address, int(problem.buffers.size[i])
-    at = rest % step
+def _lowest_at(grid: Congruence, border: Border, ranges: list[tuple[int, int]], own: int) -> int:
+    """Return the lowest offset, `own` at most, outside of sorted ranges; ABSENT where it is pages away."""
+    (step, rest), (base, size, page) = grid, border
+    at, end, k = rest % step, 0, 0
     for _ in range(_TRIES + len(ranges)):
-        if at >= own:
-            return own
-        end = max((high for low, high in ranges if low <= at < high), default=at)
-        if end == at and (base + at) % page + size > page:
+        while k < len(ranges) and ranges[k][0] <= at:
+            end, k = max(end, ranges[k][1]), k + 1
+        if end <= at and (base + at) % page + size > page:
             end = at + page - (base + at) % page
-        if end == at:
-            return at
+        if end <= at or at >= own:
+            return min(at, own)
         at = end + (rest - end) % step
     return ABSENT
 

@@ -175,7 +175,7 @@ def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Con
     """Return the congruence that each named buffer's offset keeps to, each once."""
     table, pool = problem.buffers, problem.pools[0]
     if table.rules["relative"] or table.aliases or table.rules["offset_mod"]:
-        return {congruence(rules) for rules in _rules(problem, placed, named).values()}
+        return {congruence(rules) for rules in rules_of(problem, placed, named).values()}
     steps = {lcm(step, pool.alignment) for step in table.alignment[named].tolist()}
     return {(step, -pool.base_address % step) for step in steps}
 
@@ -184,15 +184,14 @@ def _alignments(problem: Problem) -> list[int]:
     return sorted(set(problem.buffers.alignment.tolist()))
 
 
-def _rules(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:
+def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:
     """Return the congruences of each named buffer's offset: its own, and those of what lies at a distance from it."""
-    table, pool = problem.buffers, problem.pools[0]
-    group, above = placed.group
+    table, (group, above) = problem.buffers, placed.group
     of_group = {int(group[i]): int(i) for i in named}
     found: dict[int, list[Congruence]] = {int(i): [] for i in named}
     for j in np.flatnonzero(np.isin(group, group[named])).tolist():
         i = of_group[int(group[j])]
-        distance = int(above[j]) - int(above[i])
+        distance, pool = int(above[j]) - int(above[i]), problem.pools[int(placed.pool[j])]
         found[i].append((lcm(int(table.alignment[j]), pool.alignment), -pool.base_address - distance))
         if j in table.rules["offset_mod"]:
             modulus, remainder = table.rules["offset_mod"][j]
@@ -222,5 +221,5 @@ def _lowest_offset(problem: Problem, placed: PlacedBuffers, i: int) -> int:
     """Return the lowest offset of a buffer at which all that lies at a distance from it starts at 0 or above."""
     group, above = placed.group
     lowest = int(above[i]) - int(above[group == group[i]].min())
-    step, rest = congruence(_rules(problem, placed, np.array([i]))[i])
+    step, rest = congruence(rules_of(problem, placed, np.array([i]))[i])
     return lowest + (rest - lowest) % step
