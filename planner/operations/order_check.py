@@ -27,7 +27,9 @@ def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
     early.
     """
     position: dict[int, int] = {}
-    for k, operation in enumerate(order):
+    if order == range(len(graph.ops)):  # the given order, which was checked when the graph was made
+        position = dict(enumerate(order))
+    for k, operation in enumerate(order if not position else ()):
         if not 0 <= operation < len(graph.ops) or operation in position:
             raise OperationsError(f"order[{k}]: must be an operation that has not run yet, got {operation}")
         for earlier in graph.predecessors[operation]:

@@ -25,7 +25,7 @@ def test_bytes_are_counted_along_an_order() -> None:
     assert bytes_along(GRAPH, [0, 1, 2, 3]) == [19, 34, 33, 10]
     assert bytes_along(GRAPH, [3, 1, 0, 2]) == [11, 24, 39, 33]
     assert bytes_along(GRAPH, [0, 1]) == [19, 34]
-    assert (peak_of(GRAPH, [0, 1, 2, 3]), peak_of(GRAPH, [3, 1, 0, 2])) == (34, 39)
+    assert (peak_of(GRAPH, range(4)), peak_of(GRAPH, [0, 1, 2, 3]), peak_of(GRAPH, [3, 1, 0, 2])) == (34, 34, 39)
 
 
 def test_a_given_tensor_counts_before_the_first_operation() -> None:
