@@ -39,7 +39,8 @@ def __getattr__(name: str) -> object:
     if name == "torch":  # a module of its own, as it imports torch
         return import_module("memplan.torch")
     if name not in _modules():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
     value = getattr(import_module(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):
         value = import_module("memplan.arguments").checked(value)

@@ -17,6 +17,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _NUMBERS: dict[Any, type] = {int: Integral, float: Real}
 
+_NAMED = 2
+"""The arguments by name that an example of a call has."""
 _READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
 """The readers of what is given as a path where a value is wanted."""
 
@@ -40,7 +42,7 @@ def checked(function: F) -> F:
             if kind and wrong in getattr(kind[0], "model_fields", ()):
                 hint = f" (did you mean options={kind[0].__name__}({wrong}=...)?)"
             else:
-                hint = did_you_mean(wrong, signature.parameters) or f": {_call(function)}"
+                hint = did_you_mean(wrong, signature.parameters) or f": {_call(function, is_full=not wrong)}"
             raise OptionError(f"{function.__name__}: {error}{hint}") from None
         for name, value in found.items():
             if kinds.get(name) and not isinstance(value, kinds[name]):
@@ -80,8 +82,9 @@ def _got(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def _call(function: Callable[..., Any]) -> str:
-    """Return a call of a function with the arguments that it needs."""
+def _call(function: Callable[..., Any], *, is_full: bool = False) -> str:
+    """Return a call of a function with the arguments that it needs, and some that it may have by name."""
     found = inspect.signature(function).parameters.values()
     needed = [each.name for each in found if each.default is each.empty and each.kind not in _MANY]
-    return f"{function.__name__}({', '.join(needed)})"
+    named = [f"{each.name}=..." for each in found if is_full and each.kind is each.KEYWORD_ONLY]
+    return f"{function.__name__}({', '.join([*needed, *named[:_NAMED]])})"

@@ -130,6 +130,13 @@ def _about(sentence: str) -> str:
     return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _names()), "other")
 
 
+_OTHER_CALLS = {
+    "/v1/plan": "/v1/solve /v1/allocate /v1/optimize",
+    "/v1/explain": "/v1/repairs /v1/repair /v1/whatif /v1/what-if",
+    "/v1/verify": "/v1/validate",
+}
+
+
 async def _on_purpose(request: Request, error: Exception) -> Response:
     answer = refusal(request, error)
     assert answer is not None
@@ -158,10 +165,12 @@ async def _http(request: Request, error: Exception) -> Response:
         allowed = ", ".join(sorted(method.upper() for calls in fitting for method in calls))
         allowed = allowed or (error.headers or {}).get("Allow", "")
         sentence = f"method: must be {allowed} for {told}, got {request.method}"
-    elif error.status_code == 404 and path.startswith(_JOBS) and "/" not in job_id:
+    elif error.status_code == 404 and path.startswith(_JOBS):
+        job_id = job_id.partition("/")[0]
         sentence = f"job: there is no {shown(job_id)}, or none that this key may see: it was forgotten, or never was"
     elif error.status_code == 404:
-        near = did_you_mean(re.sub(r"^/(v\d+/)?", "/v1/", path), known) or did_you_mean(path, known)
+        asked = re.sub(r"^/(v\d+/)?", "/v1/", path)
+        near = did_you_mean(asked, known, _OTHER_CALLS) or did_you_mean(path, known)
         sentence = f"path: nothing is at {told}{near or ' (GET /docs shows all calls)'}"
     return problem_details(error.status_code, (sentence,), dict(error.headers or {}))
 

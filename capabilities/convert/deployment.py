@@ -18,7 +18,8 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
     """Return a model of TensorFlow Lite in its best form; raises FormatError for another file."""
     if not is_tflite(file):
         got = "JSON" if file.lstrip()[:1] == b"{" else importers.detect(file, None) or f"{file[:8]!r}"
-        raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; convert it first")
+        way = "--to c writes its plan" if got == "JSON" else "convert it first"
+        raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
     search = FormSearch(file, options, running)
     best = search.run()
     files = {"": best.data}

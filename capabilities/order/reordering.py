@@ -58,7 +58,9 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
     if "ops" in fields:
         return Reordered(order_and_place(read_graph(data), control, goal="placed"))
     if "functions" not in fields:
-        raise OptionError("reorder: must be asked for a model, operations or a graph of them, got another file")
+        raise OptionError(
+            "reorder: must be asked for a model, operations or a graph of them, got a file that tells no operations"
+        )
     return reorder_program(read_operations_field(fields), control)
 
 

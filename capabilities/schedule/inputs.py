@@ -28,6 +28,11 @@ def _subject(problem: ScheduleProblem | OperationGraph) -> Subject:
 
 
 def _target_of(value: object) -> Target:
+    if isinstance(value, dict) and "memories" not in value and value.keys() & {"ops", "op_types", "buffers"}:
+        raise ProblemError(
+            "target: must be a machine, which has memories, links and an engine, such as those of"
+            " examples/schedules, got what is to be scheduled"
+        )
     return Target.model_validate(dory.machine_of(value) or object_in(value, "target", ProblemError))
 
 

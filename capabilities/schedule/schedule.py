@@ -55,7 +55,9 @@ def schedule(
 def _machine(problem: ScheduleProblem | OperationGraph, target: Target | None, capacity: int | None) -> Target:
     if target is None:
         if isinstance(problem, OperationGraph):
-            raise ProblemError("target: is required, as a network says nothing about the machine")
+            raise ProblemError(
+                "target: is required, as a network says nothing about the machine: examples/schedules has some"
+            )
         target = problem.target
     return target if capacity is None else target.with_capacity(capacity)
 

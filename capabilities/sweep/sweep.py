@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Annotated, Any
@@ -123,6 +123,8 @@ def sweep(
     buffer; each combination has one change from each list, and there may be 10,000.
     """
     running, sizes = control.begun(options), sizes or {}
+    if wrong := [name for name, values in sizes.items() if not isinstance(values, Iterable)]:
+        raise OptionError(f"sizes: must have a list for each pool, as [65536, 131072], got none for {shown(wrong[0])}")
     combinations = _count(sizes, changes, options)
     rows: list[SweepRow] = []
     plans: list[Plan] = []

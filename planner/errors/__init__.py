@@ -32,6 +32,7 @@ from memplan.planner.errors.did_you_mean import (
     meant_number,
     meant_value,
     unknown_field,
+    unknown_here,
     unknown_option,
 )
 from memplan.planner.errors.ways import ways
@@ -190,10 +191,12 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def sentences(error: ValidationError, root: Location = (), options: Collection[str] = ()) -> tuple[str, ...]:
+def sentences(
+    error: ValidationError, root: Location = (), options: Collection[str] = (), fields: Collection[str] = ()
+) -> tuple[str, ...]:
     """Say what a pydantic error says in memplan's words; `root` goes before each location.
 
-    Of a model of options, `options` are its fields.
+    Of a model of options, `options` are its fields; `fields` are those of another object that is no problem.
     """
     found = error.errors(include_url=False)
     lines = []
@@ -207,6 +210,8 @@ def sentences(error: ValidationError, root: Location = (), options: Collection[s
         said = _SENTENCES.get(entry["type"], _got(entry["msg"]))(entry)
         if entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and options:
             said = unknown_option(str(entry["loc"][0]), options)
+        elif entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and fields and "did you mean" not in said:
+            said = unknown_here(str(entry["loc"][0]), fields)
         elif entry["type"] not in ("extra_forbidden", "rule"):
             said += meant_value(entry["loc"], said)
         path = path_of((*root, *entry["loc"]))

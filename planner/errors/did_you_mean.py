@@ -17,7 +17,8 @@ KNOWN_FIELDS = {
     ),
     "pools": ("name", "size", "alignment", "base_address", "cost", "reserved", "bank_size", "device"),
     "placements": ("id", "pool", "offset"),
-    "ops": ("in", "out", "work", "after", "may_overwrite", "regions", "name", "kind", "cost", "once"),
+    "ops": ("in", "out", "work", "after", "may_overwrite", "regions", "name", "kind", "cost", "once", "alternatives"),
+    "alternatives": ("name", "work", "cost"),
     "body": ("op", "inputs", "outputs", "temporaries", "body", "has_effects", "call", "branches", "trips"),
     "": (
         *("format", "name", "interval", "buffers", "conflicts", "may_share", "bank", "reuse", "together", "pools"),
@@ -66,6 +67,7 @@ _FIELDS: Mapping[str, OtherWords] = {
         "work": "scratch workspace temporaries",
         "kind": "op type op_type",
     },
+    "alternatives": {"name": "alg algorithm kind", "work": "workspace scratch", "cost": "base_cost macs time"},
     "": {
         "buffers": "tensors allocations buffer_info buffer_infos blocks specs values storages",
         "pools": "memories devices device_memory_pools memory_pools workspace_memory_pools",
@@ -151,6 +153,12 @@ def unknown_field(location: Sequence[str | int]) -> str:
     of = words[-2] if len(words) > 1 else ""
     found = meant_field(of, words[-1]) if words and of in KNOWN_FIELDS else None
     return "is not a known field" if found in {None, *words[-1:]} else f"is not a known field (did you mean {found}?)"
+
+
+def unknown_here(word: str, fields: Collection[str]) -> str:
+    """Say that a field is not known, and which one is meant, or which there are."""
+    names = ", ".join(fields)
+    return f"is not a known field{did_you_mean(word, fields) or f' (the fields here are {names})'}"
 
 
 def unknown_option(word: str, options: Collection[str]) -> str:

@@ -57,9 +57,11 @@ class Columns(Sequence[Row]):
     def __getitem__(self, index: int) -> Row: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+    def __getitem__(self, index: int | slice | str) -> Row | Sequence[Row]:
         if isinstance(index, slice):
             return [self._row(i) for i in range(*index.indices(len(self)))]
+        if isinstance(index, str):
+            raise TypeError(f"rows: must be taken by position, got {index!r}: problem.index[name] is one; plan[name]")
         return self._row(range(len(self))[index])
 
     def __iter__(self) -> Iterator[Row]:

@@ -95,6 +95,12 @@ class Value(WireValue):
             except ValidationError as error:
                 self._refused(error, lambda fields: super(Value, self).__init__(**fields), fields)
 
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in type(self).model_fields:
+                way = "model_copy(update={...}) returns a changed copy"
+                raise self.error(f"{name}: must not be changed, as values are frozen: {way}")
+            super().__setattr__(name, value)
+
         # Otherwise pydantic calls __init__ for nested values, too, whose errors would not know where they are.
         __init__.__pydantic_base_init__ = True
 
@@ -115,7 +121,8 @@ class Value(WireValue):
             except ValidationError as second:
                 error = second
         options = cls.model_fields if cls.error is OptionError else ()
-        raise cls.error(*sentences(error, options=options)) from error
+        names = [field.alias or name for name, field in cls.model_fields.items()]
+        raise cls.error(*sentences(error, options=options, fields=() if "buffers" in names else names)) from error
 
     def __repr__(self) -> str:
         known = type(self).model_fields.items()

@@ -17,6 +17,7 @@ from memplan.api.cli.flags import seconds
 from memplan.api.cli.main import main
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import graph_from
 from tests.support.mistakes import FILES, NEW, OLD, A, B, Mistake, text
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -100,6 +101,17 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
     (memplan.Buffer, ["a", 64], {}, "must be given fields by name, as Buffer(id=..., size=...), got ['a', 64]"),
     (memplan.OrderOptions, [], {"timelimit": 2}, "timelimit: is not a known field (did you mean time_limit_s?)"),
     (memplan.PlanOptions, [], {"time_limit_s": "2s"}, 'time_limit_s: must be a number, got "2s"'),
+    (memplan.solve, [TWO, 5], {}, "too many positional arguments: solve(problem, time_limit_s=..., solver=...)"),
+    (memplan.Buffer, [], {"name": "a"}, "name: is not a known field (the fields here are id, size, start"),
+    (setattr, [TWO.buffers[0], "size", 3], {}, "size: must not be changed, as values are frozen: model_copy("),
+    (memplan.sweep, [TWO, {"sram": 64}], {}, "sizes: must have a list for each pool, as [65536, 131072]"),
+    (
+        graph_from,
+        [{"ops": [{"alternatives": [{"workspace": 1}]}]}],
+        {},
+        "workspace: is not a known field (did you mean work?)",
+    ),
+    (graph_from, [{"opps": []}], {}, "opps: is not a known field (did you mean ops?)"),
 ]
 
 
@@ -121,3 +133,32 @@ def test_there_are_mistakes_of_eight_kinds() -> None:
     kinds = Counter(mistake.kind for mistake in NEW)
     assert (len(kinds) + 1, sum(kinds.values()) + len(CALLS) >= 60) == (8, True)
     assert len(OLD) >= 43
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "sentence"),
+    [
+        ({"pools": ["sram"], "buffers": []}, "plan FILE", '(write {"name": "sram", "size": 131072})'),
+        ({"buffers": []}, "plan FILE --reorder", "got a file that tells no operations"),
+        ({"buffers": []}, "convert FILE --to tflite", "got JSON; --to c writes its plan"),
+        ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE", "examples/schedules has some"),
+        ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE --target FILE", "target: must be a machine"),
+    ],
+)
+def test_what_is_meant_by_another_kind_of_file_is_said(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: dict[str, Any], line: str, sentence: str
+) -> None:
+    (tmp_path / "file.json").write_text(json.dumps(content))
+    assert main(line.replace("FILE", str(tmp_path / "file.json")).split()) == 2
+    assert sentence in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("of", "wrong"), [(TWO.buffers, "a"), (memplan.solve(TWO).placements, "a")])
+def test_rows_are_not_taken_by_name(of: Any, wrong: str) -> None:
+    with pytest.raises(TypeError, match=r"plan\[name\]"):
+        of[wrong]
+
+
+def test_a_name_that_memplan_does_not_have_is_told() -> None:
+    with pytest.raises(AttributeError, match="did you mean plan"):
+        getattr(memplan, "plann")  # noqa: B009

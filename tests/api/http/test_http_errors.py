@@ -292,6 +292,11 @@ def test_many_pools_are_too_many(server: Running) -> None:
     [
         ("/v2/plan", "path: nothing is at /v2/plan (did you mean /v1/plan?)"),
         ("/plan", "path: nothing is at /plan (did you mean /v1/plan?)"),
+        ("/v1/solve", "path: nothing is at /v1/solve (did you mean /v1/plan?)"),
+        (
+            "/v1/jobs/123/result",
+            'job: there is no "123", or none that this key may see: it was forgotten, or never was',
+        ),
         ("/v1/cascades", "path: nothing is at /v1/cascades (did you mean /v1/cascade?)"),
         ("/anything/else", "path: nothing is at /anything/else (GET /docs shows all calls)"),
         ("/v1/jobs/123", 'job: there is no "123", or none that this key may see: it was forgotten, or never was'),

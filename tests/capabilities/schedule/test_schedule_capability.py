@@ -166,7 +166,7 @@ def test_the_places_of_a_schedule_that_came_from_elsewhere_are_verified(change: 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        (None, "target: is required, as a network says nothing about the machine"),
+        (None, "target: is required, as a network says nothing about the machine: examples/schedules has some"),
         (
             "double_buffered.json",
             "target.engine.rate: is required, as operations of a network have multiplications, no times",
