@@ -193,7 +193,7 @@ def _kind(value: Mapping[str, Any]) -> str | None:
     if "symbols" in value and "buffers" in value:
         return "a problem whose sizes are expressions, which `memplan shapes` plans for all values"
     if "placements" in value:
-        return "a plan, which `memplan verify PROBLEM FILE` checks, and shows with --open"
+        return "a plan, which `memplan verify PROBLEM FILE` checks, and shows with --format page"
     if "functions" in value:
         return "operations, which `memplan liveness FILE` and `memplan plan FILE` read"
     if "ops" in value:
