@@ -45,20 +45,10 @@ def number(text):
     return checker.number(text.strip(" "))
 
 
-def without_prices(text):
-    """Return a problem without its field `reuse`, which certificates know nothing of, and what that says."""
-    if '"reuse"' not in text:
-        return text, []
-    data = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=reading.once, parse_int=reading.integer)
-    uses = [reading.fields(use, "pairs=P cost=a", "pairs", "cost") for use in data.pop("reuse", None) or ()]
-    return json.dumps(data | {"objective": "cost"}, ensure_ascii=False), uses
-
-
 class Plan:
     """Where each root of a problem lies: `at[i]` is (pool, offset)."""
 
     def __init__(self, text, plan, given, interval, heap):
-        text, self.uses = without_prices(text)
         self.data, rows = reading.read(text, interval), placements(plan)
         heaps = {pool: q for q, pool in enumerate(dict.fromkeys(pool for _, pool, _ in rows))}
         mine = self.data.get("pools") or [{}]
@@ -171,7 +161,7 @@ class Plan:
     def reused(self):
         """Yield the price of each pair of `reuse` that has bytes in common and is never alive together."""
         p = self.problem
-        for use in self.uses:
+        for use in p.reuse:
             for i, j in ((p.root[self.index[a]], p.root[self.index[b]]) for a, b in use["pairs"]):
                 alive = any(a < d and c < b for a, b in p.lives[i] for c, d in p.lives[j])
                 if p.solid >= {i, j} and not alive and p.group[i] != p.group[j] and self.touch(i, j):

@@ -115,18 +115,13 @@ def _schedule(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _packed(problem: str, text: str, limit: int | None) -> float | None:
-    """Return the least of what a certificate of checkers/check.py claims: bytes of one pool, or a cost."""
+    """Return the least of what a certificate of checkers/check.py claims: bytes of one pool, a cost or a price."""
     lines = text.split("\n")
     _CHECK.check(problem, lines[:-1], [(limit, None)] if limit is not None else None)
     word, *numbers = lines[2].split(" ")
     if word == "infeasible":
         return None
-    return int(numbers[0]) if word == "used" else _number(Fraction(int(numbers[0]), int(numbers[1])))
-
-
-def _priced(problem: str, text: str, limit: int | None) -> float | None:
-    """Return what a certificate proves of a problem without its prices, which holds with them."""
-    return _packed(_PLAN.without_prices(problem)[0], text, limit)
+    return int(numbers[0]) if word in ("used", "price") else _number(Fraction(int(numbers[0]), int(numbers[1])))
 
 
 def _unfit(problem: str, text: str, limit: int | None) -> float | None:
@@ -148,7 +143,7 @@ KINDS = {
         Kind("fit", "nothing: does it fit?", _fit, _unfit),
         Kind("pools", "cost of what several memories hold", _cost, _packed),
         Kind("rules", "bytes of one memory, with rules", _peak, _packed),
-        Kind("reuse", "price of shared bytes", _cost, _priced),
+        Kind("reuse", "price of shared bytes", _cost, _packed),
         Kind("heaps", "heaps of a limited size", _heaps),
         Kind("objects", "bytes of shared objects", _objects),
         Kind("symbols", "peak above the bound, for all sizes", _symbols),

@@ -90,7 +90,7 @@ WAYS: dict[str, tuple[str, Extract]] = {
     "cascade": ("cascade FILE --macs +LIMIT% --point -1", _cascade),
     "schedule": ("schedule FILE", _schedule),
 }
-CERTIFIED = ("peak", "rules", "pools", "fit", "order")
+CERTIFIED = ("peak", "rules", "pools", "reuse", "fit", "order")
 
 
 def answer(kind: str, path: Path, limit: int | None, time_limit_s: float) -> Answer:

@@ -13,10 +13,13 @@ import numpy as np
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.prices.core.dolls import NONE_BELOW, STOPPED, Dolls, open_dolls
+from memplan.solvers.prices.core.orders import Orders, least_orders
 from memplan.solvers.prices.core.piece import NEVER
 from memplan.solvers.prices.pieces import Offsets, Piece
 
 MOST_PLACES, MOST_BUFFERS = 256, 64
+_NODES_A_DECISION = 20
+"""The nodes of a search of few places that one of a search by what lies below what takes as long as."""
 _MOST_STARTS = 1_000_000
 """The most starts of which those that plans need are looked for."""
 
@@ -36,9 +39,11 @@ class Least:
 
 
 def least_price(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least | None:
-    """Search for the least price below `upper`; None where a piece has too many places for it."""
-    if not piece.is_plain or len(piece) > MOST_BUFFERS:
+    """Search for the least price below `upper`; None where a piece is too large for it."""
+    if len(piece) > MOST_BUFFERS:
         return None
+    if not piece.is_plain:
+        return _least_by_order(piece, upper, most_nodes // _NODES_A_DECISION, flag)
     is_coloured = _has_one_size(piece)
     table, size = piece.table, int(piece.size[0])
     if is_coloured:
@@ -48,7 +53,7 @@ def least_price(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least |
     else:
         place = _places(piece)
     if len(place) > MOST_PLACES:
-        return None
+        return _least_by_order(piece, upper, most_nodes // _NODES_A_DECISION, flag)
     order = np.argsort(-np.where(piece.price == NEVER, 3, piece.price).sum(axis=1), kind="stable")
     is_mirrored = not is_coloured and _is_mirrored(piece)
     at, counts = np.zeros(len(piece), dtype=np.int64), np.zeros(2, dtype=np.int64)
@@ -61,6 +66,19 @@ def least_price(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least |
     if price == NONE_BELOW:
         return Least(bound, nodes)
     return Least(price, nodes, price, (at * size if is_coloured else at).tolist())
+
+
+def _least_by_order(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least:
+    """Search for the least price by what lies below what, which knows banks and needs no few places."""
+    n, pairs = len(piece), len(piece.pairs)
+    at, counts, none = np.zeros(n, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    # Without a plan to follow, those listed first lie lower.
+    own = (piece.twins(np.arange(n)), np.cumsum(piece.size), np.zeros(pairs, dtype=np.int64), 0, 1)
+    run = Orders(none.reshape(0, pairs), none, *own, 0, upper, most_nodes, at, counts, flag)
+    is_over = least_orders(Reference(piece.table), Reference(run)) != STOPPED
+    nodes, price = int(counts[0]) * _NODES_A_DECISION, int(counts[1])
+    bound = price if is_over else 0
+    return Least(bound, nodes, price, at.tolist(), is_over) if price < upper else Least(bound, nodes, is_over=is_over)
 
 
 def _has_one_size(piece: Piece) -> bool:
