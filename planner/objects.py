@@ -102,8 +102,8 @@ def of_problem(problem: Problem) -> ObjectsProblem:
         spans.setdefault(root, []).extend(table.intervals(i))
         if i in table.rules["relative"] or distance + int(table.size[i]) > int(table.size[root]):
             raise ProblemError(f"buffers[{i}]: must not lie beside another one, which objects cannot promise")
-    if problem.conflicts or problem.may_share or problem.bank:
-        raise ProblemError("conflicts, may_share, bank: must be empty: objects are shared by lifetimes alone")
+    if problem.conflicts or problem.may_share or problem.bank or problem.reuse:
+        raise ProblemError("conflicts, may_share, bank, reuse: must be empty: objects are shared by lifetimes alone")
     step = max((pool.alignment for pool in problem.pools), default=1)
     rows = []
     for i, pairs in spans.items():

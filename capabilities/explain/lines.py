@@ -101,5 +101,9 @@ def lines_of_worth(found: WhatIf) -> Iterator[str]:
     for pool in found.pools:
         least = "" if pool.exact else " or more"
         yield f"{pool.more:,} bytes more in pool {shown(pool.pool)}: {pool.gain[0]:,.12g}{least}"
+    for pair in found.pairs:
+        a, b = map(shown, pair.buffers)
+        apart = "nothing fits" if pair.loss_if_apart is None else f"{pair.loss_if_apart[0]:,g} more"
+        yield f"{a} and {b} share bytes for {pair.cost:,}: free, {pair.gain_if_free[0]:,g} less; apart, {apart}"
     for rule in found.rules:
         yield f"without {rule_text(rule.rule)}: {rule.gain[0]:,}{'' if rule.exact else ' or more'}"

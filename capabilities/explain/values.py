@@ -152,6 +152,20 @@ class RuleCost(PlanValue):
     exact: bool
 
 
+class PairWorth(PlanValue):
+    """The worth of a pair of `reuse` that pays `cost` in the best plan, as costs of the whole, (least, most).
+
+    `gain_if_free` is what is saved if its bytes are shared for nothing, `loss_if_apart` what is paid more if they are
+    not to be shared; None where then nothing fits.
+    """
+
+    buffers: tuple[Id, Id]
+    cost: int
+    gain_if_free: tuple[float, float]
+    loss_if_apart: tuple[float, float | None] | None
+    exact: bool
+
+
 class WhatIf(PlanValue):
     """The worth of single changes to a problem, whose best known plan has a `peak`; `status` says if that is the least.
 
@@ -164,5 +178,6 @@ class WhatIf(PlanValue):
     buffers: tuple[BufferWorth, ...] = ()
     pools: tuple[PoolWorth, ...] = ()
     rules: tuple[RuleCost, ...] = ()
+    pairs: tuple[PairWorth, ...] = Field((), exclude_if=lambda pairs: not pairs)
     left_out: int = 0
     wall_time_s: float | None = None

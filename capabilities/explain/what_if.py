@@ -12,13 +12,22 @@ import numpy as np
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.questions.parts import bodies, kept_rows, part, remade, resized, rules_of
 from memplan.capabilities.explain.questions.queries import Queries
-from memplan.capabilities.explain.values import BufferWorth, PoolWorth, RuleCost, Source, WhatIf, WitnessSet
+from memplan.capabilities.explain.values import (
+    BufferWorth,
+    PairWorth,
+    PoolWorth,
+    RuleCost,
+    Source,
+    WhatIf,
+    WitnessSet,
+)
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
 from memplan.solvers.heuristics.ejection import conflicting
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.solve import solve
@@ -45,7 +54,7 @@ def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Cont
     if plan.status not in _FOUND or plan.peak is None:
         return WhatIf(status=plan.status)
     study = _Study(problem, plan, options, control)
-    buffers, pools, rules = study.buffers(), study.pools(), study.rules()
+    pairs, buffers, pools, rules = study.pairs(), study.buffers(), study.pools(), study.rules()
     return WhatIf.model_construct(
         status=plan.status,
         peak=plan.peak,
@@ -53,6 +62,7 @@ def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Cont
         buffers=buffers,
         pools=pools,
         rules=rules,
+        pairs=pairs,
         left_out=study.left_out,
         wall_time_s=control.wall_time_s,
     )
@@ -171,6 +181,36 @@ class _Study:
             before, after = float(_last_used(self.plan)), float(_last_used(plan, _last_used(self.plan)))
             gain = max(0.0, before - after), before - after if is_exact else before
         return PoolWorth(pool=pool.name, more=self.options.more, gain=gain, exact=is_exact)
+
+    def pairs(self) -> tuple[PairWorth, ...]:
+        """Return the worth of each pair that pays for the bytes that it shares."""
+        prices: dict[tuple[Id, Id], int] = {}
+        for row in self.plan.reused:
+            prices[row.buffers] = prices.get(row.buffers, 0) + row.cost
+        found = []
+        for pair, cost in prices.items():
+            if self.control.is_over:
+                self.left_out += 1
+                continue
+            found.append(self._pair(pair, cost))
+        return tuple(found)
+
+    def _pair(self, pair: tuple[Id, Id], cost: int) -> PairWorth:
+        here = self.plan.cost or 0.0
+        rows = [
+            row.model_copy(update={"pairs": tuple(each for each in row.pairs if {*each} != {*pair})})
+            for row in self.problem.reuse
+        ]
+        free = self._answer(remade(self.problem, {"reuse": tuple(row for row in rows if row.pairs)}))
+        apart = self._answer(remade(self.problem, {"conflicts": (*self.problem.conflicts, pair)}))
+        # The plan at hand is one of the free problem, in which it does not pay for the pair.
+        best = min(here - cost, here if free.cost is None else free.cost)
+        gain = here - best, here - min(best, free.cost_lower_bound or 0.0)
+        loss = None
+        if apart.status != "infeasible":
+            loss = (max(0.0, (apart.cost_lower_bound or 0.0) - here), None if apart.cost is None else apart.cost - here)
+        is_exact = gain[0] == gain[1] and (loss is None or loss[0] == loss[1])
+        return PairWorth(buffers=pair, cost=cost, gain_if_free=gain, loss_if_apart=loss, exact=is_exact)
 
     def rules(self) -> tuple[RuleCost, ...]:
         """Return the costs of the rules of the buffers in the witness, and of those of the pools."""

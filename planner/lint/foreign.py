@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from math import lcm
 
 import numpy as np
@@ -85,7 +85,8 @@ def _placed_by_alignment_alone(problem: Problem) -> set[int]:
     """Return the buffers that nothing but alignment and what they conflict with keeps from lying lower."""
     table = problem.buffers
     tied = {problem.root_of(name) for use in problem.bank for name in use.buffers}
-    tied.update(problem.root_of(name) for pair in problem.may_share for name in pair)
+    pairs = chain(problem.may_share, *(row.pairs for row in problem.reuse))
+    tied.update(problem.root_of(name) for pair in pairs for name in pair)
     tied.update(
         problem.rigid, table.rules["no_cross"], table.rules["offset_mod"], (root for root, _ in problem.roots.values())
     )

@@ -92,3 +92,24 @@ def test_what_does_not_fit_is_asked_about_as_if_the_pool_had_no_size() -> None:
 def test_nothing_is_worth_anything_in_an_empty_problem() -> None:
     found = what_if(Problem(buffers=[]))
     assert (found.peak, found.buffers) == (0, ())
+
+
+def test_pairs_that_pay_are_worth_what_brute_force_says() -> None:
+    rows = [{"id": k, "size": 2 + k % 2, "start": k // 2, "end": k // 2 + 1} for k in range(4)]
+    data: dict[str, Any] = {
+        "buffers": rows,
+        "reuse": [{"pairs": [[a, b] for b in range(4) for a in range(b) if a // 2 < b // 2], "cost": 2}],
+        "pools": [{"name": "ub", "size": 7}],
+        "objective": "cost",
+    }
+    cost = best_score(Problem.model_validate(data))
+    assert cost is not None
+    found = what_if(Problem.model_validate(data))
+    assert sum(pair.cost for pair in found.pairs) == cost[0] > 0
+    for pair in found.pairs:
+        others = [each for each in data["reuse"][0]["pairs"] if each != [*pair.buffers]]
+        free = best_score(Problem.model_validate(data | {"reuse": [{"pairs": others, "cost": 2}]}))
+        apart = best_score(Problem.model_validate(data | {"conflicts": [pair.buffers]}))
+        assert free is not None
+        assert pair.gain_if_free == (cost[0] - free[0],) * 2
+        assert pair.loss_if_apart == (None if apart is None else (apart[0] - cost[0],) * 2)
